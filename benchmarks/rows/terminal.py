@@ -122,8 +122,8 @@ def draw(frames: Iterator[Sequence[Event]], count_finished: bool = True) -> Draw
             began = time.process_time()
             for event in events:
                 app._hear(event)
-            app._frame.cancel()
-            app._draw()
+            app.frames.close()
+            app.frames.draw()
             found.frames.append(time.process_time() - began)
         app.quit()
         await task

@@ -7,12 +7,25 @@ import pytest
 from callgate import Continue, Interrupt, Prompt, Session
 from callgate.core.allowance import budget_in
 from callgate.core.ports import Run
-from callgate.testing import PlainTool, ScriptedModel, call, limit, pause, run_virtual, say, settle, turn
+from callgate.testing import (
+    PlainTool,
+    ScriptedModel,
+    call,
+    fail,
+    limit,
+    pause,
+    run_virtual,
+    say,
+    send,
+    settle,
+    turn,
+)
 from callgate.testing.script import stop
+from callgate.words.errors import ModelError
 from callgate.words.events import Event, Noted, QuestionAsked, RunEnded, TurnStarted
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.messages import Usage
-from callgate.words.model import Abilities, RunOptions
+from callgate.words.model import Abilities, MessageStarted, RunOptions
 from callgate.words.traits import Traits
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, answering, run
@@ -277,10 +290,6 @@ def test_a_session_inside_a_call_shares_the_budget_of_the_run_around_it() -> Non
 
 
 def test_attempts_that_failed_count_as_well() -> None:
-    from callgate.testing import fail, send
-    from callgate.words.errors import ModelError
-    from callgate.words.model import MessageStarted
-
     async def main() -> None:
         gone = fail(ModelError("gone", kind="connection", retryable=True))
         begun = send(MessageStarted("m", "x", Usage(input=50, output=7)))
@@ -290,5 +299,49 @@ def test_attempts_that_failed_count_as_well() -> None:
             await run(session)
             assert session.usage == Usage(input=50, output=17)
             assert session.cost == pytest.approx(0.022)
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("PRV-11", "TRN-2")
+@pytest.mark.parametrize("ending", ["failed", "interrupted"])
+def test_the_usage_of_an_attempt_without_an_end_is_estimated_and_paid_for(ending: str) -> None:
+    async def main() -> None:
+        gone = fail(ModelError("gone", kind="connection", retryable=True)) if ending == "failed" else pause(60.0)
+        model = ScriptedModel(turn(say("x" * 350), gone), turn(say("Done."), stop("end", Usage(input=9, output=10))))
+        async with opened(model, limits=LoopLimits(retries=Retries(jitter=0.0)), price=price) as session:
+            reply = session.send(Prompt("y" * 3_500))
+            await settle()
+            if ending == "interrupted":
+                session.post(Interrupt())
+            await reply
+            written = session.usage.output - (10 if ending == "failed" else 0)
+            assert (session.usage.estimated, written) == (True, 100)
+            assert session.usage.input > 1_000
+            assert session.cost == pytest.approx(price("", session.usage))
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("TRN-2", "CLI-10")
+@rows(
+    ("limits", "attempts", "kind"),
+    [
+        ({"max_cost": 0.45}, 2, "dollars"),
+        ({"max_output_tokens": 250}, 3, "output tokens"),
+        ({}, 6, ""),
+    ],
+)
+def test_a_repetition_that_would_pass_a_limit_is_not_sent(limits: dict[str, Any], attempts: int, kind: str) -> None:
+    async def main() -> None:
+        gone = fail(ModelError("gone", kind="connection", retryable=True))
+        begun = send(MessageStarted("m", "x", Usage(input=200, output=100)))
+        model = ScriptedModel(otherwise=turn(begun, gone))
+        allowed = LoopLimits(retries=Retries(jitter=0.0), **limits)
+        async with opened(model, limits=allowed, price=price) as session:
+            ended = end(await run(session))
+            assert (len(model.requests), ended.kind if kind else "") == (attempts, kind), ended
+            assert ended.reason == ("model_error" if not kind else "budget" if kind == "dollars" else "limit")
+            assert session.usage.output == attempts * 100
 
     run_virtual(main())

@@ -33,9 +33,8 @@ ROOMS = {
         "tools",
     ),
     "prompt": ROOM,
-    # Announcements are reminders on record; definitions are counted as the gauge counts them; a large index is built in
-    # a daemon thread.
-    "search": (*ROOM, "core.ledger", "core.record", "core.reminders", "host.threads", "tools", "transcript.tokens"),
+    # Announcements are reminders on record; a large index is built in a daemon thread.
+    "search": (*ROOM, "core.ledger", "core.record", "core.reminders", "host.threads", "tools"),
     "shell": ("words",),
     "policy": (*ROOM, "host", "shell"),
     "changes": (*ROOM, "host"),

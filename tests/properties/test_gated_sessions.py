@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.testing import run_virtual
@@ -76,7 +76,14 @@ def test_a_session_with_a_gate_closes_at_any_time_and_leaves_nothing(
     lived(script, [*done, close], kept=kept, delays=delays)
 
 
+def _one_behind_another() -> list[Spoken]:
+    """A call that was allowed, and starts the moment a question before it is closed."""
+    first = Called("Put", "a", before="guarded", hook_takes=0.5, reply="never")
+    return [Spoken((first, Called("Put", GUARDED, reply="yes", reply_after=1.0)))]
+
+
 @pytest.mark.spec("GATE-5", "GATE-6", "EXE-22")
+@example(_one_behind_another(), [(1, None)])
 @given(
     st.lists(flat, min_size=1, max_size=2),
     st.lists(st.tuples(st.integers(1, 60), st.sampled_from((None, "yes", "no", "always"))), min_size=1, max_size=3),

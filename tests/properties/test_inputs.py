@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.core.ledger import Ledger
@@ -37,6 +37,7 @@ def inputs(draw: st.DrawFn) -> Any:
 
 
 @given(st.lists(inputs(), min_size=1, max_size=6))
+@example([Prompt("x", options=cast(Any, Text("another noun"))), Prompt("x", options=cast(Any, {}))])
 @fewer(25)
 def test_whatever_is_accepted_can_be_read_back(sent: list[Any]) -> None:
     async def main(folder: Path) -> tuple[Message, ...]:

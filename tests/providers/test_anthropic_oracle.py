@@ -22,6 +22,7 @@ from tests.profiles import fewer
 from tests.providers.fixtures import DATA, folded, parsed, streamed, usage_of
 from tests.providers.histories import FACTS, requests
 from tests.providers.loopback import needs, sdk, serving_fixture
+from tests.providers.servers import Answer, Call, Reply, Say, Think, serving, writer
 from tests.providers.test_deferred_tools import bodies
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), needs("anthropic")]
@@ -89,6 +90,19 @@ def test_the_sdk_reads_the_same_message_out_of_the_same_bytes(name: str) -> None
     )
     assert end.stop_reason == STOPS[theirs.stop_reason]
     assert f"anthropic/{theirs.model}" == message.model or name == "own_blocks"  # the SDK takes that of the fallback
+
+
+def test_the_sdk_reads_what_the_fake_server_writes() -> None:
+    parts = (Think("Hm.", "sig"), Say("Grüße 🐈"), Call("c1", "look", '{"at":1}'), Call("c2", "see"))
+    with serving(Reply.of(writer("anthropic"), Answer(parts, piece=2))) as server:
+        client = sdk("anthropic").Anthropic(api_key="k", base_url=server.url, max_retries=0)
+        ask: Any = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}
+        with client.beta.messages.stream(**ask) as stream:
+            theirs = stream.get_final_message()
+    thought, said, *calls = theirs.content
+    assert (thought.thinking, thought.signature, said.text) == ("Hm.", "sig", "Grüße 🐈")
+    assert [(call.id, call.name, call.input) for call in calls] == [("c1", "look", {"at": 1}), ("c2", "see", {})]
+    assert (theirs.stop_reason, theirs.usage.input_tokens, theirs.usage.output_tokens) == ("tool_use", 10, 5)
 
 
 def test_a_stream_that_breaks_off_or_fails_is_an_error_for_both() -> None:

@@ -18,6 +18,7 @@ from tests.profiles import fewer
 from tests.providers.fixtures import DATA, folded, parsed, streamed, usage_of
 from tests.providers.histories import FACTS, requests
 from tests.providers.loopback import needs, sdk, serving_fixture
+from tests.providers.servers import Answer, Call, Reply, Say, Think, serving, writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), needs("google.genai")]
 
@@ -77,6 +78,19 @@ def test_the_sdk_reads_the_same_answer_out_of_the_same_bytes(name: str) -> None:
     assert bool(ends) == bool(reasons or blocked)
     if reasons and calls == [] and message.parts:
         assert ends[0].stop_reason == STOPS[reasons[-1]]
+
+
+def test_the_sdk_reads_what_the_fake_server_writes() -> None:
+    said = (Think("Hm."), Say("Grüße 🐈"), Call("c1", "look", '{"at":1}'), Call("c2", "see"))
+    with serving(Reply.of(writer("gemini"), Answer(said, piece=2))) as server:
+        client = sdk("google.genai").Client(api_key="k", http_options={"base_url": server.url})
+        chunks = list(client.models.generate_content_stream(model="gemini-x", contents="x"))
+    parts = [part for chunk in chunks for part in (chunk.parts or ())]
+    assert "".join(part.text for part in parts if part.text and part.thought) == "Hm."
+    assert "".join(part.text for part in parts if part.text and not part.thought) == "Grüße 🐈"
+    calls = [(each.id, each.name, each.args) for part in parts if (each := part.function_call)]
+    assert calls == [("c1", "look", {"at": 1}), ("c2", "see", {})]
+    assert _usage([chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]) == Usage(input=10, output=5)
 
 
 def _signatures(message: Message) -> list[bytes]:

@@ -326,11 +326,11 @@ async def test_usage_that_the_server_does_not_give_is_estimated_and_marked() -> 
         FakeServer(Reply.of(PLAIN, silent), Reply.of(PLAIN, half), HELLO) as server,
         model_on(server) as (model, _),
     ):
-        ends = [(await streamed(model, replace(REQUEST, system="y" * 398)))[0][-1] for _ in range(3)]
+        ends = [(await streamed(model, replace(REQUEST, system="y" * 332)))[0][-1] for _ in range(3)]
         usages = [end.usage for end in ends if isinstance(end, MessageEnded)]
         assert usages == [
-            Usage(input=100, output=10, estimated=True),
-            Usage(input=7, output=10, estimated=True),
+            Usage(input=100, output=12, estimated=True),
+            Usage(input=7, output=12, estimated=True),
             Usage(input=10, output=5),
         ]
 

@@ -9,10 +9,10 @@ from callgate import Session, Toolbox, tool
 from callgate.config import Config, load_config
 from callgate.core.ports import ToolSource
 from callgate.testing import ScriptedModel, say, turn
-from callgate.transcript.tokens import spec_tokens
 from callgate.words.errors import UsageError
 from callgate.words.model import Abilities
 from callgate.words.tool_search import EXECUTE, SEARCH, percent_of
+from callgate.words.window import spec_tokens
 from tests.search.deferred_kit import Changing, names, reminders, server_tool
 
 DONE = turn(say("Done."))

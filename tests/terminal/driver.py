@@ -13,9 +13,10 @@
 
 Nothing sleeps: `wait_for` reads output until its condition holds, and fails with the screen when the program has ended
 or the deadline has passed. `gone` waits for a text to disappear. `output` has all bytes that the program wrote;
-`mark()` and `since(mark)` cut out those of one step. A condition is looked at after each piece of output, so it may
-hold in the middle of a frame: wait for what is drawn last. `ctrl-z` needs a shell with job control around the program:
-`TerminalDriver(["bash", "--norc", "-i"])`. Environment: only `env`, with TERM and a UTF-8 locale unless it names them.
+`mark()` and `since(mark)` cut out those of one step. A condition is looked at after each piece of output, but never in
+the middle of a frame that the program marked as one (synchronized output), as a terminal shows none. `ctrl-z` needs a
+shell with job control around the program: `TerminalDriver(["bash", "--norc", "-i"])`. Environment: only `env`, with
+TERM and a UTF-8 locale unless it names them.
 """
 
 import fcntl
@@ -61,10 +62,12 @@ KEYS = {
     "blur": "\x1b[O",
 }
 DEADLINE = 30.0
+FRAME = 2026
+"""The mode in which a program is writing one frame."""
 # Modes that a program has to leave as they were: mouse, focus reports, alternate screen, bracketed paste, one frame.
 _OFF = {1000: "mouse", 1002: "mouse", 1003: "mouse", 1004: "focus reports", ALTERNATE: "alternate screen"} | {
     2004: "bracketed paste",
-    2026: "synchronized output",
+    FRAME: "synchronized output",
 }
 # Opened by the leader of a new session, the terminal becomes its controlling one: no code runs between fork and exec.
 _IN_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <>"$0" >&0 2>&0')
@@ -172,7 +175,7 @@ class TerminalDriver:
         """Reads until the text or pattern is on the screen, or the function of the driver is true."""
         holds = _condition(wanted)
         until = time.monotonic() + (deadline or self.deadline)
-        while not holds(self):
+        while FRAME in self.screen.modes or not holds(self):
             ended = self.process.poll() is not None
             if self.read(0 if ended else min(0.2, max(0.0, until - time.monotonic()))):
                 continue

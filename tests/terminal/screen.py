@@ -56,6 +56,13 @@ class Screen(pyte.HistoryScreen):
         else:
             pyte.Screen.index(self)
 
+    def erase_in_display(self, how: int = 0, *rest: Any, **named: Any) -> None:
+        """As tmux does it: what is erased from the first cell of the screen on goes to the scrollback."""
+        if how == 0 and (self.cursor.x, self.cursor.y) == (0, 0) and self._main is None:
+            last = max((y for y, line in self.buffer.items() if self._text(line)), default=-1)
+            self.history.top.extend(self.buffer.pop(y) for y in range(last + 1))
+        super().erase_in_display(how, *rest, **named)
+
     def resize(self, lines: int | None = None, columns: int | None = None) -> None:
         """As a terminal does it that wraps nothing anew: lines that do not fit any more go to the scrollback."""
         rows = lines or self.lines

@@ -41,6 +41,12 @@ def streams() -> Model:
     return ScriptedModel(turn(*words, say("The last line"), pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
 
 
+def rambles() -> Model:
+    """Says one paragraph that is longer than a low screen, and does not come to its end."""
+    words = [say(f"Word {number} of a paragraph, ") for number in range(60)]
+    return ScriptedModel(turn(*words, say("and so on"), pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
+
+
 def runs() -> Model:
     """Runs a command that takes long; reading the clock needs no question."""
     return ScriptedModel(turn(call("Sleep", seconds=3600)), otherwise=turn(say("Afterwards.\n")))
@@ -57,6 +63,17 @@ def writes() -> Model:
     return ScriptedModel(turn(*calls), otherwise=turn(say("All are written.\n")))
 
 
+def renames() -> Model:
+    """Stages a rewrite of two files, and thinks about it."""
+    ops = [{"pattern": "old($A)", "rewrite": "new($A)"}]
+    return ScriptedModel(turn(call("AstEdit", ops=ops, paths=["."])), otherwise=turn(pause(FOREVER)))
+
+
+def sums() -> Model:
+    """Talks once; the summary of that does not come to its end."""
+    return ScriptedModel(turn(say("Well said.\n")), turn(pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
+
+
 def wonders() -> Model:
     """Asks the person two questions with options."""
     colours = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like water"}]
@@ -68,7 +85,7 @@ def wonders() -> Model:
     return ScriptedModel(turn(call("AskUserQuestion", questions=questions)), otherwise=turn(say("Thank you.\n")))
 
 
-PLAYS = {each.__name__: each for each in (talks, asks, streams, runs, thinks, writes, wonders)}
+PLAYS = {each.__name__: each for each in (talks, asks, streams, rambles, runs, thinks, writes, renames, sums, wonders)}
 
 
 @asynccontextmanager

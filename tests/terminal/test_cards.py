@@ -28,6 +28,18 @@ def _armed(terminal: TerminalDriver, card: str = "") -> None:
     terminal.wait_for(re.compile(rf"{re.escape(card)}[^~]*(y yes|Enter next)"))
 
 
+def _next_armed(terminal: TerminalDriver, number: int) -> None:
+    """Waits until the card of this number of three takes keys."""
+    terminal.wait_for(re.compile(rf"Allow [^\n]* {number} of 3\n[^~]*y yes"))
+
+
+def _asked_about(terminal: TerminalDriver) -> str:
+    """The file of the card; several questions of one message come in any order."""
+    found = re.search(r"Allow Write\((.*?)\)", "\n".join(terminal.lines))
+    assert found is not None
+    return found[1]
+
+
 def _answers(work: Path, home: Path) -> list[QuestionAnswered]:
     found = Store(work, home / "data").read()
     return [each for each in found.events if isinstance(each, QuestionAnswered)]
@@ -66,18 +78,22 @@ def test_three_questions_are_answered_one_after_the_other_and_type_ahead_answers
     assert not list(workspace.iterdir())
     terminal.press("backspace", "backspace", "backspace")
     _armed(terminal)
+    written = [_asked_about(terminal)]
     terminal.type("yyyy")  # one key held down
-    _armed(terminal, "Allow Write(b.txt)")
+    _next_armed(terminal, 2)
+    refused = _asked_about(terminal)
     terminal.paste("y\ny\n")
     terminal.wait_for("Tab answer this")
     terminal.press("ctrl-c", "tab", "n")
     terminal.wait_for("no, because")
     terminal.type("not that one")
     terminal.press("enter")
-    _armed(terminal, "Allow Write(c.txt)")
+    _next_armed(terminal, 3)
+    written.append(_asked_about(terminal))
     terminal.press("y")
     terminal.wait_for("All are written.")
-    assert sorted(each.name for each in workspace.iterdir()) == ["a.txt", "c.txt"]
+    assert sorted(each.name for each in workspace.iterdir()) == sorted(written)
+    assert refused not in written
 
 
 @pytest.mark.slow
@@ -97,6 +113,18 @@ def test_always_is_remembered_for_the_project_as_it_was_shown(play: Play, worksp
 
 
 @pytest.mark.slow
+def test_on_a_low_screen_a_card_has_its_keys_and_the_rule_that_always_would_make(play: Play) -> None:
+    terminal = play("writes", columns=60, rows=8)
+    _asked(terminal, "1 of 3")
+    assert terminal.bells == 1, "one for all questions that wait"
+    assert any("d details" in line for line in terminal.lines)
+    terminal.press("a", "down")
+    terminal.wait_for("Always allow (2 of 3):")
+    terminal.wait_for("❯ Write(./a.txt)")
+    assert any("Enter allow and remember" in line for line in terminal.lines)
+
+
+@pytest.mark.slow
 def test_questions_with_options_are_reviewed_before_they_are_sent(play: Play, workspace: Path, tmp_path: Path) -> None:
     terminal = play("wonders", columns=60)
     _asked(terminal, "Which colour?")
@@ -108,6 +136,87 @@ def test_questions_with_options_are_reviewed_before_they_are_sent(play: Play, wo
     terminal.wait_for("Thank you.")
     (answered,) = _answers(workspace, tmp_path / "home")
     assert [each.chosen for each in answered.confirmation.answers] == [("blue",), ("small", "large")]
+
+
+@pytest.mark.slow
+@pytest.mark.spec("TUI-8")
+def test_keys_of_every_place_work_while_a_card_is_open_and_the_question_outlives_the_program(
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
+    terminal = play("asks")
+    _asked(terminal)
+    terminal.press("shift-tab")
+    terminal.wait_for("accept edits mode")
+    terminal.press("?")
+    terminal.wait_for("Keys of a question")
+    terminal.wait_for("Ctrl-Z")
+    terminal.press("esc")
+    _armed(terminal)
+    terminal.press("ctrl-o")
+    terminal.wait_for("transcript, at the end")
+    terminal.press("?")
+    terminal.wait_for("Keys of the whole conversation")
+    terminal.press("f1")
+    terminal.wait_for("transcript, at the end")
+    terminal.press("q")
+    _armed(terminal)
+    terminal.press("n")
+    terminal.wait_for("no, because")
+    assert not any("y yes" in line for line in terminal.lines)
+    terminal.press("esc")
+    _armed(terminal)
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
+    assert "? Bash(echo hi; touch x.txt)  asks you" in terminal.text
+    assert len(Store(workspace, tmp_path / "home/data").questions()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["esc", "ctrl-c"])
+def test_a_question_is_interrupted_and_the_session_goes_on(key: str, play: Play, workspace: Path) -> None:
+    terminal = play("asks")
+    _asked(terminal)
+    terminal.press(key)
+    terminal.wait_for("You stopped the run.")
+    terminal.type("once more\r")
+    terminal.wait_for("The file is there.")
+    assert not (workspace / "x.txt").exists()
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
+
+
+@pytest.mark.slow
+def test_what_is_staged_is_applied_for_one_file_and_discarded_for_the_other(play: Play, workspace: Path) -> None:
+    for name in "ab":
+        (workspace / f"{name}.py").write_text("old(1)\n")
+    terminal = play("renames")
+    terminal.wait_for("idle")
+    terminal.type("rename it\r")
+    terminal.wait_for("Tab: look, apply or discard")
+    terminal.press("tab")
+    terminal.wait_for("[x] a.py")
+    terminal.wait_for("1 + new(1)")
+    terminal.press("d")
+    terminal.wait_for("edit b.py (+1 −1)")
+    terminal.press("q")
+    terminal.wait_for("Enter apply all")
+    terminal.press("down", "space")
+    terminal.wait_for("apply 1 of 2 files")
+    terminal.press("enter")
+    terminal.wait_for("applied")
+    terminal.press("esc")
+    terminal.wait_for("interrupted")
+    assert [(workspace / f"{name}.py").read_text() for name in "ab"] == ["new(1)\n", "old(1)\n"]
+    terminal.wait_for("idle")
+    terminal.type("/undo\r")
+    terminal.wait_for("Take these changes back")
+    terminal.press("enter")
+    terminal.wait_for(lambda _seen: (workspace / "a.py").read_text() == "old(1)\n")
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
 
 
 @pytest.mark.slow
@@ -141,9 +250,9 @@ def test_a_killed_session_goes_on_with_its_question(play: Play, workspace: Path)
 def test_escape_twice_goes_back_to_a_prompt_with_its_files(play: Play, workspace: Path) -> None:
     terminal = play("writes")
     _asked(terminal, "1 of 3")
-    for name in "bc":
+    for number in (2, 3):
         terminal.press("y")
-        _armed(terminal, f"Allow Write({name}.txt)")
+        _next_armed(terminal, number)
     terminal.press("y")
     terminal.wait_for("All are written.")
     terminal.wait_for("idle")

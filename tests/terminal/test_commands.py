@@ -29,6 +29,22 @@ def test_clear_begins_a_session_in_the_same_terminal_and_resume_goes_back(play: 
     assert terminal.faults == []
 
 
+def test_a_command_leaves_no_list_behind_and_interrupt_keys_empty_the_line_at_once(play: Play) -> None:
+    terminal = play("talks")
+    terminal.wait_for(READY)
+    terminal.type("/undo")
+    terminal.press("enter")
+    terminal.wait_for("There is no change to take back.")
+    terminal.gone("the newest change")
+    terminal.type("/co")
+    terminal.wait_for("/compact")
+    terminal.press("ctrl-c")
+    terminal.gone("/co")
+    terminal.press("ctrl-c")
+    terminal.wait_for("Ctrl-C once more quits")
+    terminal.gone("once more quits")
+
+
 @pytest.mark.slow
 def test_help_and_context_fit_sixty_columns(play: Play) -> None:
     terminal = play("talks", columns=60, rows=50)

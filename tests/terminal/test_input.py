@@ -46,10 +46,10 @@ def test_a_command_that_is_typed_in_full_needs_one_enter_and_a_beginning_is_comp
 def test_a_question_mark_lists_the_keys_and_settings_change_them(play: Play, tmp_path: Path) -> None:
     settings = tmp_path / "home/.config/callgate/settings.toml"
     settings.parent.mkdir(parents=True)
-    settings.write_text('[tui]\nediting = "vim"\n\n[keybindings.input]\ntranscript = "f6"\nredrwa = "f7"\n')
+    settings.write_text('[tui]\nediting = "vim"\n\n[keybindings.anywhere]\ntranscript = "f6"\nredrwa = "f7"\n')
     terminal = play("talks", columns=200)
     terminal.wait_for("INSERT · idle")
-    terminal.wait_for("settings.toml:6: there is no action keybindings.input.redrwa: did you mean redraw?")
+    terminal.wait_for("settings.toml:6: there is no action keybindings.anywhere.redrwa: did you mean redraw?")
     terminal.type("?")
     terminal.wait_for("Keys of the input line")
     assert re.search(r"F6 +the whole conversation", terminal.text)
@@ -173,7 +173,7 @@ def test_lines_of_a_message_end_by_four_keys_and_the_screen_is_drawn_again(play:
     terminal.type("f")
     terminal.wait_for("❯ a\n  b\n  c\n  d\n  e\n  f")
     terminal.press("ctrl-l")
-    terminal.wait_for(lambda seen: seen.lines[0] == "❯ a")
+    terminal.wait_for(lambda seen: seen.lines[1] == "❯ a")
     assert any("callgate" in line for line in terminal.scrollback)
 
 

@@ -24,6 +24,8 @@ def test_a_note_is_shown_before_the_first_prompt_and_only_once(tmp_path: Path) -
     own.mkdir(parents=True)
     (own / "settings.toml").write_text(SETTINGS)
     with TerminalDriver([sys.executable, "-m", "callgate"], cwd=work, env={"HOME": str(tmp_path / "home")}) as terminal:
+        terminal.wait_for("? Trust")
+        terminal.press("esc")
         terminal.wait_for("callgate trust show")
         terminal.wait_for("idle")
         terminal.type("hi")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Store
+from callgate.words.events import Compacted
 from tests.terminal.conftest import ROOT, Play
 from tests.terminal.driver import TerminalDriver
 
@@ -51,6 +52,27 @@ def test_escape_interrupts_in_every_phase_and_the_session_goes_on(name: str, see
     terminal.press("ctrl-d")
     assert terminal.wait_for_exit() == 0
     assert terminal.faults == []
+
+
+@pytest.mark.slow
+def test_escape_stops_a_compaction_and_leaves_the_conversation_as_it_was(
+    play: Play, tmp_path: Path, workspace: Path
+) -> None:
+    terminal = play("sums")
+    _prompted(terminal)
+    terminal.wait_for(lambda seen: "Well said." in seen.text and READY in seen.text)
+    terminal.type("/compact\r")
+    terminal.wait_for("A summary is being written")
+    terminal.wait_for("writes a summary, 2.")
+    terminal.press("esc")
+    terminal.wait_for(READY)
+    _prompted(terminal, "once more")
+    terminal.wait_for("Afterwards.")
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
+    events = Store(workspace, tmp_path / "home/data").read().events
+    assert not any(isinstance(event, Compacted) for event in events)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -108,6 +130,22 @@ def test_a_program_that_was_suspended_goes_on_and_draws_its_screen_again(tmp_pat
         assert terminal.faults == []
 
 
+@pytest.mark.parametrize(("name", "stays"), [("streams", "The last line"), ("runs", "⊘ Sleep(3600 s)  cancelled")])
+@pytest.mark.slow
+def test_what_is_on_the_screen_stays_there_when_the_program_is_left(name: str, stays: str, play: Play) -> None:
+    for words in ((), ("/view full",)):
+        terminal = play(name)
+        _prompted(terminal)
+        terminal.wait_for("Sleep" if name == "runs" else stays)
+        for word in words:
+            terminal.type(f"{word}\r")
+            terminal.wait_for(lambda seen: 1049 in seen.screen.modes)
+        terminal.press("ctrl-d")
+        assert terminal.wait_for_exit() == 0
+        assert terminal.faults == []
+        assert terminal.text.count(stays) == 1
+
+
 @pytest.mark.slow
 def test_a_resize_in_the_middle_of_a_text_keeps_every_line_once(play: Play) -> None:
     terminal = play("streams", columns=100)
@@ -120,6 +158,27 @@ def test_a_resize_in_the_middle_of_a_text_keeps_every_line_once(play: Play) -> N
     assert terminal.wait_for_exit() == 0
     for number in range(60):
         assert terminal.text.count(f"Line {number} of") == 1
+
+
+@pytest.mark.spec("TUI-1")
+@pytest.mark.slow
+def test_a_live_part_as_high_as_the_screen_leaves_nothing_of_itself_in_the_scrollback(play: Play) -> None:
+    terminal = play("rambles", columns=60, rows=10)
+    _prompted(terminal)
+    terminal.wait_for("and so on")
+    for columns, rows in ((50, 8), (70, 12), (40, 6)):
+        terminal.resize(columns, rows)
+        terminal.type("x")
+        terminal.wait_for(lambda seen: any(line.startswith("❯ x") for line in seen.lines))
+        terminal.press("backspace")
+        terminal.gone("❯ x")
+    terminal.press("esc")
+    terminal.wait_for("interrupted")
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert "❯" not in terminal.text
+    assert "Esc interrupts" not in terminal.text
+    assert terminal.text.count("Word 30 of") == 1
 
 
 @pytest.mark.spec("TUI-9")

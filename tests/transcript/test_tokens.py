@@ -3,9 +3,10 @@
 import pytest
 
 from callgate.core.view import View
-from callgate.transcript.tokens import CHARS_PER_TOKEN, IMAGE_TOKENS, TokenCount, TokenMeter, part_chars, spec_chars
+from callgate.transcript.tokens import TokenCount, TokenMeter
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.model import ToolSpec
+from callgate.words.window import CHARS_PER_TOKEN, IMAGE_TOKENS, part_chars, spec_chars
 
 TOLD = Usage(input=1_000, cache_read=9_000, cache_write=500, output=100)
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.transcript.codec import START
-from callgate.transcript.entries import all_entries
-from callgate.transcript.reader import Damage
+from callgate.transcript.reader import Damage, all_entries
 from callgate.transcript.verify import MOST, Verified, verify
 from tests.transcript.kit import (
     RECORDED,

@@ -9,6 +9,7 @@ from callgate.config import Config
 from callgate.tui.blocks import Block, NoticeBlock, TableBlock
 from callgate.tui.commands import SlashCommand, run_command
 from callgate.tui.fold import ConversationFold
+from callgate.tui.keys import ACTIONS, KeyAction
 from callgate.tui.opening import SessionStart
 from callgate.tui.port import Panel, ViewName
 from callgate.tui.render import Painter, PlainFace
@@ -37,6 +38,7 @@ class FakeTerminal:
         self.custom: Sequence[SlashCommand] = ()
         self.sent: list[Input] = []
         self.panels: list[Panel] = []
+        self.opened = asyncio.Event()
         self.changes: list[SessionStart] = []
         self.asked: list[tuple[str, str]] = []
         self.input = ""
@@ -84,11 +86,13 @@ class FakeTerminal:
     def show(self, *blocks: Block) -> None:
         self.fold.blocks.extend(blocks)
 
-    def print_lines(self, lines: Sequence[str]) -> None:
-        self.fold.blocks.append(NoticeBlock("\n".join(lines)))
+    @property
+    def keys(self) -> Sequence[KeyAction]:
+        return ACTIONS
 
     def open_panel(self, panel: Panel) -> None:
         self.panels.append(panel)
+        self.opened.set()
 
     def close_panel(self, panel: Panel) -> None:
         self.panels.remove(panel)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.fold import ConversationFold
+from callgate.tui.keys import ACTIONS, KeyAction
 from callgate.tui.opening import SessionStart
 from callgate.tui.port import Panel, ViewName
 from callgate.tui.theme import Theme
@@ -62,8 +63,9 @@ class PanelTerminal:
     def show(self, *blocks: Block) -> None:
         self.fold.blocks.extend(blocks)
 
-    def print_lines(self, lines: Sequence[str]) -> None:
-        self.fold.blocks.append(NoticeBlock("\n".join(lines)))
+    @property
+    def keys(self) -> Sequence[KeyAction]:
+        return ACTIONS
 
     def open_panel(self, panel: Panel) -> None:
         self.panels.append(panel)

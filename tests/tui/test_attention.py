@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.tui.attention import rings, title_of
+from callgate.tui.attention import Absence, recap_offer, rings, title_of
 from callgate.tui.fold import ConversationFold
 from callgate.words.events import MetadataSet, Noted, RunEnded, StatusChanged
 
@@ -27,6 +27,15 @@ def test_a_title_of_a_model_cannot_write_to_the_terminal() -> None:
     fold = ConversationFold()
     fold.apply(MetadataSet(1.0, "title", "x\x1b]0;y\x07"))
     assert "\x1b" not in title_of(fold, "")
+
+
+@pytest.mark.spec("CMD-8")
+def test_a_person_who_comes_back_after_a_while_is_offered_a_recap_once() -> None:
+    absence = Absence()
+    assert [absence.ended(at) for at in (5.0, 9.0, 600.0)] == ["", "", ""]
+    assert absence.ended(600.0 + 2 * 3600) == "You were away for 2 h 0 min: /recap says where things stand."
+    assert absence.ended(601.0 + 2 * 3600) == ""
+    assert "3 days" in recap_offer(3 * 86400.0)
 
 
 def test_the_bell_rings_after_a_long_run_and_not_after_a_short_one() -> None:

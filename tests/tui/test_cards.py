@@ -90,14 +90,14 @@ def test_a_card_shows_who_asks_why_how_long_and_what_exactly() -> None:
     question = asked(
         origin=Origin("project", ".callgate/settings.toml", 3),
         risk="it leaves this machine",
-        deadline=time.time() + 3600,
+        deadline=time.time() + 5430,
         arguments={"command": "git push\x1b[2J", "note": "x" * 100},
     )
     text = shown(Cards(question, theme=Theme("mono", colours=False, unicode=False)).card)
     assert "? Allow Bash" in text
     assert "project, .callgate/settings.toml:3" in " ".join(text.split())
     assert "risk: it leaves this machine" in text
-    assert "counts as no in 60 min" in text
+    assert "counts as no in 1 h 30 min" in text
     assert "$ git push<U+001B>[2J" in text
     assert "y yes   a always   n no   e edit   d details" in text
     assert text.isascii()
@@ -123,8 +123,17 @@ def test_an_edit_shows_its_diff() -> None:
     change = ChangeSet("edit a.py", (FileChange("a.py", b"one\ntwo\n", b"one\n2\n"),))
     text = shown(Cards(asked(tool="Edit", preview=change, arguments={"file_path": "a.py"})).card)
     assert "edit a.py (+1 −1)" in text
-    assert "-two" in text
-    assert "+2" in text
+    assert "  2 - two\n  2 + 2\n" in text
+
+
+def test_a_diff_spells_what_is_invisible_and_goes_on_behind_its_line_number() -> None:
+    after = b"x = '" + b"a" * 80 + "\u200d\ufe0f'\n".encode()
+    change = ChangeSet("edit a.py", (FileChange("a.py", b"x = 1\n", after),))
+    text = shown(Cards(asked(tool="Edit", preview=change, arguments={"file_path": "a.py"})).card)
+    assert "\u200d" not in text
+    assert "200d" in text.lower()
+    assert "fe0f" in text.lower()
+    assert "\n      aaaa" in text
 
 
 @pytest.mark.spec("TUI-4")

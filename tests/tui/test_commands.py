@@ -12,6 +12,7 @@ import pytest
 from callgate import Session, Toolbox, load_config, tool
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.commands import COMMANDS
+from callgate.tui.commands.perf import report_of
 from callgate.tui.commands.table import MISSING
 from callgate.words.events import CallSettled
 from callgate.words.inputs import Compact, Prompt
@@ -53,6 +54,38 @@ def test_every_command_of_the_table_has_its_functions_and_names_are_taken_once()
     assert not set(names) & set(MISSING)
 
 
+@pytest.mark.spec("CMD-8")
+def test_recap_shows_the_line_and_says_nothing_in_the_conversation() -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        assert "nothing to recap" in await terminal.run("/recap")
+        await session.send(Prompt("go"))
+        before = session.messages
+        assert "Done." in await terminal.run("/recap")
+        assert session.messages == before
+
+    played(play)
+
+
+@pytest.mark.spec("CMD-4")
+def test_perf_counts_requests_and_tools_and_has_no_word_of_the_conversation() -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        assert "nothing sent yet" in await terminal.run("/perf")
+        await session.send(Prompt("the secret plan"))
+        shown = await terminal.run("/perf --limit 1")
+        for word in ("memory", "CPU", "from cache", "The last 1 requests", "look"):
+            assert word in shown
+        assert "secret plan" not in shown
+        told = [event for _number, event in await session.told_after(0)]
+        report = report_of(told, None)
+        assert [each["turn"] for each in report["requests"]] == [1, 2]
+        assert report["tools"]["look"]["calls"] == 1
+        assert "plan" not in str(report)
+        assert "seen x" not in str(report)
+        assert "takes --json" in await terminal.run("/perf fast")
+
+    played(play)
+
+
 def test_help_lists_every_command_and_says_more_of_one() -> None:
     async def play(terminal: FakeTerminal, _session: Session) -> None:
         shown = await terminal.run("/help")
@@ -62,6 +95,20 @@ def test_help_lists_every_command_and_says_more_of_one() -> None:
         assert "Ctrl-C" in await terminal.run("/keys")
 
     played(play)
+
+
+WANTED = (
+    *("help", "model", "mode", "effort", "context", "compact", "clear", "resume", "branch", "rewind", "undo", "diff"),
+    *("tools", "mcp", "agents", "tasks", "workflows", "permissions", "hooks", "memory", "skills", "cost", "export"),
+    *("doctor", "statusline", "init", "review", "quit"),
+)
+
+
+@pytest.mark.spec("TUI-3")
+def test_every_command_that_people_expect_is_there_or_says_what_is_missing() -> None:
+    there = {word for each in COMMANDS for word in (each.name, *each.aliases)}
+    assert [name for name in WANTED if name not in there and name not in MISSING] == []
+    assert {name for name in WANTED if name in MISSING} == {"mcp", "agents", "workflows", "memory"}
 
 
 @pytest.mark.spec("CMD-13")

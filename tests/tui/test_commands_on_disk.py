@@ -1,6 +1,7 @@
 """Slash commands that need a session on disk, a workspace or settings."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from callgate.assembly.agent import agent_session
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.opening import SessionStart
 from callgate.tui.panels.lists import ListPanel
+from callgate.tui.panels.page import CODES
 from callgate.tui.panels.scroll import ScrollPanel
 from callgate.words.inputs import Prompt, Undo
 from tests.tui.fakes import FakeTerminal, settled
@@ -88,7 +90,7 @@ def test_diff_lists_the_changes_and_shows_their_lines(played: Played) -> None:
         await terminal.run("/diff 1")
         for panel in terminal.panels:
             assert isinstance(panel, ScrollPanel)
-            assert any("+one" in line for line in panel.lines(60, 20))
+            assert any("1 + one" in CODES.sub("", line) for line in panel.lines(60, 20))
         assert len(terminal.panels) == 2
         assert "there is no change 7" in await terminal.run("/diff 7")
         assert "the number of a change" in await terminal.run("/diff x")
@@ -249,11 +251,15 @@ def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tm
         (tmp_path / "work/.callgate").mkdir()
         (tmp_path / "work/.callgate/settings.toml").write_text('[permissions]\ndeny = ["Bash"]\n')
         for answer in ("no", "yes"):
-            assert ".callgate/settings.toml" in await terminal.run("/setup trust")
+            terminal.opened.clear()
+            asking = asyncio.create_task(terminal.run("/setup trust"))
+            await terminal.opened.wait()
             panel = terminal.panels[-1]
-            assert isinstance(panel, ListPanel)
-            panel.act("down" if answer == "yes" else "up")
+            assert ".callgate/settings.toml" in "\n".join(panel.lines(80, 20))
+            if answer == "yes":
+                panel.act("down")
             panel.act("choose")
+            assert ("It counts from the next session on" in " ".join((await asking).split())) is (answer == "yes")
             assert isinstance(load_config().trust, Trusted) is (answer == "yes")
         assert "is trusted as it is" in await terminal.run("/setup trust")
         assert "trusted no more" in " ".join((await terminal.run("/setup reset")).split())
@@ -274,3 +280,18 @@ def test_every_command_with_words_gives_candidates_of_two_texts(played: Played) 
             assert bool(found) is bool(each.words), each.name
 
     played(play)
+
+
+@pytest.mark.spec("CMD-4")
+def test_perf_is_written_as_json_without_the_conversation(played: Played, tmp_path: Path) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        await session.send(Prompt("a private matter"))
+        await terminal.run("/perf --json")
+
+    played(play)
+    (file,) = (tmp_path / "work").glob("callgate-perf-*.json")
+    report = json.loads(file.read_text())
+    assert {*report} == {"process", "totals", "requests", "tools"}
+    assert report["tools"]["Write"]["calls"] == 1
+    assert "private" not in file.read_text()
+    assert "one" not in file.read_text().split()

@@ -24,8 +24,9 @@ def test_the_defaults_are_sound() -> None:
     assert [key for row in ACTIONS for key in row.keys if sequence_of(key) != key] == []
 
 
-def test_every_action_of_the_input_line_can_be_done() -> None:
-    assert [row.action for row in ACTIONS if row.context == "input" and not hasattr(InputActions, row.action)] == []
+def test_every_action_of_the_input_line_and_of_every_place_can_be_done() -> None:
+    own = [row.action for row in ACTIONS if row.context in ("input", "anywhere")]
+    assert [action for action in own if not hasattr(InputActions, action)] == []
 
 
 @pytest.mark.parametrize(
@@ -55,9 +56,9 @@ def test_settings_change_keys_and_the_action_that_had_one_loses_it_with_a_word()
     assert keys_now(rows, "input", "newline") == ("enter",)
     assert keys_now(rows, "input", "submit") == ("c-s",)
     assert faults == []
-    rows, faults = bound_keys([line("input", "transcript", "ctrl-l", at=7)])
-    assert keys_now(rows, "input", "redraw") == ()
-    told = "Ctrl-L is transcript in keybindings.input, so it is not redraw any more"
+    rows, faults = bound_keys([line("anywhere", "transcript", "ctrl-l", at=7)])
+    assert keys_now(rows, "anywhere", "redraw") == ()
+    told = "Ctrl-L is transcript in keybindings.anywhere, so it is not redraw any more"
     assert faults == [f"user, /home/me/settings.toml:7: {told}"]
 
 

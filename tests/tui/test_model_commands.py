@@ -11,10 +11,11 @@ import pytest
 from callgate import Session, load_config
 from callgate.assembly.models import model_choices, open_model
 from callgate.testing import ScriptedModel, say, turn
+from callgate.tui.panels.effort import EffortPanel
 from callgate.tui.panels.lists import ListPanel
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.inputs import Prompt
-from callgate.words.model import EffortInForce, RequestOptions, RunOptions
+from callgate.words.model import Abilities, EffortInForce, RequestOptions, RunOptions
 from tests.tui.fakes import FakeTerminal, settled
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]
@@ -174,5 +175,25 @@ def test_effort_names_the_next_lower_level_of_a_model_that_lacks_one() -> None:
             shown = await FakeTerminal(session).run("/effort max")
             assert "CALLGATE_EFFORT says so: xhigh counts" in " ".join(shown.split())
             assert "the nearest is high" in " ".join(shown.split())
+
+    asyncio.run(main())
+
+
+def test_effort_without_a_word_opens_the_levels_of_the_model_and_is_closed_for_one_without_any() -> None:
+    async def main() -> None:
+        knows = ScriptedModel(name="knows", abilities=Abilities(efforts=("low", "high")))
+        async with Session(knows) as session:
+            terminal = FakeTerminal(session)
+            await terminal.run("/effort")
+            (panel,) = terminal.panels
+            assert isinstance(panel, EffortPanel)
+            panel.act("end")
+            panel.act("choose")
+            session.deliver()
+            assert session.effort_in_force == EffortInForce("high", "session", "high")
+        async with Session(ScriptedModel(name="none")) as session:
+            terminal = FakeTerminal(session)
+            assert "none decides by itself" in await terminal.run("/effort")
+            assert terminal.panels == []
 
     asyncio.run(main())

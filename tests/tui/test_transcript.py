@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tui.blocks import Block, NoticeBlock
+from callgate.tui.panels.page import CODES
 from callgate.tui.transcript import TranscriptPane
 
 sizes = st.lists(st.integers(0, 5), max_size=12)
@@ -67,3 +68,28 @@ def test_a_search_goes_to_the_next_and_the_previous_place_and_begins_anew_at_the
     assert pane.lines(1) == ["1.0"]
     assert pane.seek("block 1", -1)
     assert pane.lines(1) == ["19.0"]
+
+
+@pytest.mark.spec("TUI-9")
+def test_a_search_finds_every_line_of_a_block_and_forgets_its_place_for_another_text() -> None:
+    text = "\n".join(f"{'match' if row % 3 == 0 else 'other'} {row}" for row in range(10))
+    pane = TranscriptPane([NoticeBlock("before"), NoticeBlock(text), NoticeBlock("after")], _by_lines)
+    pane.lines(2)
+    found = [_plain(pane.lines(2)[0]) for _ in range(5) if pane.seek("match", -1)]
+    assert found == ["match 9", "match 6", "match 3", "match 0", "match 9"]
+    assert pane.at_found
+    assert pane.seek("match")
+    assert _plain(pane.lines(1)[0]) == "match 0"
+    assert pane.seek("after")
+    assert _plain(pane.lines(1)[0]) == "after"
+    pane.scroll(-2)
+    assert not pane.at_found
+
+
+def _by_lines(block: Block) -> list[str]:
+    assert isinstance(block, NoticeBlock)
+    return [f"\x1b[1m{line[:3]}\x1b[0m{line[3:]}" for line in block.text.split("\n")]
+
+
+def _plain(line: str) -> str:
+    return CODES.sub("", line)

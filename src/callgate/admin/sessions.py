@@ -22,12 +22,11 @@ from callgate.host.files import write_new
 from callgate.staging.state import State
 from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows, utc
 from callgate.transcript.catalogue import Listed, listed
-from callgate.transcript.entries import all_entries
 from callgate.transcript.find import LATEST
 from callgate.transcript.gc import Cleaned, Removed, collect, remove_unused
 from callgate.transcript.loader import load
 from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holder
-from callgate.transcript.reader import Damage, raw_lines
+from callgate.transcript.reader import Damage, all_entries, raw_lines
 from callgate.transcript.share.claude import looks_like_claude, read_claude
 from callgate.transcript.share.page import Exported, Mark, SaidMessage, moment, read_page
 from callgate.transcript.share.plain import pretty_json

@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 from callgate.admin.settings import HIDDEN, HIDDEN_KINDS, SettingRow, find_setting, key_of
 from callgate.config import Config, load_config
-from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.host.files import replace_file
 from callgate.policy.entries import SettingsFault
 from callgate.policy.json_store import one_at_a_time
 from callgate.policy.keys import READERS, Key
@@ -137,16 +137,9 @@ def _decoded(data: bytes, file: Path) -> str:
 
 def _replace(file: Path, data: bytes) -> None:
     """Writes the whole file or nothing; its mode stays."""
-    draft = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
-    try:
-        make_folders(file.parent)
-        mode = S_IMODE(file.stat().st_mode) if file.exists() else None
-        write_new(draft, data, 0o644, prepare=None if mode is None else lambda number: os.fchmod(number, mode))
-        try:
-            os.replace(draft, file)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
-        sync_folder(file.parent)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None
+
+    def keep_mode(number: int) -> None:
+        if file.exists():
+            os.fchmod(number, S_IMODE(file.stat().st_mode))
+
+    replace_file(file, data, 0o644, folders=0o777, prepare=keep_mode)

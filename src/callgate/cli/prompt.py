@@ -1,24 +1,14 @@
-"""``callgate prompt show``, and the system prompt that flags ask for."""
+"""``callgate prompt show``."""
 
 from argparse import Namespace
 
 from callgate.admin.prompt import PromptPart, built_prompt
-from callgate.assembly.prompting import PromptWishes
+from callgate.cli.agent.texts import prompt_wishes
 from callgate.cli.policy.words import room_on
-from callgate.cli.prompt_arguments import asked_text
 from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Line, Span, paragraph
 
 DONE = 0
-
-
-def prompt_wishes(options: Namespace) -> PromptWishes:
-    """The texts that ``--system-prompt`` and ``--append-system-prompt`` ask for."""
-    own, appended = asked_text(options, "system-prompt"), asked_text(options, "append-system-prompt")
-    return PromptWishes(
-        own=None if own is None else PromptPart("own", *own),
-        appended=None if appended is None else PromptPart("appended", *appended),
-    )
 
 
 def show(options: Namespace) -> int:

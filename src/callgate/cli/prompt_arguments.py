@@ -1,13 +1,11 @@
 """The words of ``callgate prompt …``, and the flags about the system prompt that other commands have too."""
 
 import argparse
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError
 
 from callgate.cli.parsing import Group, one_of
 from callgate.cli.policy.arguments import command
 from callgate.words.modes import MODES
-
-_LARGEST = 1_000_000
 
 
 def add_prompt(commands: Group) -> None:
@@ -53,16 +51,3 @@ def tool_names(text: str) -> tuple[str, ...]:
     if not names:
         raise ArgumentTypeError("say which tools, such as Read,Grep")
     return names
-
-
-def asked_text(options: Namespace, flag: str) -> tuple[str, str] | None:
-    """The text of ``--<flag>`` or of the file of ``--<flag>-file``, and its origin; None if neither was given.
-    OSError for a file that cannot be read."""
-    name = flag.replace("-", "_")
-    given, file = getattr(options, name), getattr(options, f"{name}_file")
-    if given is not None:
-        return given, f"--{flag}"
-    if file is None:
-        return None
-    with open(file, encoding="utf-8", errors="replace") as stream:
-        return stream.read(_LARGEST).strip(), file

@@ -57,7 +57,8 @@ def _erase(typed: bytes) -> None:
         return
     lines = typed.decode("utf-8", "replace").split("\n")
     above = sum(sum(1 if sign.isprintable() else 2 for sign in line) // columns for line in lines) + len(lines) - 1
-    sys.stdout.write("\r" + f"\x1b[{above}A" * bool(above) + "\x1b[J")
+    # The row and those below it one after the other: see FrameOutput.erase_down.
+    sys.stdout.write("\r" + f"\x1b[{above}A" * bool(above) + "\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8")
     sys.stdout.flush()
 
 

@@ -84,12 +84,21 @@ class Allowance:
             return "limit", "turns", ""
         if self.out_of_time:
             return "limit", "seconds", f"It has worked for {limits.max_seconds:g} s."
-        if limits.max_output_tokens is not None and self._output >= limits.max_output_tokens:
-            return "limit", "output tokens", f"{self._output:,} of {limits.max_output_tokens:,} are written."
-        if self.budget is not None and self.budget.left <= 0:
-            return "budget", "tokens", f"{self.budget.used:,} of {self.budget.limit:,} output tokens are written."
+        return self.used_up(model)
+
+    def used_up(self, model: Model, attempt: Spent | None = None) -> tuple[RunReason, str, str] | None:
+        """The limit of tokens or dollars that keeps a request from being sent. ``attempt`` was used by a request that
+        failed, and is not on record yet: one like it would follow."""
+        limits, last = self._limits, self._last if attempt is None else attempt.usage
+        written = self._output + (0 if attempt is None else attempt.usage.output)
+        if limits.max_output_tokens is not None and written >= limits.max_output_tokens:
+            return "limit", "output tokens", f"{written:,} of {limits.max_output_tokens:,} are written."
+        if self.budget is not None and self.budget.left <= written - self._counted:
+            used = self.budget.used + written - self._counted
+            return "budget", "tokens", f"{used:,} of {self.budget.limit:,} output tokens are written."
         if limits.max_cost is not None:
-            cost, affordable = self._record.ledger.cost, self._affordable(model)
+            cost = self._record.ledger.cost + (0.0 if attempt is None else attempt.cost or 0.0)
+            affordable = self._affordable(model, cost, last)
             if cost >= limits.max_cost or (affordable is not None and affordable < FEWEST_TOKENS):
                 spent = f"${cost:.2f} of ${limits.max_cost:.2f} are spent, and the next request would pass that."
                 return "budget", "dollars", spent
@@ -100,7 +109,7 @@ class Allowance:
         self._turns += 1
         whole = self._limits.max_output_tokens
         left = [
-            self._affordable(model),
+            self._affordable(model, self._record.ledger.cost, self._last),
             None if self.budget is None else self.budget.left,
             None if whole is None else whole - self._output,
         ]
@@ -114,15 +123,15 @@ class Allowance:
     def _output(self) -> int:
         return self._record.ledger.usage.output - self._written
 
-    def _affordable(self, model: Model) -> int | None:
+    def _affordable(self, model: Model, cost: float, last: Usage | None) -> int | None:
         """Output tokens that the dollars left can pay for, once the input of a request like the last one is paid."""
         if self._price is None or self._limits.max_cost is None:
             return None
         each = self._price(model.name, Usage(output=1_000_000))
         if not each:
             return None
-        last = Usage() if self._last is None else replace(self._last, output=0, reasoning=0)
-        left = self._limits.max_cost - self._record.ledger.cost - (self._price(model.name, last) or 0.0)
+        again = Usage() if last is None else replace(last, output=0, reasoning=0)
+        left = self._limits.max_cost - cost - (self._price(model.name, again) or 0.0)
         return max(0, int(left / each * 1_000_000))
 
     # ---- after a turn -------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class Driver:
         self.handlers: dict[Do, Callable[[Call, Any], None]] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self._changed: asyncio.Future[None] | None = None  # waits for anything a reader might want to look at
+        self.going: Callable[[], None] | None = None  # called once, when it goes on without a person or is through
         self._performing = self._interruptible = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -75,6 +76,9 @@ class Driver:
             self._interruptible = self.board.interruptible
             if self.record.heard:
                 self.record.tell(InterruptibleChanged(self.clock.now(), self._interruptible))
+        if self.going is not None and (self.board.moving or self.board.closed):
+            going, self.going = self.going, None
+            going()
         if self._changed is not None:
             self.tell_change()
 

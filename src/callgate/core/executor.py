@@ -169,10 +169,15 @@ class CallExecutor:
         """Wait until nothing can move without a person's answer; at once when all has settled."""
         await self._unless_cancelled(lambda: self._board.moving == 0)
 
-    async def changed(self) -> None:
-        """After ``stalled``: wait until an answer or a cancel changed something."""
+    async def changed(self, going: Callable[[], None] = lambda: None) -> None:
+        """After ``stalled``: wait until an answer or a cancel changed something. ``going`` is called the moment it goes
+        on without a person or is through, before any call runs."""
         seen = iter((False, True))
-        await self._unless_cancelled(lambda: next(seen))
+        self._driver.going = going
+        try:
+            await self._unless_cancelled(lambda: next(seen))
+        finally:
+            self._driver.going = None
 
     async def unwound(self) -> None:
         """After ``stalled``: wait, within the grace period, for what was cancelled to end."""
@@ -195,11 +200,6 @@ class CallExecutor:
     def interruptible(self) -> bool:
         """A message of the user would interrupt: something runs, and all of it gives way."""
         return self._board.interruptible
-
-    @property
-    def moves(self) -> bool:
-        """It goes on without a person, or is through."""
-        return bool(self._board.moving) or self.settled
 
     @property
     def settled(self) -> bool:

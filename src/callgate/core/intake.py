@@ -4,7 +4,7 @@ A call is complete at PartEnded, never by counting braces. Argument text is coll
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from json import dumps, loads
 from operator import attrgetter
 from typing import Any, cast, get_args
@@ -25,6 +25,7 @@ from callgate.words.model import (
     PartEnded,
     PartKind,
     PartStarted,
+    Request,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -107,6 +108,18 @@ class Intake:
             stop = "cut_off"
         refused = outcomes.truncated(closed=False)
         return stop, [Refused(self._call(part), part.refused or refused) for part in unclosed]
+
+    def stopped(self, request: Request) -> None:
+        """The stream is read no further. The usage of a message that broke off in the middle is estimated where it was
+        not told: it costs as much as others."""
+        if self.usage is None or self.stop_reason is not None:
+            return
+        written = sum(len(text) for part in self._parts.values() for text in part.texts)
+        if written:
+            from callgate.words.window import CHARS_PER_TOKEN, missing_usage  # seldom needed
+
+            beyond = max(0, written - round(self.usage.output * CHARS_PER_TOKEN))  # a count came with the first event
+            self.usage += missing_usage(replace(self.usage, output=0), request, beyond)
 
     def message(self) -> Message:
         """The message as far as it came, its calls with the arguments the ledger knows."""

@@ -56,16 +56,17 @@ class Loop:
         self._ending = ending
         self._record = equipment.record
         self._staging = equipment.staging
+        self._allowance = Allowance(limits, self._record, equipment.host.clock, equipment.price)
         self._recovery = Recovery(
             limits.retries,
             fallback=equipment.fallback,
             shortens=equipment.compaction is not None,
             chance=equipment.chance,
+            affords=lambda spent: self._allowance.used_up(self._model, spent) is None,
         )
         self._cause: TurnCause = "continued"
         self._words: str | None = None  # for the model, with the next request
         self._held_up = self._truncations = 0
-        self._allowance = Allowance(limits, self._record, equipment.host.clock, equipment.price)
         self._raised = False  # the limit of the output, as far as the model can
         self._turn: Turn | None = None
         self._between: asyncio.Task[Any] | None = None
@@ -250,8 +251,11 @@ class Loop:
                     return "pending"
                 return "steered" if self._steers else await self._put_off()
             case "model_error":
-                error = turn.error
+                error, used_up = turn.error, self._allowance.used_up(self._model)
                 assert error is not None
+                if error.retryable and used_up is not None:  # a repetition would pass it
+                    reason, kind, detail = used_up
+                    return self._ended(reason, detail, kind)
                 reason = "context_full" if error.kind == "too_long" else "model_error"
                 return self._ended(reason, ended.detail, error.kind, retryable=error.retryable)
             case "interrupted" if self._interrupt is None:

@@ -86,7 +86,7 @@ class MessageReading:
                 self.error = ModelError("the stream ended before its end", kind="cut_off", retryable=True)
             if self.error is None:
                 return
-            self.remedy, self.error = self._recovery.failed(self.error)
+            self.remedy, self.error = self._recovery.failed(self.error, self.spent)
             if self.remedy != "again" or self._called:
                 break
         if self.error.kind == "cut_off" and self.remedy == "show":
@@ -159,6 +159,7 @@ class MessageReading:
             self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
         finally:
             draft.stop(keep=self.left)
+            intake.stopped(request)
             if meter is not None:
                 meter.received(intake.usage)
             await _close(stream)

@@ -7,7 +7,7 @@ from typing import Literal
 from callgate.core.ports import Model
 from callgate.words.errors import ModelError
 from callgate.words.limits import Retries
-from callgate.words.messages import Message
+from callgate.words.messages import Message, Spent
 from callgate.words.noun import noun
 
 Remedy = Literal["again", "shorten", "show"]
@@ -28,7 +28,8 @@ class Repetition:
 class Recovery:
     """Counts failures in a row over the turns of one run. After ``Retries.overloads`` overloads in a row the rest of
     the run asks ``fallback``, if there is one; the next run asks the session's own model again. ``shortens``: the
-    history can be made shorter, so that a request that was too long is sent again, once."""
+    history can be made shorter, so that a request that was too long is sent again, once. ``affords``: whether the
+    limits of the run leave room for another attempt like the one that failed."""
 
     def __init__(
         self,
@@ -37,11 +38,13 @@ class Recovery:
         fallback: Model | None = None,
         shortens: bool = False,
         chance: Callable[[], float] = random,
+        affords: Callable[[Spent | None], bool] = lambda spent: True,
     ) -> None:
         self._retries = retries
         self._fallback = fallback
         self._shortens = shortens
         self._chance = chance
+        self._affords = affords
         self._failures = self._overloads = 0
         self._instead: Model | None = None
         self._own: Model | None = None
@@ -69,14 +72,15 @@ class Recovery:
         tried, self._shortened = self._shortened, True
         return self._shortens and not tried
 
-    def failed(self, error: ModelError) -> tuple[Remedy, ModelError]:
-        """Takes note of a failure. The error comes back, with words about a wait that is too long."""
+    def failed(self, error: ModelError, spent: Spent | None) -> tuple[Remedy, ModelError]:
+        """Takes note of a failure. The error comes back, with words about a wait that is too long. ``spent`` is what
+        the attempt has used."""
         if error.kind == "too_long":
             return ("shorten" if self.shorten() else "show"), error
         retries = self._retries
         self._failures += 1
         self._overloads = self._overloads + 1 if error.kind == "overloaded" else 0
-        if not error.retryable and self._instead is None:
+        if (not error.retryable and self._instead is None) or not self._affords(spent):
             return "show", error
         if not error.retryable:
             self._fallback = self._instead = None  # it cannot answer: the model itself is asked on

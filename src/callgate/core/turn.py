@@ -224,12 +224,13 @@ class Turn:
             self._waiting()
             if meter is not None:
                 meter.waiting(person=True)
-            await executor.changed()
-            if executor.moves:
-                self._going()
-                if meter is not None:
-                    meter.waiting(person=False)
+            await executor.changed(self._goes_on)
             await executor.stalled()
+
+    def _goes_on(self) -> None:
+        self._going()
+        if self._kit.meter is not None:
+            self._kit.meter.waiting(person=False)
 
     def _spent(self) -> Spent | None:
         """The price of what the model has sent. A message that was resumed is on record."""

@@ -64,10 +64,11 @@ def misfit(value: object) -> str | None:
         written = _CHECKED[type(value)](value)
         if loads(dumps(written, allow_nan=False)) != written:
             return "it holds a value that JSON does not keep as it is"
-        _reader(type(value))(written)
+        again = to_json(_reader(type(value))(written))
     except _MISFITS as error:
         return str(error)
-    return None
+    other = [name for name, item in again.items() if item != written[name]]  # a noun of another class, or none
+    return f"{other[0]}: it is not what is wanted there" if other else None
 
 
 # Writing follows the values: what is not of the class its annotation says is written all the same.

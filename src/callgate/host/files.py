@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from callgate.words.errors import UsageError
+
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 16
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
@@ -33,6 +35,26 @@ def write_new(
         with suppress(OSError):
             os.unlink(path, dir_fd=dir_fd)
         raise
+
+
+def replace_file(
+    file: Path, data: bytes, mode: int, *, folders: int = 0o700, prepare: Callable[[int], None] | None = None
+) -> None:
+    """Write the whole file or nothing, on disk before this comes back. ``folders`` is the mode of those that are made
+    for it. UsageError when it cannot be written."""
+    draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        make_folders(file.parent, folders)
+        write_new(draft, data, mode, prepare=prepare)
+        try:
+            os.replace(draft, file)
+        except OSError:
+            with suppress(OSError):
+                draft.unlink()
+            raise
+        sync_folder(file.parent)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from error
 
 
 def append_line(path: Path | str, line: bytes) -> None:

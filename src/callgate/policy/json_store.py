@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from json import dumps, loads
 from pathlib import Path
 from stat import S_ISREG, S_IWOTH
 from typing import Any, NoReturn, TypeVar, cast
 
 from callgate.formats.jsonable import from_json
-from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.host.files import make_folders, replace_file
 from callgate.words.errors import UsageError
 
 try:
@@ -67,19 +67,7 @@ def read_noun(file: Path, kind: type[T]) -> T | None:
 
 def write_record(file: Path, value: dict[str, Any]) -> None:
     """Replace the file as a whole, on disk before this comes back. UsageError when it cannot be written."""
-    draft = file.with_name(f"{file.name}.{os.urandom(8).hex()}.tmp")
-    try:
-        make_folders(file.parent, 0o700)
-        write_new(draft, dumps(value, indent=1, allow_nan=False).encode("ascii"), 0o600)
-        try:
-            os.replace(draft, file)
-        except OSError:
-            with suppress(OSError):
-                draft.unlink()
-            raise
-        sync_folder(file.parent)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from error
+    replace_file(file, dumps(value, indent=1, allow_nan=False).encode("ascii"), 0o600)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from callgate._version import __version__
 from callgate.core.ports import Clock
 from callgate.providers.addresses import base_url
 from callgate.providers.answers import failure
-from callgate.providers.estimates import AnswerTally
 from callgate.providers.exchange import Exchange, fault_of_exception
 from callgate.providers.family import Family, HttpPost, ModelFacts
 from callgate.providers.faults import fault_of
@@ -20,8 +19,20 @@ from callgate.providers.recording import REMOVED, WireRecorder, WireTape
 from callgate.providers.sse import ServerEventReader
 from callgate.providers.watchdog import Watchdog
 from callgate.words.errors import ModelError
-from callgate.words.model import Abilities, ModelEvent, ModelNoted, Request
+from callgate.words.messages import Usage
+from callgate.words.model import (
+    Abilities,
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    ModelNoted,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+)
 from callgate.words.noun import nothing
+from callgate.words.window import missing_usage
 
 IDLE_SECONDS = 90.0
 """The default for how long a server may be silent: while it is connected to, before it answers, and between bytes."""
@@ -127,6 +138,31 @@ class HttpModel:
         new = [note for note in dict.fromkeys(notes) if note not in self._noted]
         self._noted.update(new)
         return new
+
+
+class AnswerTally:
+    """Watches the events of one answer. ``ended``: the message is whole; ``any``: at least one event has come."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._chars = 0
+        self._known = Usage()
+        self.ended = False
+        self.any = False
+
+    def seen(self, event: ModelEvent) -> ModelEvent:
+        """The event; the end of the message has an estimated usage where the provider gave none."""
+        self.any = True
+        kind = event.__class__
+        if kind is TextDelta or kind is ArgumentsDelta or kind is ThinkingDelta:
+            self._chars += len(event.text)  # type: ignore[union-attr]
+        elif isinstance(event, MessageStarted):
+            self._known = event.usage
+        elif isinstance(event, MessageEnded):
+            self.ended = True
+            missing = missing_usage(self._known + event.usage, self._request, self._chars)
+            return replace(event, usage=event.usage + missing) if missing.estimated else event
+        return event
 
 
 def checked(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Protocol, cast
 
-from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.host.files import replace_file
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
@@ -147,18 +147,7 @@ class KeyStore:
             raise UsageError(
                 "the data folder lies in the workspace, no place for keys: set CALLGATE_DATA_DIR elsewhere"
             )
-        draft = file.with_name(f"{file.name}.{os.urandom(8).hex()}.tmp")
-        try:
-            make_folders(file.parent, 0o700)
-            write_new(draft, dumps(kept).encode(), 0o600)
-            try:
-                os.replace(draft, file)
-            except OSError:
-                draft.unlink(missing_ok=True)
-                raise
-            sync_folder(file.parent)
-        except OSError as error:
-            raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None
+        replace_file(file, dumps(kept).encode(), 0o600)
 
 
 def find_key(

@@ -6,9 +6,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
-from callgate.providers.estimates import AnswerTally
 from callgate.providers.family import Family, ServerEvent
-from callgate.providers.http_model import checked
+from callgate.providers.http_model import AnswerTally, checked
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.model import Abilities, ModelEvent, Request
 from callgate.words.noun import nothing, noun

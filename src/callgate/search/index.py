@@ -34,6 +34,7 @@ class _Entry:
     text: ToolText
     server: str
     words: frozenset[str]
+    terms: tuple[str, ...]
 
 
 class ToolIndex:
@@ -57,10 +58,10 @@ class ToolIndex:
         if number is not None and self._entries[number].text == text:
             return
         self.drop(text.name)
-        number = self._postings.add(weigh_terms(text))
-        self._numbers[text.name] = number
+        weights = weigh_terms(text)
+        number = self._numbers[text.name] = self._postings.add(weights)
         server, name = own_name(text)
-        self._entries[number] = _Entry(text, server, frozenset(terms(name)))
+        self._entries[number] = _Entry(text, server, frozenset(terms(name)), tuple(weights))
         if self._vectors:
             self._vectors.put(number, text)
 
@@ -68,7 +69,7 @@ class ToolIndex:
         """Removes a tool; one that is not there is no error."""
         if (number := self._numbers.pop(name, None)) is None:
             return
-        self._postings.remove(number, weigh_terms(self._entries.pop(number).text))
+        self._postings.remove(number, self._entries.pop(number).terms)
         if self._vectors:
             self._vectors.drop(number)
 

@@ -12,9 +12,9 @@ from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.search.tools import ExecuteExtraTool, SearchExtraTools
 from callgate.tools.toolbox import Raw, Toolbox
 from callgate.tools.wrappers import Merged
-from callgate.transcript.tokens import spec_tokens
 from callgate.words.arguments import Rejected
 from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH, SearchUse, percent_of
+from callgate.words.window import spec_tokens
 
 
 class SearchToolbox:

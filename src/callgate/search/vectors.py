@@ -6,6 +6,7 @@ are read directly: the package's own loader looks for the tokenizer on the netwo
 """
 
 import json
+import re
 from collections.abc import Container, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -18,6 +19,8 @@ from callgate.search.tokens import spelled
 EXTRA = "callgate[embeddings]"
 _TABLE = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+# Sentences of so few characters say nothing on their own.
+_END, _SHORT = re.compile(r"(?<=[.?!;])\s+"), 8
 _LATIN = "\u036f"
 WIDTH = 256
 # The part of the vectors in a score, and the number of tools that only they find.
@@ -32,6 +35,7 @@ class ToolVectors:
         self._folder = folder
         self._waiting: dict[int, str] = {}
         self._table: Any = None
+        self._size = 0
 
     def put(self, number: int, text: ToolText) -> None:
         self._waiting[number] = _said(text)
@@ -45,8 +49,11 @@ class ToolVectors:
             return  # The table knows next to nothing of other scripts.
         import numpy
 
-        alike = numpy.maximum(self._encoded() @ self._encoder.encode([query])[0], 0)
-        most, top = max(scores.values(), default=1.0), max(float(alike.max(initial=0)), 0.01)
+        # A request of several sentences often asks for several tools: for each of them its best sentence counts.
+        # einsum, because a product of matrices starts threads, which takes longer than it saves on a busy machine.
+        table, asked = self._encoded(), self._encoder.encode(_sentences(query))
+        alike = numpy.max([numpy.einsum("ij,j->i", table, each) for each in asked], axis=0, initial=0)
+        most, top = max(scores.values(), default=0.0) or 1.0, max(float(alike.max(initial=0)), 0.01)
         near = [number for number in numpy.argsort(-alike)[:NEAR].tolist() if number in allowed and alike[number] > 0]
         for number in {*scores, *near}:
             scores[number] = (1 - SHARE) * scores.get(number, 0.0) / most + SHARE * float(alike[number]) / top
@@ -58,12 +65,13 @@ class ToolVectors:
         if self._table is None:
             self._table = numpy.zeros((0, WIDTH), dtype=numpy.float32)
         if self._waiting:
-            if (needed := max(self._waiting) + 1) > len(self._table):
-                more = numpy.zeros((2 * needed - len(self._table), WIDTH), dtype=numpy.float32)
+            self._size = max(self._size, max(self._waiting) + 1)
+            if self._size > len(self._table):
+                more = numpy.zeros((2 * self._size - len(self._table), WIDTH), dtype=numpy.float32)
                 self._table = numpy.concatenate([self._table, more])
             self._table[list(self._waiting)] = self._encoder.encode(list(self._waiting.values()))
             self._waiting.clear()
-        return self._table
+        return self._table[: self._size]
 
     @cached_property
     def _encoder(self) -> "_Encoder":
@@ -92,6 +100,10 @@ def _said(text: ToolText) -> str:
     return f"{spelled(server)} {spelled(name)}. {text.description[:400]} {text.hint[:400]} {spelled(named)}"
 
 
+def _sentences(query: str) -> list[str]:
+    return [each for each in _END.split(query) if len(each) > _SHORT] or [query]
+
+
 class _Encoder:
     """Texts as vectors of length one; a text without known pieces is zero."""
 
@@ -111,8 +123,9 @@ class _Encoder:
         import numpy
 
         made = numpy.zeros((len(texts), WIDTH), dtype=numpy.float32)
-        for at, each in enumerate(self._tokenizer.encode_batch(texts, add_special_tokens=False)):
-            if each.ids:
-                made[at] = self._pieces[each.ids].sum(axis=0, dtype=numpy.float32)
+        for at, text in enumerate(texts):
+            # One by one: a batch starts threads, and then warns on stderr when the process forks.
+            if pieces := self._tokenizer.encode(text, add_special_tokens=False).ids:
+                made[at] = self._pieces[pieces].sum(axis=0, dtype=numpy.float32)
         lengths = numpy.linalg.norm(made, axis=1, keepdims=True)
         return made / numpy.where(lengths > 0, lengths, 1)

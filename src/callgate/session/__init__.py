@@ -6,6 +6,7 @@ history            edits of the conversation: rewind, branch, snip, trim, and se
 compaction         keeps the history within the window of the model; ``context_gauge`` counts its use
 summaries          summaries by a model; ``restoring``: texts that are put back behind them
 titles             titles by a model
+recaps             one line on where things stand, by a model
 asking             one request beside the conversation
 workspace_changes  recovery after a crash, and undo
 hooks              hooks for everything but calls

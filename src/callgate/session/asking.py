@@ -1,9 +1,8 @@
-"""One request beside the conversation, for a summary or a title: a text goes in, a text comes out, no tool is there."""
+"""One request beside the conversation, for a summary, a title or a recap: text in, text out, and no tool is there."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from callgate.core.allowance import Price
 from callgate.core.ports import Clock, Model
@@ -20,7 +19,7 @@ from callgate.words.model import (
     TextDelta,
 )
 from callgate.words.noun import noun
-from callgate.words.turns import AnswerUnused
+from callgate.words.turns import AnswerUnused, AsidePurpose
 
 
 @noun
@@ -79,10 +78,10 @@ def instructions(name: str) -> str:
 
 
 class UnusedAnswers:
-    """Puts on record what requests beside the conversation cost whose answers are not used."""
+    """Puts on record what requests beside the conversation cost whose answers are not on record."""
 
-    def __init__(self, purpose: Literal["title", "summary"], record: Record, clock: Clock, price: Price | None) -> None:
-        self._purpose: Literal["title", "summary"] = purpose
+    def __init__(self, purpose: AsidePurpose, record: Record, clock: Clock, price: Price | None) -> None:
+        self._purpose: AsidePurpose = purpose
         self._record = record
         self._clock = clock
         self._price = price

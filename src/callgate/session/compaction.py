@@ -23,14 +23,14 @@ from callgate.session.restoring import restored
 from callgate.session.summaries import WrittenSummary, summarized
 from callgate.tools.files.read_marks import with_nothing_shown
 from callgate.transcript.compact import kept_from, trimmed
-from callgate.transcript.tokens import ContextUse, TokenCount, chars_of, part_chars
+from callgate.transcript.tokens import ContextUse, TokenCount
 from callgate.words.errors import in_words
 from callgate.words.events import Compacted, Noted, ResultReplaced
 from callgate.words.inputs import Compact, Trim
 from callgate.words.messages import Message, ResultPart
 from callgate.words.plain import plain_json
 from callgate.words.turns import PhaseEnded, PhaseStarted
-from callgate.words.window import ContextLimits
+from callgate.words.window import ContextLimits, chars_of, part_chars
 
 MOST_FAILURES = 3
 """In a row; then the history is not compacted by itself any more."""

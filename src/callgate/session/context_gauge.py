@@ -8,10 +8,10 @@ from callgate.core.ledger import Ledger
 from callgate.core.ports import Model
 from callgate.session.parts import SessionParts
 from callgate.transcript.compact import kept_from
-from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter, chars_of, spec_chars
+from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter
 from callgate.words.messages import Message
 from callgate.words.model import ToolSpec
-from callgate.words.window import ContextLimits, context_limits
+from callgate.words.window import ContextLimits, chars_of, context_limits, spec_chars
 
 TAIL_MESSAGES = 10
 MOST_SHARE = 20_000

@@ -31,7 +31,7 @@ from callgate.words.errors import CallgateError, JournalError, StateError, Usage
 from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, Noted, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Spent
-from callgate.words.model import EFFORTS, EffortInForce, ToolSpec, WantedEffort
+from callgate.words.model import EFFORTS, Effort, EffortInForce, ToolSpec, WantedEffort
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Conversation(SessionView):
         self.host = parts.equipment.host
         self.deps = parts.equipment.deps
         self.cheap = parts.cheap
+        self._price = parts.equipment.price
         self.folders: tuple[str, ...] = ()
         """Further folders that the person works in, set by the maker of the session."""
         self.servers: ServerList | None = None
@@ -84,9 +85,7 @@ class Conversation(SessionView):
             from callgate.session.titles import TitleWriter  # where titles are written
 
             spare = parts.titled_by is not parts.equipment.model
-            self._titles = TitleWriter(
-                parts.titled_by, self._record, self.host.clock, spare=spare, price=parts.equipment.price
-            )
+            self._titles = TitleWriter(parts.titled_by, self._record, self.host.clock, spare=spare, price=self._price)
         self._work = Work(parts, self._history, self._changes, self._titles)
         self.router = QuestionRouter(parts, self._work)
         """Reached by the sessions inside this one."""
@@ -146,6 +145,11 @@ class Conversation(SessionView):
     def effort_in_force(self) -> EffortInForce:
         """The effort of the next request: what is wanted, who said it, and the level that the model is sent."""
         return self._work.effort
+
+    @property
+    def efforts(self) -> tuple[Effort, ...]:
+        """The levels of effort that the model knows, lowest first."""
+        return self._work.answerer.abilities.efforts
 
     @property
     def open_spent(self) -> Spent | None:
@@ -243,6 +247,17 @@ class Conversation(SessionView):
     async def told_after(self, number: int) -> Sequence[tuple[int, Event]]:
         """The events on record after this number, as they are there: without secrets in a session that is kept."""
         return await self._journal.after(number)
+
+    async def recap(self) -> str:
+        """One line of at most 40 words on where things stand, written by the cheap model. UsageError if nothing was
+        said yet; raises as the model does."""
+        from callgate.session.asking import UnusedAnswers  # a recap is asked for now and then
+        from callgate.session.recaps import recap_of
+
+        if not self.messages:
+            raise UsageError("Nothing was said yet, so there is nothing to recap.")
+        paid = UnusedAnswers("recap", self._record, self.host.clock, self._price)
+        return await recap_of(self.messages, self.cheap or self._work.answerer, paid)
 
     def origin(self, event: Event) -> EventOrigin:
         """The session, agent path and message of an event that this session told, for a door that hands it on."""

@@ -74,6 +74,11 @@ class Work:
         return None if self.loop is None else self.loop.executor
 
     @property
+    def answerer(self) -> Model:
+        """The model of the next request."""
+        return self._equipment.model
+
+    @property
     def model(self) -> str:
         return self._equipment.model.name
 

@@ -21,11 +21,10 @@ from callgate.transcript.answers import Waiting, forget_answers, tidy_answers, w
 from callgate.transcript.asked import QuestionFold
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
-from callgate.transcript.entries import all_entries
 from callgate.transcript.index import Index, drop_index, write_index
 from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
-from callgate.transcript.reader import Damage
+from callgate.transcript.reader import Damage, all_entries
 from callgate.transcript.summary import Summary, Tally
 from callgate.transcript.tape import Tape
 from callgate.transcript.written import WrittenJournal

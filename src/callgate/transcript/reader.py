@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from callgate.transcript.codec import BadLine, checked
+from callgate.transcript.codec import BadLine, LogEntry, checked, read_line
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
@@ -110,3 +110,21 @@ def _sum_of(record: bytes) -> str | None:
         return checked(record)
     except BadLine:
         return None
+
+
+def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[LogEntry]:
+    """Every intact line in the order of the file, dead branches included, a line that repeats the one before left out.
+    What cannot be read is added to ``damages``."""
+    reader = LogReader(fd)
+    before = ""
+    for raw in reader.lines([(0, os.fstat(fd).st_size)]):
+        try:
+            entry = read_line(raw.data, raw.sum)
+        except BadLine as why:
+            reader.damages.append(Damage(raw.start, len(raw.data), str(why)))
+            continue
+        if entry.sum != before:
+            before = entry.sum
+            yield entry
+    if damages is not None:
+        damages += reader.damages

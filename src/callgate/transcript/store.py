@@ -81,8 +81,7 @@ class Store:
     async def create(self, session: str | None = None) -> DiskJournal:
         """A new session, with this id if one is given. Nothing is on disk before its first message."""
         now = time()
-        log = self.folder / f"{new_session_id(now)}.jsonl" if session is None else self._named(session)
-        journal = DiskJournal(log, self.masker)
+        journal = DiskJournal(self.new_log(session), self.masker)
         journal.append(SessionOpened(now, __version__, str(self.workspace)))
         return journal
 
@@ -94,13 +93,13 @@ class Store:
         """
         return await in_thread(partial(self._open, which))
 
-    async def fork(self, which: str | Path | Journal = LATEST) -> DiskJournal:
-        """A new session that begins with the live history of another one, which is only read. One that is open in this
-        program is named by its journal, so that nothing of it is still on its way."""
+    async def fork(self, which: str | Path | Journal = LATEST, session: str | None = None) -> DiskJournal:
+        """A new session, with this id if one is given, that begins with the live history of another one, which is only
+        read. One that is open in this program is named by its journal, so that nothing of it is still on its way."""
         named = which if isinstance(which, str | Path) else which.session
         if named != which and (waiting := cast(Journal, which).barrier()) is not None:
             await waiting
-        return await in_thread(lambda: self._open(self.copy(self.read(named))))
+        return await in_thread(lambda: self._open(self.copy(self.read(named), session)))
 
     def list(self, limit: int | None = None) -> Sequence[Listed]:
         """The sessions of this workspace, last used first."""
@@ -138,27 +137,27 @@ class Store:
         """The log of the session that is meant. JournalError names those that might be."""
         return find(self.folder, which)
 
-    def copy(self, original: LoadedLog, *, source: str = "") -> str:
+    def copy(self, original: LoadedLog, session: str | None = None) -> str:
         """Write a new session with these events; calls that are open there are not taken over. Gives its id."""
         now = time()
         events: list[Durable] = [
-            SessionOpened(now, __version__, str(self.workspace), source or f"session {original.session}", forked=True),
+            SessionOpened(now, __version__, str(self.workspace), f"session {original.session}", forked=True),
             *(event for event in original.events if not isinstance(event, _OF_THE_FILE)),
         ]
         if original.unknown:
             left_out = f"{original.unknown} lines of a newer version of Callgate were left out of this copy"
             events.append(Noted(now, left_out, "warning"))
-        return self.write([*events, Forked(now, original.session, Ledger(original.events).counted)])
+        return self.write([*events, Forked(now, original.session, Ledger(original.events).counted)], session)
 
-    def write(self, events: Iterable[Durable]) -> str:
-        """A new session with these events. Gives its id."""
-        log = self.new_log()
+    def write(self, events: Iterable[Durable], session: str | None = None) -> str:
+        """A new session with these events, and with this id if one is given. Gives its id."""
+        log = self.new_log(session)
         write_log(log, self.masker, events)
         return log.stem
 
-    def new_log(self) -> Path:
-        """The place of a new session."""
-        return self.folder / f"{new_session_id(time())}.jsonl"
+    def new_log(self, session: str | None = None) -> Path:
+        """The place of a new session, with this id if one is given."""
+        return self.folder / f"{new_session_id(time())}.jsonl" if session is None else self._named(session)
 
     def _log(self, which: str | Path) -> Path:
         return which if isinstance(which, Path) else self.find(which)

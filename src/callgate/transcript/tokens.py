@@ -1,22 +1,16 @@
 """Token counts of a history: as the provider reported them, and estimated from characters where it did not."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from callgate.core.view import View
-from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking, Usage
-from callgate.words.model import ToolSpec
+from callgate.words.messages import CallPart, Image, Message, Opaque, Part, ResultPart, Thinking, Usage
 from callgate.words.noun import noun
-from callgate.words.window import ContextLimits
+from callgate.words.window import CHARS_PER_TOKEN, ContextLimits, chars_of, part_chars
 
-CHARS_PER_TOKEN = 3.5
-"""Before a provider has reported anything. Code and JSON have fewer characters in a token than prose."""
 _FEWEST, _MOST = 1.0, 6.0
 _ABSURD = 20
 """With more characters in a token than this, the count of a server is not believed."""
-IMAGE_TOKENS = 1_600
-_ENVELOPE = 16
-"""Characters for the frame of a message or a part: role, ids, quotes."""
 
 ShareKind = Literal[
     "system",
@@ -121,11 +115,6 @@ class TokenMeter:
         return tuple(shares)
 
 
-def chars_of(messages: Iterable[Message]) -> int:
-    """The characters of messages as they are sent, roughly."""
-    return sum(_ENVELOPE + sum(map(part_chars, message.parts)) for message in messages)
-
-
 def last_reported(messages: list[Message], since: int) -> int | None:
     """The last message, from number ``since`` on, whose provider told how many tokens its request had."""
     for at in range(len(messages) - 1, since - 1, -1):
@@ -137,47 +126,6 @@ def last_reported(messages: list[Message], since: int) -> int | None:
 
 def _all(usage: Usage) -> int:
     return usage.input + usage.cache_read + usage.cache_write + usage.output
-
-
-def spec_chars(tools: Iterable[ToolSpec]) -> int:
-    return sum(_ENVELOPE + len(each.name) + len(each.description) + _nested(each.parameters) for each in tools)
-
-
-def spec_tokens(tools: Iterable[ToolSpec]) -> int:
-    """The tokens of these definitions in a request, estimated."""
-    return -int(-spec_chars(tools) // CHARS_PER_TOKEN)
-
-
-def part_chars(part: Part) -> int:
-    """The characters of a part as it is sent, roughly; an image as the characters of its tokens."""
-    match part:
-        case Text() | Thinking():
-            return len(part.text)
-        case CallPart():
-            written = part.raw_arguments
-            kept = 0 if part.kept is None else _nested(part.kept.data)
-            return (
-                2 * _ENVELOPE + len(part.name) + kept + (_nested(part.arguments) if written is None else len(written))
-            )
-        case ResultPart():
-            return 2 * _ENVELOPE + sum(map(part_chars, part.content))
-        case Image():
-            return round(IMAGE_TOKENS * CHARS_PER_TOKEN)
-        case Resource():
-            return len(part.uri) + len(part.text or "") + len(part.data or b"")
-        case Opaque():
-            return _nested(part.data)
-
-
-def _nested(value: object) -> int:
-    """The length of a value as JSON, roughly, without writing it."""
-    if isinstance(value, str | bytes):
-        return len(value) + 2
-    if isinstance(value, Mapping):
-        return 2 + sum(len(str(key)) + 4 + _nested(each) for key, each in value.items())  # pyright: ignore
-    if isinstance(value, list | tuple):
-        return 2 + sum(1 + _nested(each) for each in value)  # pyright: ignore
-    return 5
 
 
 def _kind(part: Part, message: Message) -> ShareKind:

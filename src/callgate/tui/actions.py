@@ -1,4 +1,4 @@
-"""The actions of the input line, by the names that they have in the table of keys."""
+"""The actions of the input line and of every place, by the names that they have in the table of keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
 
 
 class InputActions:
-    """A method for each action of the context ``input``. ``rows`` is the table of keys with the person's changes."""
+    """A method for each action of the contexts ``input`` and ``anywhere``. ``rows`` is the table of keys with the
+    person's changes."""
 
     def __init__(self, app: TerminalApp) -> None:
         self._app = app
@@ -74,9 +75,12 @@ class InputActions:
             composer.give_up()
         elif self._works:
             self._app.post(Interrupt())
-        elif twice and composer.text:
+        elif not twice:
+            what = "empties the line" if composer.text else "goes back to a message"
+            self._app.frames.hint(f"Esc once more {what}", TWICE)
+        elif composer.text:
             composer.give_up()
-        elif twice:
+        else:
             from callgate.tui.panels.rewind import open_rewind
 
             self._app.start(open_rewind(self._app))
@@ -90,7 +94,7 @@ class InputActions:
         elif self._twice("cancel"):
             app.quit()
         else:
-            app.show(NoticeBlock("Press Ctrl-C once more to quit."))
+            app.frames.hint("Ctrl-C once more quits", TWICE)
 
     def quit(self) -> None:
         self._app.quit()
@@ -135,9 +139,14 @@ class InputActions:
         self._app.application.clear()
 
     def keys(self) -> None:
+        """Shows the keys of the place, or closes what shows them."""
         from callgate.tui.panels.keys import KeysPanel
 
-        self._app.open_panel(KeysPanel(self._app, self.rows, "input"))
+        panel = self._app.panel
+        if isinstance(panel, KeysPanel):
+            self._app.close_panel(panel)
+        else:
+            self._app.open_panel(KeysPanel(self._app, self._app.context))
 
     def suspend(self) -> None:
         self._app.application.suspend_to_background()

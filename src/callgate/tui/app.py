@@ -1,7 +1,6 @@
-"""The terminal application: joins the fold, the painter, the input line and the panels, and draws frames.
+"""The terminal application: joins the fold, the input line and the panels, and decides where a key goes.
 
-The application holds no state of the conversation: that is in the fold. It decides where a key goes and when a frame is
-drawn.
+The application holds no state of the conversation: that is in the fold. ``frames`` draws.
 """
 
 from __future__ import annotations
@@ -17,15 +16,16 @@ from callgate._version import __version__
 from callgate.formats.home import home_path
 from callgate.tui.actions import InputActions
 from callgate.tui.activity import Activity
-from callgate.tui.attention import rings, title_of
+from callgate.tui.attention import Absence, recap_offer, rings
 from callgate.tui.bindings import vim_state
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
 from callgate.tui.composer import Composer
 from callgate.tui.fold import ConversationFold
 from callgate.tui.footer import context_used
-from callgate.tui.keys import Context
+from callgate.tui.frames import Frames
+from callgate.tui.keys import Context, KeyAction
 from callgate.tui.layout import build_application
-from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open, staged_line
+from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
 from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel, ViewName
 from callgate.tui.screen import terminal_output
@@ -39,14 +39,9 @@ if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.commands.table import SlashCommand
-    from callgate.tui.render import Face, Painter
     from callgate.tui.statusline.shown import SessionStatusLine
 
 T = TypeVar("T")
-FRAME = 1 / 30
-"""Seconds between two frames at least."""
-TICK = 0.5
-"""Seconds between frames while calls run, for the times that are shown."""
 
 Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
@@ -68,7 +63,7 @@ def run_terminal(
 
     code, session = asyncio.run(main())
     if session and sys.stdout.isatty():
-        sys.stdout.write(theme.paint(f"callgate --resume {session} goes on here", "grey") + "\n")
+        sys.stdout.write("\n" + theme.paint(f"callgate --resume {session} goes on here", "grey") + "\n")
     return code
 
 
@@ -100,20 +95,17 @@ class TerminalApp:
         self.refocus: Callable[[], None] = lambda: None
         """Gives the keys to the panel or to the input line, whichever is open; the layout sets it."""
         self.application = build_application(self, terminal_output(theme.colours))
+        self.frames = Frames(self)
         self._opening = opening
         self._when_open: list[Callable[[], None]] = []
+        self._absence = Absence()
         self._leave = asyncio.Event()
         self._following: SessionStart | None = None
         self._before = ""  # the session that comes back if the next one cannot be opened
-        self._frame: asyncio.TimerHandle | None = None
-        self._tick: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._arms: asyncio.TimerHandle | None = None
         self.questions = QuestionQueue(self, monotonic)
         self.application.key_processor.after_key_press += self._key_pressed
-        self._title = ""
         self.context_used = ""
-        self._shown: list[Block] = []  # not printed yet
         self._code = 0
         self.full: Transcript | None = None
         """The conversation in the full view; None in the inline one."""
@@ -133,9 +125,7 @@ class TerminalApp:
             self.application.output.clear_title()
             self._following = None
             self._leave.set()
-            for handle in (self._frame, self._tick, self._arms):
-                if handle is not None:
-                    handle.cancel()
+            self.frames.close()
             if self.session is None:  # it may wait for a choice that is not made any more
                 opened.cancel()
             await asyncio.wait((opened,))
@@ -199,7 +189,7 @@ class TerminalApp:
         if following is not None:
             self._before, self.session = self.resumable, None
             self._leave.clear()
-            self._flush()
+            self.frames.flush()
         return following
 
     async def _show_session(self, session: Session, config: Config) -> None:
@@ -211,7 +201,9 @@ class TerminalApp:
         resumed = any(isinstance(each, PromptBlock) for each in fold.blocks)
         keep_end(fold)
         paused = [left_open(fold, len(session.waiting))] if session.status == "paused" else []
-        earlier = [*fold.blocks, *paused] if resumed else paused
+        offer = recap_offer(time() - fold.last_activity) if resumed else ""
+        offered = [NoticeBlock(offer)] if offer else []
+        earlier = [*fold.blocks, *offered, *paused] if resumed else paused
         fold.questions.clear()  # those of a turn that is not under way; going on asks them again
         session.listen(self._hear)  # before anything can be sent
         self.session, self.config = session, config
@@ -222,7 +214,7 @@ class TerminalApp:
         fold.status, fold.mode = session.status, session.mode
         fold.model, fold.title = session.model, session.title
         fold.blocks = [*self.fold.blocks, *earlier]
-        self._shown += greeting(session, config)
+        self.frames.shown += greeting(session, config)
         self.fold = fold
         self.actions.configure(config)
         self.composer.configure(config)
@@ -274,12 +266,8 @@ class TerminalApp:
     def show(self, *blocks: Block) -> None:
         """Adds blocks at once, above those that are not finished."""
         self.whole.blocks.extend(blocks)
-        self._shown.extend(blocks)
+        self.frames.shown.extend(blocks)
         self.redraw()
-
-    def print_lines(self, lines: Sequence[str]) -> None:
-        self._flush()
-        self.application.print_above(lines)
 
     def open_panel(self, panel: Panel) -> None:
         self.panels.append(panel)
@@ -308,6 +296,10 @@ class TerminalApp:
         self.redraw()
 
     @property
+    def keys(self) -> Sequence[KeyAction]:
+        return self.actions.rows
+
+    @property
     def viewed(self) -> ViewName:
         return "inline" if self.full is None else "full"
 
@@ -318,15 +310,16 @@ class TerminalApp:
             self.redraw()
 
     def transcript(self, *, expanded: bool) -> Transcript:
-        return Transcript(self.whole, lambda: self.painter, expanded=expanded)
+        return Transcript(self.whole, self.frames.painter, expanded=expanded)
 
     def redraw(self) -> None:
-        if self._frame is None:
-            self._frame = asyncio.get_running_loop().call_later(FRAME, self._draw)
+        self.frames.ask()
 
     def quit(self, code: int = 0) -> None:
+        """Leaves the terminal. What is on the screen stays there, also what is not finished."""
         self._code = code
-        self._flush()
+        self.panels.clear()
+        self.frames.leave()
         if self.application.is_running and self.application.future is not None and not self.application.future.done():
             self.application.exit(result=code)
 
@@ -344,6 +337,7 @@ class TerminalApp:
         """The panel that gets the keys: the newest one that was opened, else the card of a question, as soon as it is
         armed. While a text is asked for, the input line does."""
         if self.composer.asks:
+            self.questions.rest()
             return None
         if self.panels:
             return self.panels[-1]
@@ -365,39 +359,15 @@ class TerminalApp:
         panel = self.panel
         return "input" if panel is None else panel.context
 
-    @property
-    def painter(self) -> Painter:
-        return self._painter()
-
-    def _painter(self, *, unbroken: bool = False) -> Painter:
-        from callgate.tui.render import Painter  # the first prompt needs none of it
-
-        columns = self.application.output.get_size().columns
-        return Painter(self.theme, columns, self._face, unbroken=unbroken)
-
-    def live_lines(self, height: int) -> list[str]:
-        """The blocks that are not finished; the newest lines of them, if there is no room for all. In the full view,
-        the whole conversation."""
-        if self.full is not None:
-            return self.full.lines(self.application.output.get_size().columns, height)
-        painter, now = self.painter, time()
-        lines = [line for block in self.fold.blocks for line in painter.lines(block, now)]
-        if len(lines) > height:
-            more = self.theme.paint(f"{self.theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")
-            lines = [more, *lines[len(lines) - height + 1 :]]
-        if self.fold.pending and self.fold.status in ("idle", "paused") and self.shown_panel is None:
-            lines.append(self.theme.paint(staged_line(self.fold.pending.values(), self.painter.width), "yellow"))
-        return lines
-
     def _hear(self, event: Event) -> None:
-        output, began = self.application.output, self.fold.run_began
+        output, began, asked = self.application.output, self.fold.run_began, bool(self.fold.questions)
         if isinstance(event, Noted) and event.text in self._foretold:
             self._foretold.remove(event.text)
         else:
             self.fold.apply(event)
         self.whole.apply(event)
         self.activity.apply(event)
-        if rings(event, began):
+        if rings(event, began, asked=asked):
             output.bell()
         if isinstance(event, (TurnEnded, ModelSet, Compacted)) and self.session is not None:
             self.context_used = context_used(self.session)
@@ -408,63 +378,17 @@ class TerminalApp:
         self.questions.follow(self.fold.questions, event)
         self.redraw()
 
-    def _draw(self) -> None:
-        self._frame = None
-        folder = "" if self.config is None else self.config.root.name
-        title = title_of(self.fold, folder)
-        if title != self._title:
-            self._title = title
-            self.application.output.set_title(title)
-        self.application.show_full_screen(self.covers or self.full is not None)
-        if not self._flush():
-            self.application.draw()
-        self._await_arming()
-        busy = bool(self.fold.running) or self.fold.status == "working" or self.questions.expires
-        if busy and self._tick is None:
-            self._tick = asyncio.get_running_loop().call_later(TICK, self._ticked)
-
-    def _await_arming(self) -> None:
-        """Draws again when the card may take keys."""
-        wait = self.questions.wait
-        if wait and self._arms is None:
-            self._arms = asyncio.get_running_loop().call_later(wait + 0.01, self._armed)
-
-    def _armed(self) -> None:
-        self._arms = None
-        self.redraw()
-
-    def _ticked(self) -> None:
-        self._tick = None
-        self.redraw()
-
-    def _flush(self) -> bool:
-        """Prints the finished blocks. False if there are none, or a full-screen view covers the place."""
-        if self.application.full_screen or not self.application.is_running:
-            return False
-        shown, self._shown = self._shown, []
-        blocks = [*shown, *self.fold.take_finished()]
-        if not blocks:
-            return False
-        painter = self._painter(unbroken=True)
-        lines = [line for block in blocks for line in painter.lines(block)]
-        self.application.print_above(lines)
-        return bool(lines)
-
-    def _face(self, name: str, arguments: Any) -> Face:
-        from callgate.tui.render import PlainFace
-
-        return PlainFace(name) if self.session is None else self.session.face(name, arguments)
-
     # ---- keys ---------------------------------------------------------------------------------------------------
 
-    def act(self, action: str) -> None:
-        """Acts on an action of the table of keys, in the context of this moment."""
+    def act(self, action: str, context: Context | None = None) -> None:
+        """Acts on an action of the table of keys, in the context of this moment or in a given one."""
         panel = self.panel
-        if panel is not None:
-            if not self._ignores(panel):
-                panel.act(action)
-        else:
+        if panel is not None and self._ignores(panel):
+            pass
+        elif panel is None or context == "anywhere" or action == "keys":
             getattr(self.actions, action)()
+        else:
+            panel.act(action)
         self.refocus()
         self.redraw()
 
@@ -491,7 +415,10 @@ class TerminalApp:
 
     def _key_pressed(self, _sender: object) -> None:
         self.questions.pressed()
-        self._await_arming()
+        offer = self._absence.ended(monotonic())
+        if offer and self.session is not None and self.session.messages:
+            self.show(NoticeBlock(offer))
+        self.frames.await_arming()
 
     def ran_command(self, text: str) -> bool:
         """Runs a command; False if the text is none."""

@@ -13,7 +13,7 @@ from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.keys import Keys
 
 from callgate.tui.composer.attachments import clean
-from callgate.tui.keys import KeyAction
+from callgate.tui.keys import Context, KeyAction
 
 if TYPE_CHECKING:
     from callgate.tui.app import TerminalApp
@@ -24,10 +24,10 @@ for _reported in ("\x1b[13;2u", "\x1b[27;2;13~"):
 
 
 def bindings_of(app: TerminalApp) -> KeyBindings:
-    """Bindings for the rows of this moment. Of two for the same keys the later one counts, so that a list below the
-    input line goes before the line."""
+    """Bindings for the rows of this moment. Of two for the same keys the later one counts: a place goes before every
+    place, and a list below the input line before the line."""
     bindings = KeyBindings()
-    for row in sorted(app.actions.rows, key=lambda row: row.context == "completion"):
+    for row in sorted(app.actions.rows, key=lambda row: _ORDER.get(row.context, 1)):
         for keys in row.keys:
             _bind(bindings, app, row, keys)
 
@@ -47,12 +47,12 @@ def bindings_of(app: TerminalApp) -> KeyBindings:
 
 
 def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) -> None:
-    when = _WHEN.get(row.action) if row.context == "input" else None
+    when = _WHEN.get((row.context, row.action))
 
     def holds() -> bool:
         if row.context == "completion":
             return app.context == "input" and app.composer.list is not None
-        return app.context == row.context and (when is None or when(app))
+        return row.context in ("anywhere", app.context) and (when is None or when(app))
 
     @bindings.add(*keys.split(), filter=Condition(holds))
     def _pressed(_event: KeyPressEvent) -> None:
@@ -60,7 +60,7 @@ def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) ->
             app.composer.choose(row.action)
             app.redraw()
         else:
-            app.act(row.action)
+            app.act(row.action, row.context)
 
 
 def _is_empty(app: TerminalApp) -> bool:
@@ -84,16 +84,17 @@ def _may_interrupt(app: TerminalApp) -> bool:
     return vim_state(app) in ("", "normal") and state.operator_func is None and not state.waiting_for_digraph
 
 
-_WHEN: Mapping[str, Callable[[TerminalApp], bool]] = {
-    "answer": _may_answer,
-    "queue": lambda app: not _may_answer(app),
-    "keys": _is_empty,
-    "quit": _is_empty,
-    "interrupt": _may_interrupt,
-    "search_history": _inserts,
-    "paste_image": _inserts,
+_ORDER = {"anywhere": 0, "completion": 2}
+_WHEN: Mapping[tuple[Context, str], Callable[[TerminalApp], bool]] = {
+    ("anywhere", "quit"): _is_empty,
+    ("input", "answer"): _may_answer,
+    ("input", "queue"): lambda app: not _may_answer(app),
+    ("input", "keys"): _is_empty,
+    ("input", "interrupt"): _may_interrupt,
+    ("input", "search_history"): _inserts,
+    ("input", "paste_image"): _inserts,
 }
-"""Actions of the input line that leave their keys to others unless this holds."""
+"""Actions that leave their keys to others unless this holds."""
 
 _MODES = {
     InputMode.INSERT: "insert",

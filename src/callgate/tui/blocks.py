@@ -110,12 +110,17 @@ class NoticeBlock:
 
 @noun
 class EndBlock:
-    """The end of a run: its reason, and what the run took."""
+    """The end of a run: its reason, and what the run took. ``answered``: a person ended it by an answer."""
 
     ended: RunEnded
     seconds: float = 0.0
     output_tokens: int = 0
     cost: float | None = None
+    answered: bool = False
+
+    @property
+    def sentence(self) -> str:
+        return "You stopped the run." if self.answered and self.ended.reason == "stopped" else self.ended.sentence
 
     @property
     def done(self) -> bool:
@@ -124,12 +129,13 @@ class EndBlock:
 
 @noun
 class TableBlock:
-    """Rows in columns, as commands show them. ``note`` stands below."""
+    """Rows in columns, as commands show them. ``note`` stands below. ``marks`` are styles of the first cells."""
 
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
     heads: tuple[str, ...] = ()
     note: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:

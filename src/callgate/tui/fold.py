@@ -57,7 +57,6 @@ _APPLY: Mapping[type[e.Event], Callable[[FoldState, Any], None]] = {
     e.StatusChanged: runs.status_changed,
     e.ModeSet: runs.mode_set,
     e.ModelSet: runs.model_set,
-    e.EffortSet: runs.effort_set,
     e.PromptQueued: runs.queued,
     e.PromptDequeued: runs.dequeued,
     e.InterruptibleChanged: runs.interruptible,

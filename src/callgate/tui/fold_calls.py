@@ -54,6 +54,7 @@ def asked(state: FoldState, event: e.QuestionAsked) -> None:
 def answered(state: FoldState, event: e.QuestionAnswered) -> None:
     said = event.confirmation
     state.questions.pop((*said.path, said.call_id), None)
+    state.stopped = state.stopped or said.stop
     if said.path:
         return
 

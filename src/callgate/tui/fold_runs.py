@@ -12,14 +12,11 @@ SLOW = 0.5
 
 
 def turn_started(state: FoldState, event: e.TurnStarted) -> None:
-    state.turn_began = event.at
-    state.retry = None
     if state.run_began is None:
         state.run_began = event.at
 
 
 def turn_ended(state: FoldState, event: e.TurnEnded) -> None:
-    state.turn_began = None
     state.measures = event.measures or state.measures
     state.spend(event.spent)
     state.close_texts()
@@ -28,9 +25,9 @@ def turn_ended(state: FoldState, event: e.TurnEnded) -> None:
 def run_ended(state: FoldState, event: e.RunEnded) -> None:
     began = event.at if state.run_began is None else state.run_began
     state.finish_all()
-    state.add(EndBlock(event, max(event.at - began, 0.0), state.run_tokens, state.run_cost))
-    state.run_began = state.turn_began = state.retry = None
-    state.run_tokens, state.run_cost = 0, None
+    state.add(EndBlock(event, max(event.at - began, 0.0), state.run_tokens, state.run_cost, state.stopped))
+    state.run_began = None
+    state.run_tokens, state.run_cost, state.stopped = 0, None, False
 
 
 def compacted(state: FoldState, event: e.Compacted) -> None:
@@ -93,10 +90,6 @@ def model_set(state: FoldState, event: e.ModelSet) -> None:
     if state.model != event.model:
         state.notice(f"{event.model} answers from the next request on.")
     state.model = event.model
-
-
-def effort_set(state: FoldState, event: e.EffortSet) -> None:
-    state.effort = event.effort
 
 
 def queued(state: FoldState, event: e.PromptQueued) -> None:

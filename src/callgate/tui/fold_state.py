@@ -1,6 +1,6 @@
 """The state that the fold of events changes: blocks on screen, open questions, prompts that wait, what was spent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 
 from callgate.tui.blocks import Block, CallBlock, Level, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
@@ -8,8 +8,7 @@ from callgate.tui.streaming import finished_length
 from callgate.words import events as e
 from callgate.words.calls import Status
 from callgate.words.decisions import Question
-from callgate.words.messages import Spent, Usage
-from callgate.words.model import WantedEffort
+from callgate.words.messages import Spent
 from callgate.words.modes import Mode
 from callgate.words.pending import Staged
 from callgate.words.turns import Measures
@@ -29,22 +28,18 @@ class FoldState:
         self.status: e.SessionStatus = "idle"
         self.mode: Mode = "default"
         self.model = ""
-        self.effort: WantedEffort | None = None
         self.title = ""
         self.questions: dict[tuple[str, ...], Question] = {}
         self.waiting: dict[str, e.PromptQueued] = {}
         self.pending: dict[str, Staged] = {}
         self.interruptible = False
-        self.usage = Usage()
         self.cost: float | None = None
-        self.last_request: Usage | None = None
         self.measures: Measures | None = None
         self.run_began: float | None = None
-        self.turn_began: float | None = None
         self.last_activity: float = 0.0
-        self.retry: e.RequestRetried | None = None
         self.run_tokens = 0
         self.run_cost: float | None = None
+        self.stopped = False
         self.streamed: set[str] = set()
         self.names: dict[str, str] = {}
         self._last_taken: Block | None = None
@@ -68,11 +63,6 @@ class FoldState:
             at += 1
         self._final = (at, self.blocks[at - 1] if at else None)
         return at
-
-    @property
-    def question(self) -> Question | None:
-        """The open question that came first."""
-        return next(iter(self.questions.values()), None)
 
     def take_finished(self) -> list[Block]:
         """Removes the blocks at the front that are final, and the finished Markdown at the front of a text that is
@@ -124,11 +114,20 @@ class FoldState:
     def finish_all(self) -> None:
         """Every block is final: nothing changes it after the end of a run."""
         self.close_texts()
+        self._cancel_calls(())
+        self.streamed.clear()
+
+    def take_all(self) -> list[Block]:
+        """Removes every block, as it stays when the terminal is left: a call that a person is asked about waits on."""
+        self.close_texts()
+        self._cancel_calls((Status.AWAITING_APPROVAL,))
+        return [*self.take_finished(), *(self.blocks.pop(0) for _ in range(len(self.blocks)))]
+
+    def _cancel_calls(self, spared: Container[Status]) -> None:
         for at in range(self.first_open, len(self.blocks)):
             each = self.blocks[at]
-            if isinstance(each, CallBlock) and not each.done:
+            if isinstance(each, CallBlock) and not each.done and each.status not in spared:
                 self.blocks[at] = replace(each, status=Status.CANCELLED, question=None)
-        self.streamed.clear()
 
     def notice(self, text: str, level: Level = "info") -> None:
         self.add(NoticeBlock(text, level))
@@ -138,7 +137,6 @@ class FoldState:
     def spend(self, spent: Spent | None) -> None:
         if spent is None:
             return
-        self.usage += spent.usage
         self.run_tokens += spent.usage.output
         if spent.cost is not None:
             self.cost = (self.cost or 0.0) + spent.cost

@@ -22,8 +22,6 @@ def added(state: FoldState, event: e.MessageAdded) -> None:
 def _answered(state: FoldState, message: Message) -> None:
     """The streamed blocks of a message are final. Of a message that was not streamed each part is placed where it
     stands among the calls, which are on record before their message."""
-    if message.usage is not None:
-        state.last_request = message.usage
     if message.id in state.streamed:
         state.streamed.discard(message.id)
         state.close_texts(message.id)
@@ -85,7 +83,6 @@ def streamed(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> No
 def retried(state: FoldState, event: e.RequestRetried) -> None:
     """Text of the failed attempt that is still on the screen goes; what has left it stays, with a notice."""
     state.spend(event.spent)
-    state.retry = event
     left = False
     for at in range(len(state.blocks) - 1, -1, -1):
         each = state.blocks[at]

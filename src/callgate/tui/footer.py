@@ -25,13 +25,15 @@ Part = tuple[str, str]
 def footer_lines(app: TerminalApp) -> list[str]:
     fold, theme, own = app.fold, app.theme, app.statusline
     state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
+    hinted = app.frames.hinted or ("Esc interrupts" if fold.status == "working" else "")
     parts: list[Part] = [
         (vim_state(app).upper(), "grey"),
         (state, "grey"),
+        (hinted, "bold" if app.frames.hinted else "grey"),
         (f"{fold.mode.replace('_', ' ')} mode", _MODES.get(fold.mode, "grey")),
         (visible(fold.model), "grey"),
         (app.context_used, "grey"),
-        ("" if not fold.cost else f"${fold.cost:.2f}", "grey"),
+        ("" if not fold.cost else f"${fold.cost:.2f}" if fold.cost >= 0.01 else "under $0.01", "grey"),
     ]
     lines = [] if own is None else own.lines(colours=theme.colours, keep_place=app.application.full_screen)
     columns, between = app.application.output.get_size().columns, theme.sign(" · ", " - ")

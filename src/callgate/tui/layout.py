@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LEAST = 3
 """Rows that the live part has at least."""
+_LOW = 12
+"""Rows of a terminal that has no empty one above the input line."""
 
 
 def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplication:
@@ -34,7 +36,11 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     def height() -> int:
         size = output.get_size()
         below = app.composer.rows(size.columns, size.rows // 2) if app.panel is None else 0
-        return max(size.rows - below - (0 if app.covers else 1 + len(footer_lines(app))), _LEAST)
+        return max(size.rows - below - gap() - (0 if app.covers else 1 + len(footer_lines(app))), _LEAST)
+
+    def gap() -> bool:
+        """True if an empty row sets the input line apart from the conversation."""
+        return app.shown_panel is None and output.get_size().rows > _LOW
 
     def columns() -> int:
         return output.get_size().columns
@@ -46,9 +52,15 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     def panel_lines() -> ANSI:
         return lines_of(shown_panel())
 
-    def live_lines() -> ANSI:
+    def live_rows() -> int:
         """The live blocks have the rows that the panel leaves."""
-        return lines_of(app.live_lines(max(height() - len(shown_panel()), 3)))
+        return height() - len(shown_panel())
+
+    def has_live() -> bool:
+        return bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers and live_rows() > 0
+
+    def live_lines() -> ANSI:
+        return lines_of(app.frames.live_lines(max(live_rows(), 1)))
 
     live = Window(FormattedTextControl(live_lines), dont_extend_height=True, wrap_lines=False)
     panel_window = Window(FormattedTextControl(panel_lines, focusable=True, show_cursor=False), dont_extend_height=True)
@@ -64,10 +76,9 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     footer = Window(FormattedTextControl(lambda: lines_of(footer_lines(app))), dont_extend_height=True)
     root = HSplit(
         [
-            ConditionalContainer(
-                live, Condition(lambda: bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers)
-            ),
+            ConditionalContainer(live, Condition(has_live)),
             ConditionalContainer(panel_window, Condition(lambda: app.shown_panel is not None)),
+            ConditionalContainer(Window(height=1), Condition(gap)),
             ConditionalContainer(above, Condition(lambda: bool(app.fold.waiting) and not app.covers)),
             ConditionalContainer(entry, typing),
             ConditionalContainer(below, typing & Condition(lambda: bool(app.composer.below(columns())))),

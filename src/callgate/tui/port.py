@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from callgate.tui.blocks import Block
 from callgate.tui.fold import ConversationFold
-from callgate.tui.keys import Context
+from callgate.tui.keys import Context, KeyAction
 from callgate.tui.opening import SessionStart
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
@@ -60,10 +60,6 @@ class Terminal(Protocol):
         """Adds blocks to the finished output."""
         ...
 
-    def print_lines(self, lines: Sequence[str]) -> None:
-        """Adds lines to the finished output; they are safe to show."""
-        ...
-
     def open_panel(self, panel: Panel) -> None: ...
 
     def close_panel(self, panel: Panel) -> None: ...
@@ -91,6 +87,11 @@ class Terminal(Protocol):
 
     def once_open(self, action: Callable[[], None]) -> None:
         """Calls the action when there is a session: at once, if there is one."""
+        ...
+
+    @property
+    def keys(self) -> Sequence[KeyAction]:
+        """The table of keys with the person's changes."""
         ...
 
     @property

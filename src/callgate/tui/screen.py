@@ -44,6 +44,11 @@ class FrameOutput(Vt100_Output):
             self._held -= 1
             self.flush()
 
+    def erase_down(self) -> None:
+        """Erases from the cursor on. Never in one step: where that begins at the first cell of the screen, tmux and
+        others take it for a clear and copy the screen to the scrollback, with the live part on it."""
+        self.write_raw("\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8")
+
     def flush(self) -> None:
         if self._held or not self._buffer:
             return

@@ -18,6 +18,7 @@ from callgate.tui.blocks import (
     ThinkingBlock,
 )
 from callgate.tui.fold import ConversationFold
+from callgate.tui.panels.page import CODES
 
 if TYPE_CHECKING:
     from callgate.tui.render import Painter
@@ -43,6 +44,8 @@ class Transcript:
             self._width, painter = width, self._painter()
             self.pane.repaint(lambda block: painter.lines(block, expanded=self._expanded))
         shown = self.pane.lines(height)
+        if self.pane.at_found and shown:
+            shown[0] = self._painter().theme.paint(CODES.sub("", shown[0]).ljust(width - 1), "reverse")
         return [*shown, *[""] * (height - len(shown))]
 
 
@@ -57,6 +60,7 @@ class TranscriptPane:
         self._lines: dict[int, tuple[Block, Sequence[str]]] = {}
         self._top: tuple[int, int] | None = None  # None follows the end
         self._height = 1
+        self._found: tuple[int, int] | None = None  # the block and the row of the last search
         self.sought = ""
 
     @property
@@ -96,20 +100,36 @@ class TranscriptPane:
         self._top = None
 
     def seek(self, text: str, step: int = 1) -> bool:
-        """Moves to the next block with this text, in the direction of ``step``; False if there is none. A text without
-        capitals is found in capitals too."""
+        """Moves to the next line with this text, in the direction of ``step``, around the end; False if there is none.
+        A text without capitals is found in capitals too. A search for another text begins at the place in view."""
+        if text != self.sought or self._found is None or self._found[0] >= len(self.blocks):
+            self._found = None
         self.sought = text
-        begin = (self._top or self._last_page())[0]
-        fold: Callable[[str], str] = str if text != text.lower() else str.casefold
-        wanted = fold(text)
+        begin = self._found or (self._top or (len(self.blocks), 0))
         count = len(self.blocks)
-        for offset in range(1, count + 1):
-            at = (begin + step * offset) % count
-            if wanted and wanted in fold(text_of(self.blocks[at])):
-                matching = (number for number, line in enumerate(self._of(at)) if wanted in fold(line))
-                self._top = (at, next(matching, 0))
+        for offset in range(count + 1):
+            at = (begin[0] + step * offset) % count if count else 0
+            rows = self._rows_with(at) if count else []
+            if offset == 0:
+                rows = [row for row in rows if (row > begin[1] if step > 0 else row < begin[1])]
+            if rows:
+                self._found = self._top = (at, rows[0] if step > 0 else rows[-1])
                 return True
         return False
+
+    def _rows_with(self, at: int) -> list[int]:
+        """The rows of a block that hold the text. Blocks whose words lack it are not painted; a text that a line break
+        divides counts as in the first row."""
+        fold: Callable[[str], str] = str if self.sought != self.sought.lower() else str.casefold
+        wanted = fold(self.sought)
+        if not wanted or wanted not in fold(text_of(self.blocks[at])):
+            return []
+        return [row for row, line in enumerate(self._of(at)) if wanted in fold(CODES.sub("", line))] or [0]
+
+    @property
+    def at_found(self) -> bool:
+        """True if the first line in view is the one that the search led to."""
+        return self._found is not None and self._found == self._top
 
     def _of(self, at: int) -> Sequence[str]:
         kept = self._lines.get(at)
@@ -148,7 +168,7 @@ def text_of(block: Block) -> str:
         case ActionBlock():
             return f"{block.label} {block.reason}"
         case EndBlock():
-            return block.ended.sentence
+            return block.sentence
         case TableBlock():
             return "\n".join(" ".join(row) for row in (block.heads, *block.rows))
         case LinesBlock():

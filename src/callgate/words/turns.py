@@ -76,11 +76,14 @@ class PhaseEnded:
     call_id: str | None = None
 
 
+AsidePurpose = Literal["title", "summary", "recap"]
+
+
 @noun
 class AnswerUnused:
-    """A request beside the conversation was paid for and gave nothing: a title or a summary that failed, was cut off
-    or came too late."""
+    """A request beside the conversation was paid for and gave nothing that is on record: a title or a summary that
+    failed, was cut off or came too late, or a recap, which is read and not kept."""
 
     at: float
-    purpose: Literal["title", "summary"]
+    purpose: AsidePurpose
     spent: Spent

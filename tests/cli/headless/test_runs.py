@@ -173,6 +173,9 @@ def test_sessions_are_gone_on_with_by_id_title_and_path_and_forked(desk: Desk) -
     assert desk.run(["And?", "--resume", "first-one", "--fork"], HELLO).code == 0
     assert len(said(desk)) == 11
     assert [each.session == "first-one" for each in desk.store.list()] == [False, True]
+    ran = desk.run(["And?", "--resume", "first-one", "--fork", "--session-id", "copy-one"], HELLO)
+    assert (ran.code, len(said(desk))) == (0, 11)
+    assert desk.store.find("copy-one").stem == "copy-one"
     ran = desk.run(["Again?", "--resume", "first-one", "--resume-at", "a1"], HELLO)
     assert (ran.code, len(said(desk))) == (0, 3)
     ran = desk.run(["X", "--session-id", "first-one", "--output-format", "json"], HELLO)
@@ -200,6 +203,7 @@ def test_a_folder_without_trust_is_named_on_one_line(desk: Desk) -> None:
     assert "Weigh" in ran.lines[0]["tools"]
 
 
+@pytest.mark.spec("CLI-5")
 def test_prompts_settings_and_folders_of_the_command_line_count(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "x.txt").write_text("from further away\n")
@@ -213,6 +217,11 @@ def test_prompts_settings_and_folders_of_the_command_line_count(desk: Desk, tmp_
     assert "Be brief, please." in request.system
     assert request.options.effort == "low"
     assert str(tmp_path / "more") in request.system
+    own = tmp_path / "own.md"
+    own.write_text("You sort mail.\n")
+    ran = desk.run(["Go.", "--system-prompt-file", str(own), "--no-save", "--tools", ""], HELLO)
+    assert desk.models[-1].requests[0].system.startswith("You sort mail.\n\n")
+    assert (ran.code, desk.models[-1].requests[0].tools, len(desk.store.list())) == (0, (), 1)
 
 
 def test_a_change_in_a_further_folder_is_refused_with_the_way_to_make_it(desk: Desk, tmp_path: Path) -> None:
@@ -273,6 +282,7 @@ def test_a_fault_in_the_flags_is_one_line_and_exit_2(
         (["x", "--settings", '{"mood": 1}'], "did you mean mode"),
         (["x", "--json-schema", "gone.json"], "gone.json cannot be read"),
         (["x", "--json-schema", '{"type": "thing"}'], "no JSON Schema"),
+        (["x", "--system-prompt-file", "gone.md"], "--system-prompt-file: gone.md cannot be read"),
         (["x", "--add-dir", "gone"], "not a folder"),
         (["x", "--tools", "Reed"], "did you mean Read"),
         (["x", "--session-id", "no/id"], "no id of a session"),

@@ -62,7 +62,7 @@ def test_the_panel_shows_the_diff_and_applies_what_is_marked(bench: Bench, monke
             (panel,) = terminal.panels
             assert isinstance(panel, PendingPanel)
             assert "Staged: rename" in shown(panel)
-            assert "+new" in shown(panel)
+            assert "1 + new" in shown(panel)
             assert "Enter apply all" in shown(panel)
             panel.typed("d")
             assert "b.txt" in shown(terminal.panels[-1])

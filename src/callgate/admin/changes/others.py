@@ -7,8 +7,8 @@ from typing import Any
 
 from callgate.changes.history import Kept
 from callgate.policy.well_known import known_traits
-from callgate.transcript.entries import all_entries
 from callgate.transcript.lock import open_log, unreadable
+from callgate.transcript.reader import all_entries
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Decision
 from callgate.words.events import (

@@ -34,7 +34,7 @@ def read_headless(words: list[str]) -> Namespace:
         if word == "--wait":
             words[at] = f"--wait={_FOR_EVER}"  # a value only with "=": the next word is the prompt
         if flag in _LATER:
-            headless_parser().error(f"{flag} is not possible: {_LATER[flag]}")
+            headless_parser().error(f"leave out {flag}: {_LATER[flag]}")
         if word == "--":
             break
     parser = headless_parser()

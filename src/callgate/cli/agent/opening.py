@@ -12,15 +12,13 @@ from callgate import Model, Session, Store
 from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.assembly.models import AgentModels, keep_keys_private, open_models
 from callgate.assembly.options import Journal
-from callgate.assembly.prompting import PromptPart, PromptWishes
 from callgate.assembly.settings import broken_settings
-from callgate.cli.prompt_arguments import asked_text
+from callgate.cli.agent.texts import prompt_wishes, text_of
 from callgate.config import Config, load_config
 from callgate.words.errors import UsageError
 from callgate.words.inputs import SetModel
 
 Say = Callable[[str], None]
-_LARGEST = 1 << 20
 
 
 def config_of(options: Namespace) -> Config:
@@ -74,20 +72,6 @@ def schema_of(options: Namespace) -> Mapping[str, Any] | None:
     return _object(given, "--json-schema")
 
 
-def text_of(file: str, flag: str) -> str:
-    """The text of a file that a flag names."""
-    try:
-        with Path(file).open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
-        if len(data) > _LARGEST:
-            raise UsageError(f"{flag}: {file} has more than {_LARGEST >> 20} MiB")
-        return data.decode()
-    except OSError as error:
-        raise UsageError(f"{flag}: {file} cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{flag}: {file} is not UTF-8") from None
-
-
 @asynccontextmanager
 async def open_session(options: Namespace, config: Config, model: Model | None, say: Say) -> AsyncGenerator[Session]:
     """The agent's session, new or resumed; its connections are closed at the end. The session itself is not."""
@@ -118,7 +102,7 @@ async def _session(options: Namespace, config: Config, model: Model, models: Age
             journal=journal,
             tools=options.tools,
             bare=options.bare,
-            wishes=wishes_of(options),
+            wishes=prompt_wishes(options),
             attended=options.attended,
             folders=folders_of(options),
             mcp=ServerFlags(tuple(options.mcp_config), options.strict_mcp_config),
@@ -127,14 +111,6 @@ async def _session(options: Namespace, config: Config, model: Model, models: Age
         if journal is not None:
             await journal.aclose()
         raise
-
-
-def wishes_of(options: Namespace) -> PromptWishes:
-    own, appended = asked_text(options, "system-prompt"), asked_text(options, "append-system-prompt")
-    return PromptWishes(
-        own=None if own is None else PromptPart("own", *own),
-        appended=None if appended is None else PromptPart("appended", *appended),
-    )
 
 
 async def journal_of(options: Namespace, config: Config, say: Say) -> Journal | None:
@@ -151,7 +127,7 @@ async def journal_of(options: Namespace, config: Config, say: Say) -> Journal | 
         which = Path(options.resume) if is_path else options.resume
     else:
         return await store.create(options.session_id)
-    return await (store.fork(which) if options.fork else store.open(which))
+    return await (store.fork(which, options.session_id) if options.fork else store.open(which))
 
 
 def _object(text: str, flag: str) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ arguments  the flags
 opening    the session, made while the input line is on the screen
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,10 @@ def interactive(words: Sequence[str], typed: str = "") -> int:
         options = read_interactive([*words])
     except SystemExit as end:  # told already
         return int(end.code or 0)
+    if os.environ.get("TERM", "dumb") == "dumb" and os.name != "nt":
+        why = "this terminal (TERM=dumb) cannot place the cursor: run callgate -p PROMPT, or in another terminal"
+        print(f"callgate: {why}", file=sys.stderr)
+        return 2
     try:
         from callgate.tui.app import run_terminal
         from callgate.tui.theme import theme_for

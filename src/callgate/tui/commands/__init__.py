@@ -51,7 +51,7 @@ def run_command(terminal: Terminal, text: str) -> bool:
     name, rest = words[0], words[1].strip() if words[1:] else ""
     found = find_command(terminal, name)
     if found is None:
-        terminal.show(NoticeBlock(_unknown(terminal, name), "warning"))
+        terminal.show(NoticeBlock(unknown(terminal, name), "warning"))
     elif not found.at_once:
         terminal.once_open(lambda: _run(terminal, found, rest))
     else:
@@ -101,7 +101,7 @@ def _function(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{module}"), function)
 
 
-def _unknown(terminal: Terminal, name: str) -> str:
+def unknown(terminal: Terminal, name: str) -> str:
     """A line about a name that is no command: its missing needs, or the nearest name."""
     missing = MISSING.get(name)
     if missing is not None:

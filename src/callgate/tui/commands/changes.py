@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 _PARTLY = "--partly"
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def scopes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
@@ -106,8 +105,7 @@ async def diff(terminal: Terminal, text: str) -> None:
     def write(page: PanelPage) -> None:
         for each in found:
             page.rule(f"{each.kept.number} {each.kept.label} ({each.kept.state})")
-            for line in each.patch.splitlines():
-                page.block(line.encode("utf-8", "replace").decode(), _STYLES.get(line[:1], ""))
+            page.diff(each.patch)
 
     title = f"Change {text}" if text else f"{len(found)} change{'s' * (len(found) != 1)} of this session"
     terminal.open_panel(ScrollPanel(terminal, title, write))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 ROWS, COLUMNS = 5, 20
-_STYLES = ("cyan", "blue", "magenta", "green", "yellow", "red")
+_STYLES = ("cyan", "blue", "magenta", "green", "yellow", "red", "bold")
 _FREE, _RESERVE = "free", "for the answer"
 
 
@@ -35,9 +35,7 @@ def window_parts(use: ContextUse) -> list[WindowPart]:
     parts: list[WindowPart] = []
     letters = iter("abcdefghijklmnopqrstuvw")
     for at, share in enumerate(use.shares):
-        bold = "bold " if at >= len(_STYLES) else ""
-        style = f"{bold}{_STYLES[at % len(_STYLES)]}"
-        parts.append(WindowPart(share.kind, share.tokens, next(letters), style))
+        parts.append(WindowPart(share.kind, share.tokens, next(letters), _STYLES[at % len(_STYLES)]))
     if use.limits is not None:
         total, limits = use.count.total, use.limits
         parts.append(WindowPart(_FREE, max(limits.usable - total, 0), ".", "grey"))
@@ -70,7 +68,8 @@ def context(terminal: Terminal, _text: str) -> None:
     table = tuple((_sign(part, theme), part.kind, f"{part.tokens:,}", f"{part.tokens / whole:.1%}") for part in parts)
     title = f"{use.count} tokens in the next request to {session.model}"
     title += f", of {window:,}" if window is not None else "; the size of its window is not known"
-    terminal.show(LinesBlock(((), *grid)), TableBlock(table, title, ("", "kind", "tokens", ""), _note(use)))
+    marks = tuple(part.style for part in parts)
+    terminal.show(LinesBlock(((), *grid)), TableBlock(table, title, ("", "kind", "tokens", "share"), _note(use), marks))
 
 
 def _sign(part: WindowPart, theme: Theme) -> str:

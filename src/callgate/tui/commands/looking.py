@@ -1,4 +1,4 @@
-"""Commands that show the session: /cost, /tools, /skills, /tasks."""
+"""Commands that show the session: /recap, /cost, /tools, /skills, /tasks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 _MOST_DEFERRED = 50
 """Deferred tools that are shown; there may be thousands."""
+
+
+async def recap(terminal: Terminal, _text: str) -> None:
+    """One line of at most 40 words on where things stand, by a model; it is no part of the conversation."""
+    said(terminal, await session_of(terminal).recap())
 
 
 def cost(terminal: Terminal, _text: str) -> None:
@@ -44,8 +49,8 @@ def cost(terminal: Terminal, _text: str) -> None:
     ]
     known = [each.cost for each in spent if each.cost is not None]
     unknown = [each.model for each in spent if each.cost is None]
-    note = f"In all {dollars(sum(known) if known else None)}"
-    note += f", without {', '.join(unknown)}: its price is not known." if unknown and known else "."
+    without = f", without {', '.join(unknown)}, whose price is not known" if unknown else ""
+    note = f"In all {dollars(sum(known))}{without}." if known else "The price is not known."
     heads = ("model", "input", "cached", "to cache", "output", "cost")
     terminal.show(TableBlock(tuple(rows), "Tokens and cost of the session", heads, note))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.parts import config_of, said, session_of
+from callgate.tui.panels.effort import EffortPanel
 from callgate.tui.panels.lists import ListItem, ListPanel
 from callgate.words.errors import UsageError
 from callgate.words.inputs import SetEffort, SetModel
@@ -87,6 +88,11 @@ _SOURCES = {
 
 def effort(terminal: Terminal, text: str) -> None:
     session = session_of(terminal)
+    if not text and session.efforts:
+        terminal.open_panel(
+            EffortPanel(terminal, session.efforts, session.effort_in_force, lambda level: effort(terminal, level))
+        )
+        return
     if text in ("", "current"):
         found = session.effort_in_force
         rows = (

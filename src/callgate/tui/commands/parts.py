@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
+from callgate.tui.render.measures import seconds_text
 from callgate.words.errors import StateError, UsageError
 
 if TYPE_CHECKING:
@@ -46,11 +47,7 @@ def clock_time(at: float) -> str:
 
 def seconds(value: float) -> str:
     """A time as people read it: 340 ms, 2.1 s, 3 min 5 s."""
-    if value < 1:
-        return f"{value * 1000:.0f} ms"
-    if value < 60:
-        return f"{value:.1f} s"
-    return f"{int(value) // 60} min {int(value) % 60} s"
+    return f"{value * 1000:.0f} ms" if value < 1 else seconds_text(value)
 
 
 def dollars(value: float | None) -> str:

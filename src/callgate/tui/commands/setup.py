@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.parts import config_of, said, session_of
-from callgate.tui.panels.lists import ListItem, ListPanel
 from callgate.tui.theme import theme_for
 from callgate.words.errors import UsageError
 
@@ -90,33 +89,19 @@ async def _theme(terminal: Terminal, name: str) -> None:
 
 
 async def _trust(terminal: Terminal) -> None:
-    """Shows the files that trust is about, and asks."""
-    from callgate.admin.policy import Trusted, Untrusted, fingerprint, trust_store
+    """Shows what the folder brings along, and asks."""
+    from callgate.admin.policy import Trusted, fingerprint, trust_store
+    from callgate.tui.panels.trust import trust_now
 
-    root = config_of(terminal).root
-    found = await asyncio.to_thread(fingerprint, root)
-    store = await asyncio.to_thread(trust_store, root)
+    config = config_of(terminal)
+    found = await asyncio.to_thread(fingerprint, config.root)
+    store = await asyncio.to_thread(trust_store, config.root)
     if found.problem or not found.files:
         said(terminal, f"There is nothing to trust: {found.problem or 'the folder brings no settings along'}.")
-        return
-    if isinstance(await asyncio.to_thread(store.state, root), Trusted):
-        said(terminal, f"{root} is trusted as it is; `callgate trust revoke` ends that.")
-        return
-    rows = tuple((path,) for path in sorted(each.path for each in found.files))
-    note = "Its hooks, tools, skills and commands would count. Look at these files first."
-    terminal.show(TableBlock(rows, f"{root} brings along", note=note))
-
-    def chosen(item: ListItem) -> None:
-        if item.key != "yes":
-            return
-        trusted = store.trust(root, found)
-        if isinstance(trusted, Untrusted):
-            said(terminal, f"It is not trusted: {trusted.why}.")
-        else:
-            said(terminal, "The folder is trusted as it is now. It counts from the next session on: /clear begins one.")
-
-    items = [ListItem("no", "Do not trust it"), ListItem("yes", "Trust the folder as it is now")]
-    terminal.open_panel(ListPanel(terminal, f"Trust {root}?", items, chosen))
+    elif isinstance(await asyncio.to_thread(store.state, config.root), Trusted):
+        said(terminal, f"{config.root} is trusted as it is; `callgate trust revoke` ends that.")
+    elif await trust_now(terminal, config, found):
+        said(terminal, "The folder is trusted as it is now. It counts from the next session on: /clear begins one.")
 
 
 async def _reset(terminal: Terminal) -> None:

@@ -45,6 +45,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         "review", "have changes reviewed; nothing is changed", "prompts:review", "conversation", arguments="[RANGE]"
     ),
+    SlashCommand("recap", "one line on where things stand", "looking:recap", "conversation"),
     SlashCommand("rewind", "go back to an earlier message", "sessions:rewind", "conversation", at_rest=True),
     SlashCommand(
         "clear",
@@ -110,6 +111,14 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         "calls", "the last calls: arguments, decision, times, result", "calls:calls", "looking", arguments="[COUNT]"
+    ),
+    SlashCommand(
+        "perf",
+        "memory, CPU, times of requests and tools, tokens, cache",
+        "perf:perf",
+        "looking",
+        arguments="[--json] [--limit N]",
+        words="perf:perf_words",
     ),
     SlashCommand(
         "mode", "what needs a question", "steering:mode", "permissions", arguments="[MODE]", words="steering:modes"

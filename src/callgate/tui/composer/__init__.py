@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
+from callgate.formats.columns import width as width_of
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
 from callgate.tui.composer.completion import CandidateList, candidates_at, searched
 from callgate.tui.composer.hints import enter_hint, waiting_lines
-from callgate.tui.composer.mentions import dropped_images, image_paths
+from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at
 from callgate.tui.composer.recall import Recall, RecalledPrompt
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import EditPrompt, Input, Prompt, Steer, WithdrawPrompt
@@ -152,7 +153,7 @@ class Composer:
             self._put_back(text)
         elif text.strip():
             self._remember(text)
-            self.buffer.reset()
+            self._empty()
             if not self._app.ran_command(self.attachments.unfolded(text)):
                 self._app.post(self._input(text, later))
 
@@ -164,7 +165,7 @@ class Composer:
     def _put_back(self, text: str) -> None:
         """Changes the message that waits; one that was delivered meanwhile is sent as a new one."""
         waiting, self._edited = self._edited, None
-        self.buffer.reset()
+        self._empty()
         if waiting in self._app.fold.waiting:
             content = self.attachments.parts(text.strip(), self._typed_images(text))
             self._app.post(EditPrompt(waiting, content) if text.strip() else WithdrawPrompt(waiting))
@@ -180,7 +181,11 @@ class Composer:
         else:
             self._edited = None
             self._recall.rest()
-            self.buffer.reset()
+            self._empty()
+
+    def _empty(self) -> None:
+        self.buffer.reset()  # which tells of no change
+        self.list = self._closed_at = None
 
     def _end(self, text: str | None) -> None:
         assert self._asking is not None
@@ -361,7 +366,7 @@ class Composer:
     def rows(self, width: int, most: int) -> int:
         """Rows of the line itself and of what stands around it."""
         shown = self.attachments.labelled(self.text).split("\n")
-        own = sum((len(line) + 2) // max(width, 1) + 1 for line in shown[:most])
+        own = sum((width_of(line) + 2) // max(width, 1) + 1 for line in shown[:most])
         return min(own, most) + len(self.above(width)) + len(self.below(width))
 
     def below(self, width: int) -> list[str]:
@@ -382,6 +387,8 @@ class Composer:
         if self._edited is not None:
             return enter_hint(self._app.fold, images=False, editing=self._edited in self._app.fold.waiting)
         text = self.text
+        if self._files is not None and self._files.begins and mention_at(text[: self.buffer.cursor_position]):
+            return "reading the names of the files"
         if text.startswith("/") and "/" not in text[1:].partition(" ")[0]:
             return self._command_hint(text)
         pictures = any(isinstance(each, Picture) for each in self.attachments.within(text)) or bool(image_paths(text))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from os.path import expanduser
 from typing import TYPE_CHECKING, Literal
 
+from callgate.formats.columns import clipped
+from callgate.formats.columns import width as width_of
 from callgate.formats.display import visible
 from callgate.tui.composer.mentions import mention_at, mention_of
 from callgate.words.noun import noun
@@ -52,25 +54,30 @@ class CandidateList:
         """At most so many rows, the marked one among them."""
         first = min(max(self._at - rows + 1, 0), max(len(self.candidates) - rows, 0))
         shown = self.candidates[first : first + rows]
-        room = min(max(len(each.shown) for each in shown), max(width * 2 // 3, 12), width - 4)
+        room = min(max(width_of(visible(each.shown)) for each in shown), max(width * 2 // 3, 12), width - 4)
         lines: list[str] = []
         for at, each in enumerate(shown, first):
-            name = _cut(visible(each.shown), room if each.help else width - 4, self.kind == "files")
-            text = f" {name:<{room}}" + (f"  {visible(each.help)}" if each.help else "")
-            text = _cut(text, width - 1, False)
-            lines.append(theme.paint(text.ljust(width - 1), "reverse") if at == self._at else _dim(theme, text, room))
+            name = visible(each.shown)
+            name = _tail(name, width - 4, theme) if self.kind == "files" else clipped(name, room, _more(theme))
+            name = f" {name}{' ' * (room - width_of(name))}"
+            help_ = clipped(f"  {visible(each.help)}" if each.help else "", width - 1 - width_of(name), _more(theme))
+            blank = " " * (width - 1 - width_of(name + help_))
+            if at == self._at:
+                lines.append(theme.paint(name + help_ + blank, "reverse") if theme.colours else f">{name[1:]}{help_}")
+            else:
+                lines.append(name + theme.paint(help_, "grey"))
         return lines
 
 
-def _dim(theme: Theme, text: str, room: int) -> str:
-    return text[: room + 1] + theme.paint(text[room + 1 :], "grey")
+def _more(theme: Theme) -> str:
+    return theme.sign("…", "...")
 
 
-def _cut(text: str, columns: int, from_left: bool) -> str:
-    """A path loses its beginning, other texts their end."""
-    if len(text) <= columns:
-        return text
-    return f"…{text[len(text) - columns + 1 :]}" if from_left else f"{text[: columns - 1]}…"
+def _tail(path: str, columns: int, theme: Theme) -> str:
+    """A path loses its beginning, because its end tells more."""
+    if width_of(path) <= columns:
+        return path
+    return _more(theme) + clipped(path[::-1], columns - len(_more(theme)), "")[::-1]
 
 
 def searched(recall: Recall, typed: str) -> CandidateList | None:

@@ -30,6 +30,11 @@ class FileIndex:
         self._listed: float | None = None
         self._listing = False
 
+    @property
+    def begins(self) -> bool:
+        """True while the files are listed for the first time."""
+        return self._listing and self._index is None
+
     def ranked(self, typed: str) -> list[str]:
         """The paths that fit; none while the files are listed for the first time."""
         if not self._listing and (self._listed is None or monotonic() - self._listed > OLD):

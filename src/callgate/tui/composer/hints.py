@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callgate.formats.columns import clipped
 from callgate.formats.display import visible
 from callgate.tui.theme import Theme
 
@@ -26,8 +27,7 @@ def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str 
         others = len(each.parts) - 1
         text = " ".join(each.text.split()) + (f" (+{others} attached)" if others > 0 else "")
         line = f"{sign} {number}. {visible(text)}"
-        room = max(width - len(when) - 4, 12)
-        line = line if len(line) <= room else line[: room - 1] + theme.sign("…", ".")
+        line = clipped(line, max(width - len(when) - 4, 12), theme.sign("…", "..."))
         lines.append(f"{line}  {theme.paint(when, 'grey')}")
     return lines
 

@@ -37,16 +37,21 @@ class AlwaysChoice:
     def answer(self) -> Confirmation:
         return self._question.always(self.choice, scope=self.scopes[self.scope][0], door=DOOR)
 
-    def write(self, page: PanelPage) -> None:
-        page.words("Always allow:", "bold")
+    def write(self, page: PanelPage, *, brief: bool = False) -> None:
+        """``brief``: the marked rule alone, for a low screen."""
+        count = len(self._question.choices)
+        page.words(f"Always allow ({self.at + 1} of {count}):" if brief else "Always allow:", "bold")
         for number, each in enumerate(self._question.choices):
             here = number == self.at
+            if brief and not here:
+                continue
             label = "" if each.label in each.rule else f"  ({each.label})"
             mark = page.theme.sign("❯", ">") if here else " "
             page.block(f"{mark} {each.rule or each.label}{label}", "bold" if here else "")
         names = [f"[{name}]" if number == self.scope else name for number, (_, name) in enumerate(self.scopes)]
         page.words(f"for  {'  '.join(names)}", "bold")
-        page.words(self._place(), "grey")
+        if not brief:
+            page.words(self._place(), "grey")
 
     def write_keys(self, page: PanelPage) -> None:
         keys = [(page.theme.sign("↑ ↓", "up/down"), "rule"), ("Tab", "for how long")]

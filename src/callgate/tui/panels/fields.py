@@ -113,25 +113,30 @@ class FieldsForm:
 
     # ---- lines --------------------------------------------------------------------------------------------------
 
-    def write(self, page: PanelPage) -> None:
+    def write(self, page: PanelPage, *, brief: bool = False) -> None:
+        """``brief``: the row of the cursor alone, for a low screen."""
         if self.reviewing:
             self._write_review(page)
         else:
-            self._write_field(page)
+            self._write_field(page, brief)
         if self.fault:
             page.words(self.fault, "red")
 
-    def _write_field(self, page: PanelPage) -> None:
+    def _write_field(self, page: PanelPage, brief: bool) -> None:
         asked, here, theme = self._field, self._here, page.theme
         of = f"  ({self.number + 1} of {len(self._fields)})" if len(self._fields) > 1 else ""
         page.words(f"{asked.header}: {asked.question}{of}", "bold")
         for number, option in enumerate(asked.options):
+            if brief and number != here.at:
+                continue
             cursor = theme.sign("❯", ">") if number == here.at else " "
             mark = ("[x] " if option.label in here.chosen else "[ ] ") if asked.several else ""
             taken = "*" if not asked.several and option.label in here.chosen else ""
             page.block(f"{cursor} {number + 1}. {mark}{option.label}{taken}", "bold" if number == here.at else "")
             if option.description:
                 page.words(option.description, "grey", 7)
+        if brief and not self.own_words:
+            return
         cursor = theme.sign("❯", ">") if self.own_words else " "
         end = theme.sign("▏", "_") if self.own_words else ""
         page.block(f"{cursor} own words: {here.text}{end}", "bold" if self.own_words else "grey")

@@ -98,6 +98,8 @@ class ListPanel:
                 self._move(1 if action == "down" else -1)
             case "page_up" | "page_down":
                 self._move(self._rows if action == "page_down" else -self._rows)
+            case "start" | "end":
+                self._move(len(self.shown) if action == "end" else -len(self.shown))
             case "erase":
                 self._set_filter(self.filter[:-1])
             case "other" if self._other is not None:

@@ -11,7 +11,6 @@ from callgate.words.changes import ChangeSet
 
 CODES = re.compile(r"\x1b\[[0-9;]*m")
 """The colours in a line."""
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class PanelPage:
@@ -37,6 +36,19 @@ class PanelPage:
         for line in text.split("\n"):
             for piece in pieces(visible(line.expandtabs(4)), self.width - width(margin)):
                 self.lines.append(margin + self.theme.paint(piece, style))
+
+    def diff(self, body: str, name: str = "") -> None:
+        """A diff in git's format. Lines that are broken go on behind their number."""
+        from callgate.tui.render.diff import diff_rows  # loaded with the first diff that is shown
+        from callgate.tui.render.spans import cut, painted, width_of
+
+        text = body.encode("utf-8", "replace").decode()
+        for head, *rest in diff_rows(self.theme, text, name, exact=True) if text else ():
+            margin = " " * width_of(head[0]) if rest else ""
+            room = self.width - 2 - len(margin)
+            for number, row in enumerate(cut(rest or [head], room)):
+                before = head if rest and not number else (margin, "")
+                self.lines.append(f"  {painted(self.theme, [before, *row])}")
 
     def line(self, text: str, style: str = "", right: str = "") -> None:
         """One line, cut off where the room ends, with a text at its right end."""
@@ -89,8 +101,7 @@ def write_change(page: PanelPage, change: ChangeSet) -> None:
         counted = f"+{file.added} {minus}{file.removed}" if file.shown == "lines" else file.shown
         kind = "edit" if file.kind == "replace" else file.kind
         page.words(f"{kind} {name} ({counted if kind != 'mode' else 'permissions'})", "bold")
-        for line in each.hunks:
-            page.block(line, _STYLES.get(line[:1], ""), 2)
+        page.diff("\n".join(each.hunks), file.path)
 
 
 def write_arguments(page: PanelPage, arguments: Any) -> None:

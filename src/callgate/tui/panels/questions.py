@@ -17,15 +17,13 @@ from callgate.tui.panels.always import DOOR, AlwaysChoice
 from callgate.tui.panels.fields import FieldsForm
 from callgate.tui.panels.page import PanelPage, clip_lines, write_arguments, write_change
 from callgate.tui.panels.scroll import ScrollPanel
+from callgate.tui.render.measures import seconds_text
 from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.inputs import Answer
 
 if TYPE_CHECKING:
     from callgate.tui.panels.arming import Arming
     from callgate.tui.port import Terminal
-
-_LEAST = 3
-"""Lines of arguments or diff that are shown at least."""
 
 
 class CardPlace(Protocol):
@@ -258,16 +256,21 @@ class QuestionPanel:
     def lines(self, width: int, height: int) -> Sequence[str]:
         """Head, keys, and as much of the arguments or the diff as there is room for."""
         theme = self._terminal.theme
-        head, body, foot = (PanelPage(theme, width) for _ in range(3))
+        head, body, foot, low = (PanelPage(theme, width) for _ in range(4))
         self._write_head(head)
         if self._form is None:
             body.lines = self._body_lines(width)
         elif set(self.question.arguments) != {"questions"}:  # those are the fields
             write_arguments(body, self.question.arguments)
         self._write_foot(foot)
-        room = max(height - len(head.lines) - len(foot.lines), _LEAST)
+        if len(head.lines) + len(foot.lines) >= height:
+            self._write_foot(low, brief=True)
+            foot = low
+        room = max(height - len(head.lines) - len(foot.lines), 1)
         more = " (d shows all)" if self._form is None and self._always is None else ""
-        return [*head.lines, *clip_lines(body.lines, room, more, theme), *foot.lines]
+        lines = [*head.lines, *clip_lines(body.lines, room, more, theme), *foot.lines]
+        # On a low screen the title stays, and what there is to press.
+        return lines if len(lines) <= height else [head.lines[1], *lines[len(lines) - height + 1 :]]
 
     def _write_head(self, page: PanelPage) -> None:
         question = self.question
@@ -278,12 +281,13 @@ class QuestionPanel:
             page.words(f"asked by the agent {' > '.join(question.path)}", "cyan")
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
         because = f"{question.by}{origin}: {question.reason}".rstrip(": ")
-        page.words(because, "grey")
+        if self._form is None or origin:  # that it needs a person is plain to see
+            page.words(because, "grey")
         if question.risk:
             page.words(f"risk: {question.risk}", "red")
         if question.deadline is not None:
             left = max(question.deadline - time(), 0)
-            page.words(f"counts as no in {_span(left)}", "yellow")
+            page.words(f"counts as no in {seconds_text(left)}", "yellow")
         if not self._exact:
             page.words("Secrets in it are masked here.", "yellow")
 
@@ -310,12 +314,12 @@ class QuestionPanel:
                 page.words("The diff of the call before your changes:", "grey")
             write_change(page, self.question.preview)
 
-    def _write_foot(self, page: PanelPage) -> None:
+    def _write_foot(self, page: PanelPage, *, brief: bool = False) -> None:
         if self.fault:
             page.words(self.fault, "red")
         form = self._always or self._form
         if form is not None:
-            form.write(page)
+            form.write(page, brief=brief)
         if self.sent:
             page.words("Your answer is on its way.", "grey")
         elif self._place.waits:
@@ -341,9 +345,3 @@ class QuestionPanel:
 
         self.view = ScrollPanel(self._terminal, self._title(), write)
         self._terminal.open_panel(self.view)
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

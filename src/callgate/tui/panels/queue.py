@@ -66,6 +66,10 @@ class QuestionQueue:
         self.takes = found == "card"
         return found
 
+    def rest(self) -> None:
+        """The input line has the keys, for a text that was asked for."""
+        self.waits = self.takes = False
+
     def uncovered(self, panel: object) -> None:
         """A panel above the card was closed. Unless it was a view of the card, the card is on the screen only now."""
         if self.card is not None and self.card.view is not panel:

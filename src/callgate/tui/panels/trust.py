@@ -83,6 +83,7 @@ class TrustPanel:
         page.words("Once it is trusted, it", "bold")
         for effect in self._found.effects or ("does nothing by itself",):
             page.safe_words(effect, indent=4)
+        page.words(f"Its files: {', '.join(sorted(each.path for each in self._found.files))}", "grey")
         for fault in (fault for each in self._found.settings for fault in each.faults):
             page.words(f"fault: {fault}", "red", 4)
         if isinstance(self._config.trust, ChangedFolder):
@@ -100,6 +101,12 @@ async def ask_trust(terminal: Terminal, config: Config) -> bool:
     found = await asyncio.to_thread(fingerprint, config.root)
     if not found.files or found.problem or await asyncio.to_thread(store.declined, config.root):
         return False
+    return await trust_now(terminal, config, found)
+
+
+async def trust_now(terminal: Terminal, config: Config, found: Fingerprint) -> bool:
+    """Shows what would count, asks, and keeps the answer; True if the person trusts the folder."""
+    store = Trust(config.data)
     answer: asyncio.Future[TrustAnswer] = asyncio.get_running_loop().create_future()
     terminal.open_panel(TrustPanel(terminal, config, found, answer))
     said = await answer

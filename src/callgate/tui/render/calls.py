@@ -151,7 +151,9 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
     if face.icon in ("read", "search", "fetch", "edit"):
         return []
     grey = [[(text, "grey") for text, _ in row] for row in content_rows(theme, result)]
-    return _fitted(theme, grey, width, OUTPUT, at_end=True) if face.icon == "run" else _fitted(theme, grey, width, TEXT)
+    if face.icon == "run":
+        return _fitted(theme, grey, width, OUTPUT, at_end=True)
+    return _fitted(theme, [row for row in grey if any(text.strip() for text, _ in row)], width, TEXT)
 
 
 def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:

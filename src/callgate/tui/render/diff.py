@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from callgate.formats.display import visible_page
 from callgate.tui.render.code import coloured
 from callgate.tui.render.spans import Span
 from callgate.tui.theme import Theme
@@ -22,23 +23,24 @@ class _Line:
     text: str
 
 
-def diff_rows(theme: Theme, body: str) -> list[list[Span]]:
-    """The lines of a diff in git's format, one row each, of any width. The head of the only file is left out."""
+def diff_rows(theme: Theme, body: str, name: str = "", *, exact: bool = False) -> list[list[Span]]:
+    """The lines of a diff in git's format, one row each, of any width. The head of the only file is left out; ``name``
+    is its name where the diff has no head. ``exact``: what is invisible is spelled, marks inside an emoji too."""
     rows: list[list[Span]] = []
-    sections = _sections(theme, body)
-    for name, lines in sections:
-        if name and len(sections) > 1:
-            rows.append([(name, "bold")])
-        rows += _painted(theme, lines, name)
+    sections = _sections(visible_page(body) if exact else theme.page(body))
+    for head, lines in sections:
+        if head and len(sections) > 1:
+            rows.append([(head, "bold")])
+        rows += _painted(theme, lines, head or name)
     return rows
 
 
-def _sections(theme: Theme, body: str) -> list[tuple[str, list[_Line]]]:
+def _sections(body: str) -> list[tuple[str, list[_Line]]]:
     """The lines of each file, with its name."""
     found: list[tuple[str, list[_Line]]] = []
     old = new = 0
     inside = False
-    for line in theme.page(body).expandtabs(4).rstrip("\n").split("\n"):
+    for line in body.expandtabs(4).rstrip("\n").split("\n"):
         hunk = _HUNK.match(line)
         if line.startswith("diff --git "):
             found.append((line.rpartition(" b/")[2].strip('"'), []))
@@ -71,7 +73,7 @@ def _painted(theme: Theme, lines: list[_Line], name: str) -> Iterator[list[Span]
         elif line.sign == "@":
             yield [(f"{' ' * size} {theme.sign('…', '...')}", "grey")]
         elif line.sign == "-":
-            yield [(f"{line.number:>{size}} - {line.text}", "red")]
+            yield [(f"{line.number:>{size}} - ", "red"), (line.text, "red")]
         else:
             number = f"{line.number:>{size}} {line.sign} "
             yield [(number, "green" if line.sign == "+" else "grey"), *next(after)]

@@ -4,7 +4,7 @@ from callgate.tui.theme import Theme
 
 
 def seconds_text(seconds: float) -> str:
-    """``2.1 s``, ``34 s``, ``3 min 4 s``, ``2 h 5 min``."""
+    """``2.1 s``, ``34 s``, ``3 min 4 s``, ``2 h 5 min``, ``3 days``."""
     if seconds < 9.95:
         return f"{max(seconds, 0.0):.1f} s"
     whole = round(seconds)
@@ -12,7 +12,9 @@ def seconds_text(seconds: float) -> str:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} days"
 
 
 def counted(count: int, what: str, plural: str = "") -> str:

@@ -119,7 +119,7 @@ class Painter:
         if block.ended.reason == "done":
             return [[], *self._told(took, LEVELS["info"])] if block.seconds >= LONG_RUN else []
         face = LEVELS["error" if block.ended.reason in ("model_error", "context_full") else "warning"]
-        rows = self._told(block.ended.sentence, face, True)
+        rows = self._told(block.sentence, face, True)
         return [[], *rows, *(self._told(took, LEVELS["info"]) if block.seconds >= LONG_RUN else [])]
 
     def _told(self, text: str, face: StatusFace, coloured: bool = False) -> list[Row]:
