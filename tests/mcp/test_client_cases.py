@@ -1,4 +1,4 @@
-"""Every row of the corpus of hostile MCP servers that is about a client. The others are about serving."""
+"""Every row of the corpus of hostile MCP servers, and of requests to a server of ours."""
 
 import asyncio
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx2 import ASGITransport, AsyncClient
 
 from callgate import Session
 from callgate.assembly.servers import KeptSecrets
@@ -16,6 +17,7 @@ from callgate.mcp.config import ServerConfig, read_text
 from callgate.mcp.definitions import MOST_TOOLS, read_definition
 from callgate.mcp.names import tool_names
 from callgate.mcp.tool import described
+from callgate.mcp_server.http import HttpServer, names_of
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
 from callgate.words.events import CallSettled, QuestionAsked
 from callgate.words.inputs import Prompt, Steer
@@ -23,13 +25,13 @@ from callgate.words.traits import Traits
 from tests.mcp.client_kit import OWN, Answering, connected, place_in, raw, use
 from tests.mcp.client_login_server import LoginServer, running
 from tests.mcp.test_client_session import asked, config_in, extra, flags, ran, texts
+from tests.mcp_server.kit import bench
+from tests.mcp_server.process_kit import over_http
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "mcp_cases.jsonl"
 ROWS: dict[str, dict[str, Any]] = {
     row["id"]: row for row in map(json.loads, CORPUS.read_text(encoding="utf-8").splitlines())
 }
-SERVING = ("mcp039", "mcp041", "mcp042", "mcp043")
-"""Rows about `callgate mcp serve --http`."""
 Row = dict[str, Any]
 
 
@@ -224,6 +226,29 @@ async def _words_of_a_peer(row: Row, folder: Path) -> None:
         assert [each.tool for each in session.questions] == ["push"]
 
 
+def _served(method: str, headers: dict[str, str], *statuses: int) -> Callable[[Row, Path], Awaitable[None]]:
+    """`callgate mcp serve --http` answers such a request with one of these, and no page may read it."""
+
+    async def check(row: Row, folder: Path) -> None:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        async with over_http(folder) as server, AsyncClient() as http:
+            given = {**server.headers, "Accept": "application/json, text/event-stream", **headers}
+            answer = await http.request(method, server.url, json=body, headers=given)
+        assert answer.status_code in statuses
+        assert "access-control-allow-origin" not in answer.headers
+
+    return check
+
+
+async def _web_socket(row: Row, folder: Path) -> None:
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Origin": row["server"]["request"]["Origin"]}
+    async with bench(folder) as made:
+        app = HttpServer(made.door.server, made.sessions, "token", names_of("127.0.0.1", 8765)).app
+        async with AsyncClient(transport=ASGITransport(app), base_url="http://127.0.0.1:8765") as http:
+            answer = await http.get("/mcp", headers={"Authorization": "Bearer token", **headers})
+    assert answer.status_code == 403
+
+
 CHECKS: dict[str, Callable[[Row, Path], Awaitable[None]]] = {
     "mcp001": _changed,
     "mcp002": _changed,
@@ -244,6 +269,10 @@ CHECKS: dict[str, Callable[[Row, Path], Awaitable[None]]] = {
     "mcp029": _storm,
     "mcp031": _asks_for_secrets,
     "mcp032": _odd_addresses,
+    "mcp039": _served("POST", {"Authorization": ""}, 401),
+    "mcp041": _served("OPTIONS", {"Origin": "null"}, 403),
+    "mcp042": _web_socket,
+    "mcp043": _served("POST", {"Mcp-Session-Id": "1"}, 400, 401, 404),
     "mcp045": _wrong_issuer,
     "mcp046": _headers_helper,
     "mcp049": _list_spawns,
@@ -253,7 +282,7 @@ CHECKS: dict[str, Callable[[Row, Path], Awaitable[None]]] = {
 
 
 def test_every_row_has_a_check() -> None:
-    assert {*CHECKS, *SERVING} == {*ROWS}
+    assert {*CHECKS} == {*ROWS}
 
 
 @pytest.mark.spec("MCP-3", "MCP-4")

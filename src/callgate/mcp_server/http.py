@@ -30,6 +30,7 @@ def listen(host: str, port: int) -> socket:
     try:
         made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         made.bind((host, port))
+        made.listen()  # from now on, and not only once it is served: the address is told before that
     except BaseException:
         made.close()
         raise
