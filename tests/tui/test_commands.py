@@ -108,7 +108,7 @@ WANTED = (
 def test_every_command_that_people_expect_is_there_or_says_what_is_missing() -> None:
     there = {word for each in COMMANDS for word in (each.name, *each.aliases)}
     assert [name for name in WANTED if name not in there and name not in MISSING] == []
-    assert {name for name in WANTED if name in MISSING} == {"mcp", "agents", "workflows", "memory"}
+    assert {name for name in WANTED if name in MISSING} == {"agents", "workflows", "memory"}
 
 
 @pytest.mark.spec("CMD-13")
