@@ -33,6 +33,7 @@ def rows() -> dict[str, Any]:
             "previews": tool.previews,
             "stages": bool(getattr(tool, "stages", False)),
             "search_hint": getattr(tool, "search_hint", ""),
+            "always_loaded": bool(getattr(tool, "always_loaded", False)),
             "takes": sorted(name for name in dir(tool) if name.startswith(TAKING)),
         }
     return found

@@ -14,7 +14,8 @@ from callgate import Store
 from callgate.assembly.agent import BARE, FEW, agent_session
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tools.builtin import CORE
+from callgate.tools.builtin import BUILTIN
+from callgate.tools.builtin.shipped import shipped_tools
 from callgate.words.errors import UsageError
 from callgate.words.events import Noted
 from callgate.words.tool_search import EXECUTE, SEARCH
@@ -69,7 +70,8 @@ async def _asked(config: Config, **more: Any) -> tuple[Sequence[str], str, list[
 
 def test_it_is_told_of_the_core_tools_and_those_of_a_trusted_folder(root: Path) -> None:
     names, skills, notes = asked(config(root, trust=True))
-    assert {*names} == {*CORE, "Weigh", SEARCH, EXECUTE, "resolve"}, notes
+    core = {each.spec.name for each in shipped_tools(BUILTIN) if each.always_loaded}
+    assert {*names} == {*core, "Weigh", SEARCH, EXECUTE, "resolve"}, notes
     assert "Releases this project." in skills
     assert not [note for note in notes if "trusted" in note]
 

@@ -30,7 +30,7 @@ from callgate.host.threads import in_thread
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
-from callgate.tools.builtin import BUILTIN, CORE
+from callgate.tools.builtin import BUILTIN
 from callgate.tools.builtin.shipped import ShippedTool, shipped_tools
 from callgate.tools.skills import SKILL, SkillFolder, described, find_skills, skill_folders
 from callgate.tools.toolbox import Toolbox
@@ -82,8 +82,8 @@ async def agent_session(
     config    from load_config: its workspace, rules, hooks, limits and state of trust
     tools     the names of the tools that the model gets, of those that ship and custom ones; all, unless given
     deferred  a source of further tools, which may change while the session runs, such as those of MCP servers: the
-              model finds them by search, as it does the tools that ship and are not CORE, and custom ones if there
-              are more than FEW
+              model finds them by search, as it does tools that ship and are not `always_loaded`, and custom ones if
+              there are more than FEW
     bare      Bash, Edit and Read alone, without project files, hooks, skills and custom tools: to find out what a
               setting does
     wishes    texts for the system prompt
@@ -159,10 +159,9 @@ def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
 
 def deferrable(found: Sequence[Tool]) -> list[Tool]:
     """Those of an agent's tools that its model finds by search."""
-    shipped = [each for each in found if each.spec.name in BUILTIN and each.spec.name not in CORE]
-    custom = [each for each in found if each.spec.name not in BUILTIN]
-    few = len(custom) <= FEW
-    return [*shipped, *(each for each in custom if not few and not getattr(each, "always_loaded", False))]
+    few = sum(each.spec.name not in BUILTIN for each in found) <= FEW
+    found = [each for each in found if each.spec.name in BUILTIN or not few]
+    return [each for each in found if not getattr(each, "always_loaded", False)]
 
 
 def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:

@@ -40,14 +40,6 @@ BUILTIN: Mapping[str, str] = {
 }
 """Every tool that ships, and what makes it: ``module.factory``. A factory needs no parameters."""
 
-# fmt: off
-CORE = frozenset({
-    "ApplyPatch", "AskUserQuestion", "Bash", "Edit", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "Read", "Skill",
-    "TaskOutput", "TaskStop", "TodoWrite", "Write",
-})
-# fmt: on
-"""Those that are in every request; an agent finds the others by search."""
-
 
 def builtin_tools(*names: str) -> tuple["Tool", ...]:
     """The tools of these names, made with the defaults of their factories; without names all of them."""

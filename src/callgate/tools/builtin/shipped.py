@@ -40,7 +40,6 @@ def _shipped(name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None
 class ShippedTool:
     """A Tool that is made of its module when it is first used for more than its spec and its place in a search."""
 
-    always_loaded = False
     server_description = ""
 
     def __init__(self, spec: ToolSpec, row: Mapping[str, Any], make: "Callable[[], Tool]") -> None:
@@ -49,6 +48,7 @@ class ShippedTool:
         self.previews: bool = row["previews"]
         self.stages: bool = row["stages"]
         self.search_hint: str = row["search_hint"]
+        self.always_loaded: bool = row["always_loaded"]
         self._takes: tuple[str, ...] = tuple(row["takes"])
         self._given: dict[str, Any] = {}
         self._make = make
