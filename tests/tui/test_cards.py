@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callgate.config import load_config
+from callgate.tui.fold import ConversationFold
 from callgate.tui.panels.arming import SETTLE
 from callgate.tui.panels.questions import QuestionPanel
 from callgate.tui.panels.queue import QuestionQueue
@@ -23,7 +24,7 @@ from callgate.words.decisions import (
     Question,
     arguments_hash,
 )
-from callgate.words.events import InputRefused
+from callgate.words.events import CallArrived, InputRefused, QuestionAsked
 from tests.tui.panel_terminal import PanelTerminal, shown
 
 CHOICES = (
@@ -45,7 +46,7 @@ class Cards:
         self.terminal = PanelTerminal(theme)
         self.now = 0.0
         self.queue = QuestionQueue(self.terminal, lambda: self.now)
-        self.open = {(*each.path, each.call_id): each for each in questions}
+        self.open: dict[tuple[str, ...], Question] = {(*each.path, each.call_id): each for each in questions}
         self.queue.follow(self.open)
         self.now += SETTLE
         self.queue.receiver(writing=False)
@@ -84,6 +85,22 @@ def test_questions_are_counted_and_the_next_appears_when_one_is_answered() -> No
     assert cards.queue.receiver(writing=False) == "input"
     cards.settle("c3")
     assert cards.queue.card is None
+
+
+@pytest.mark.spec("TUI-4")
+def test_cards_that_wait_come_in_the_order_of_the_calls_and_none_replaces_the_one_that_is_shown() -> None:
+    fold, cards = ConversationFold(), Cards()
+    fold.apply_all([CallArrived(0.0, f"c{n}", "Edit", {}, n) for n in range(1, 5)])
+    for question in (asked("c3"), asked("n1", path=("scout",)), asked("c4"), asked("c1"), asked("c2")):
+        fold.apply(QuestionAsked(0.0, question))
+        cards.open = fold.questions
+        cards.queue.follow(cards.open)
+        assert cards.card.question.call_id == "c3"
+    seen: list[str] = []
+    while cards.queue.card is not None:
+        seen.append(cards.card.question.call_id)
+        cards.settle(seen[-1])
+    assert seen == ["c3", "c1", "c2", "c4", "n1"]
 
 
 def test_a_card_shows_who_asks_why_how_long_and_what_exactly() -> None:

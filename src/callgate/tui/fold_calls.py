@@ -43,7 +43,7 @@ def decided(state: FoldState, event: e.CallDecided) -> None:
 
 def asked(state: FoldState, event: e.QuestionAsked) -> None:
     question = event.question
-    state.questions[(*question.path, question.call_id)] = question
+    state.ask(question)
     if not question.path:
         state.change(
             question.call_id,

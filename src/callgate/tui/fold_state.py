@@ -104,6 +104,15 @@ class FoldState:
                 self.blocks[at] = change(each)
                 return
 
+    def ask(self, question: Question) -> None:
+        """Opens a question. They stand in the order of their calls, which is not that in which their previews were
+        ready; those of nested agents come behind, in the order in which they were asked."""
+        self.questions[(*question.path, question.call_id)] = question
+        calls = (each.id for each in self.blocks[self.first_open :] if isinstance(each, CallBlock))
+        places: dict[tuple[str, ...], int] = {(call_id,): at for at, call_id in enumerate(calls)}
+        by_call = sorted(self.questions.items(), key=lambda item: places.get(item[0], len(places)))
+        self.questions = dict(by_call)
+
     def close_texts(self, message_id: str | None = None) -> None:
         """Texts of the message, or all texts, are final."""
         for at in range(self.first_open, len(self.blocks)):
