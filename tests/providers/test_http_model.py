@@ -1,13 +1,17 @@
 """A model behind HTTP: the exchange, its failures, and what is kept for the next one. All sockets are real."""
 
 import asyncio
+import errno
 import socket
 from dataclasses import replace
 
 import pytest
 
+from callgate.providers.addresses import base_url
+from callgate.providers.exchange import fault_of_exception
 from callgate.providers.http_model import HttpModel
 from callgate.testing import ManualClock, settle
+from callgate.words.errors import ModelError
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import MessageEnded, ModelNoted, RequestOptions
 from tests.providers.clients import REQUEST, failed, is_whole, model_on, streamed, text_of, waiting
@@ -276,14 +280,41 @@ async def test_a_stream_that_ends_without_its_marker_is_cut_off_and_no_error() -
         assert not is_whole(events)
 
 
-async def test_a_server_that_is_not_there_is_named() -> None:
+@pytest.mark.spec("PRV-3")
+async def test_a_server_of_this_machine_that_is_not_running_is_named_and_not_asked_again() -> None:
     async with FakeServer() as server:
         url = server.url
     server.url = url
     async with model_on(server) as (model, _):
         error = await failed(model)
-        assert (error.kind, error.retryable) == ("connection", True)
-        assert "is the server running? (127.0.0.1:" in str(error)
+        assert (error.kind, error.retryable) == ("connection", False)
+        assert "is not running on this machine: start it, then send the prompt again (127.0.0.1:" in str(error)
+
+
+@pytest.mark.spec("PRV-3")
+@pytest.mark.parametrize(
+    ("base", "retryable", "says"),
+    [
+        ("http://127.0.0.1:11434/v1", False, "start it with `ollama serve`, then send the prompt again"),
+        ("http://localhost:11434/v1", False, "start it with `ollama serve`, then send the prompt again"),
+        ("http://models.example:11434/v1", True, "is the server running? (models.example:11434)"),
+    ],
+)
+@pytest.mark.parametrize(
+    "refused",
+    [
+        ConnectionRefusedError(errno.ECONNREFUSED, "no"),
+        OSError(f"Multiple exceptions: [Errno {errno.ECONNREFUSED}] no, [Errno {errno.ECONNREFUSED}] no"),
+    ],
+    ids=["one address", "all addresses of a name"],
+)
+def test_a_refused_connection_is_tried_again_unless_it_leads_to_this_machine(
+    refused: OSError, base: str, retryable: bool, says: str
+) -> None:
+    error = fault_of_exception(refused, "ollama", base_url(base), 1.0)
+    assert isinstance(error, ModelError)
+    assert (error.kind, error.retryable) == ("connection", retryable)
+    assert says in str(error)
 
 
 async def test_a_host_that_is_not_found_is_named() -> None:

@@ -135,10 +135,8 @@ def fault_of_exception(error: Exception, provider: str, base: BaseUrl, seconds: 
             return fault_of("protocol", provider, f"{where}, {error}")
         case h11.LocalProtocolError() | UnicodeError():  # its message repeats the header, which may be the key
             return fault_of("wrong_key", provider, "the key or another header has characters that cannot be sent")
-        case ConnectionRefusedError():
-            return fault_of("nobody_there", provider, where)
-        case OSError() if _REFUSED in str(error):  # of every address of a name, told in one text
-            return fault_of("nobody_there", provider, where)
+        case OSError() if isinstance(error, ConnectionRefusedError) or _REFUSED in str(error):
+            return fault_of("not_running" if base.origin.loopback else "nobody_there", provider, where)
         case OSError():
             return fault_of("connection", provider, f"{where}, {error.strerror or error}")
         case _:

@@ -25,6 +25,7 @@ Fault = Literal[
     "moved",
     "connection",
     "nobody_there",
+    "not_running",
     "dns",
     "tls",
     "proxy",
@@ -40,13 +41,16 @@ DETAIL_CHARS = 600
 
 @noun
 class FaultRow:
-    """``kind`` is ModelError's; ``says`` is for people, ``{provider}`` stands for the provider's name."""
+    """``kind`` is ModelError's; ``says`` is for people, ``{provider}`` stands for the provider's name and
+    ``{with_command}`` for the command that starts its server, if there is one."""
 
     kind: str
     retryable: bool
     says: str
 
 
+START_COMMANDS: Mapping[str, str] = {"ollama": "ollama serve"}
+"""The commands that start local servers, by provider; the others are started in several ways."""
 _KEY = "give another with `callgate auth set {provider}`"
 FAULTS: Mapping[Fault, FaultRow] = {
     "no_key": FaultRow(
@@ -99,6 +103,11 @@ FAULTS: Mapping[Fault, FaultRow] = {
     "nobody_there": FaultRow(
         "connection", True, "Nothing answers at the address of {provider}: is the server running?"
     ),
+    "not_running": FaultRow(
+        "connection",
+        False,
+        "The server of {provider} is not running on this machine: start it{with_command}, then send the prompt again",
+    ),
     "dns": FaultRow("connection", True, "The host of {provider} was not found: check the base URL and the network"),
     "tls": FaultRow(
         "connection",
@@ -149,7 +158,8 @@ def fault_of(
 ) -> ModelError:
     """The ModelError of a row. ``detail`` is what the server or the system said; ``retryable`` replaces the row's."""
     row = FAULTS[fault]
-    message = row.says.format(provider=provider)
+    start = START_COMMANDS.get(provider, "")
+    message = row.says.format(provider=provider, with_command=start and f" with `{start}`")
     if words := shortened(detail):
         message = f"{message} ({words})"
     if request_id:

@@ -10,6 +10,7 @@ from callgate.admin.auth import tried
 from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, skipped, warning
 from callgate.assembly.models import model_source
 from callgate.config import Config
+from callgate.providers.faults import START_COMMANDS
 from callgate.providers.local_servers import LocalServer, find_local
 from callgate.providers.opening import REPLAY, ModelSource
 from callgate.words.errors import ModelError, UsageError
@@ -68,7 +69,7 @@ def local_servers(patient: Patient) -> Sequence[Diagnosis]:
         return [fine(saw)]
     server = answering.get(wanted.provider)
     if server is None:
-        start = "ollama serve" if wanted.provider == "ollama" else f"start the server of {wanted.provider}"
+        start = START_COMMANDS.get(wanted.provider, f"start the server of {wanted.provider}")
         return [fault(saw, f"{wanted} is the model of your settings, and its server does not answer", start)]
     if wanted.name not in server.models and f"{wanted.name}:latest" not in server.models:
         get = f"ollama pull {wanted.name}" if wanted.provider == "ollama" else f"load {wanted.name} in that server"
