@@ -69,7 +69,7 @@ def test_lines_that_are_left_out_are_counted(most: int) -> None:
 
 def test_a_very_long_line_is_cut_and_says_so() -> None:
     body = display(set_of(FileChange("min.js", None, b"x" * 5_000 + b"\n"))).body
-    assert body.splitlines()[-1] == f"+{'x' * 1_999}… 3001 more characters"
+    assert body.splitlines()[-1] == f"+{'x' * 1_999}… 3,001 more characters"
 
 
 def test_what_is_shown_can_be_written_as_json_whatever_the_bytes_are() -> None:

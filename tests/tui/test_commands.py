@@ -72,7 +72,7 @@ def test_perf_counts_requests_and_tools_and_has_no_word_of_the_conversation() ->
         assert "nothing sent yet" in await terminal.run("/perf")
         await session.send(Prompt("the secret plan"))
         shown = await terminal.run("/perf --limit 1")
-        for word in ("memory", "CPU", "from cache", "The last 1 requests", "look"):
+        for word in ("memory", "CPU", "from cache", "The last 1 request", "look"):
             assert word in shown
         assert "secret plan" not in shown
         told = [event for _number, event in await session.told_after(0)]

@@ -122,6 +122,8 @@ def test_permissions_show_rules_with_their_origin_and_forget_answers(played: Pla
         assert "Bash(rm *)" in shown
         assert "user:2" in shown
         assert kept.id in shown
+        assert "1 rule in force" in shown
+        assert "1 remembered answer\n" in shown
         assert "accept_edits" in shown
         assert "Forgotten" in await terminal.run(f"/permissions revoke {kept.id}")
         assert not WorkspacePolicy().answers()
@@ -130,6 +132,15 @@ def test_permissions_show_rules_with_their_origin_and_forget_answers(played: Pla
         assert "takes nothing" in await terminal.run("/permissions what")
 
     played(play, settings='[permissions]\ndeny = ["Bash(rm *)"]\n')
+
+
+def test_permissions_without_rules_show_no_empty_table(played: Played) -> None:
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        shown = await terminal.run("/permissions")
+        assert "0 rules in force\nWhere no rule says anything" in shown
+        assert "0 remembered answers\n`callgate policy explain`" in shown
+
+    played(play)
 
 
 def test_hooks_skills_tasks_and_statusline_say_what_is_there_or_how_to_get_it(played: Played) -> None:
@@ -174,6 +185,9 @@ def test_doctor_shows_what_was_seen_and_what_repairs_it(played: Played) -> None:
         shown = await terminal.run("/doctor")
         assert "python" in shown
         assert "settings" in shown
+        text = " ".join(shown.split())
+        assert ". Problem: " in text
+        assert ". Repair: " in text
 
     played(play)
 

@@ -52,9 +52,14 @@ def test_long_lists_scroll_with_the_cursor() -> None:
     assert panel.lines(40, 8)
 
 
-def test_a_preview_stands_beside_the_list_where_there_is_room() -> None:
-    _, panel, _ = _list(preview=lambda item: f"about {item.key}\nmore of it")
-    assert "about" not in shown(panel, width=80)
+def test_a_preview_stands_beside_the_list_or_below_it_where_there_is_room() -> None:
+    _, panel, _ = _list(100, preview=lambda item: f"about {item.key}\nmore of it" + "\nand more" * 50)
+    for columns in (50, 60, 80):
+        narrow = shown(panel, width=columns, height=20).splitlines()
+        rule = next(at for at, line in enumerate(narrow) if line.startswith("--"))
+        assert "Title 0" in narrow[2]
+        assert [line.strip() for line in narrow[rule + 1 : rule + 3]] == ["about k0", "more of it"]
+    assert "about" not in shown(panel, width=60, height=12)
     wide = shown(panel, width=120).splitlines()
     assert "Title 0" in wide[2]
     assert "about k0" in wide[2]

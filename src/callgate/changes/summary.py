@@ -8,6 +8,7 @@ from contextlib import suppress
 from callgate.changes.diff import section
 from callgate.changes.hunks import FileDiff, diffs
 from callgate.changes.text import shown
+from callgate.formats.counts import counted
 from callgate.words.calls import Display
 from callgate.words.changes import ChangeSet
 
@@ -43,7 +44,7 @@ def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Di
         lines += [_cut(line) for line in written[:room]]
         left_out += len(written[room:])
     if left_out:
-        lines.append(f"… {_counted(left_out, 'more line')}")
+        lines.append(f"… {counted(left_out, 'more line')}")
     body = shown("".join(f"{line}\n" for line in lines))
     return Display("diff", body, shown(f"{changes.label}: {_said(changes, found)}"))
 
@@ -57,7 +58,7 @@ def hard_links(changes: ChangeSet, root: str) -> list[str]:
         with suppress(OSError, ValueError):
             status = os.lstat(os.path.join(root, path))
             if change.before is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-                others = _counted(status.st_nlink - 1, "other name")
+                others = counted(status.st_nlink - 1, "other name")
                 told.append(f"{path} has {others} (hard links), which keep the old content")
     return told
 
@@ -73,19 +74,15 @@ def _said(changes: ChangeSet, found: Iterable[FileDiff]) -> str:
             others[each.shown] += 1
     if not files:
         return "no changes"
-    parts = [_counted(files, "file")]
+    parts = [counted(files, "file")]
     if changes.count is not None:
-        parts.append(_counted(changes.count, "replacement"))
+        parts.append(counted(changes.count, "replacement"))
     if files > sum(others.values()):
         parts.append(f"+{added} −{removed}")
     return ", ".join([*parts, *(f"{count} {kind}" for kind, count in others.items() if count)])
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def _cut(line: str) -> str:
     if len(line) <= LONGEST_LINE:
         return line
-    return f"{line[:LONGEST_LINE]}… {_counted(len(line) - LONGEST_LINE, 'more character')}"
+    return f"{line[:LONGEST_LINE]}… {counted(len(line) - LONGEST_LINE, 'more character')}"

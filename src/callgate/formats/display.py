@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Literal
 from unicodedata import category, combining, name
 
+from callgate.formats.counts import counted
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
@@ -86,11 +87,11 @@ def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
         # A line end takes room too: many empty lines are as long as a long one.
         room = max(room - len(line) - 1, 0)
         if more_chars:
-            kept[-1] += f"<{_counted(more_chars, 'character')}>"
+            kept[-1] += f"<{counted(more_chars, 'more character')}>"
             break
     more_lines = len(found) - len(kept)
     if more_lines:
-        kept.append(f"<{_counted(more_lines, 'line')}>")
+        kept.append(f"<{counted(more_lines, 'more line')}>")
     return Excerpt("\n".join(kept), more_lines, more_chars)
 
 
@@ -102,10 +103,6 @@ def look_alikes(word: str) -> str | None:
         return None
     named = ", ".join(f"{sign} is {name(sign).lower()} (U+{ord(sign):04X})" for sign in strange[:3])
     return f"some letters look like others: {named}" + (", and more" if len(strange) > 3 else "")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} more {what}{'' if number == 1 else 's'}"
 
 
 # ---- signs --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Turns, runs and the session itself: measures, and notices for people."""
 
+from callgate.formats.counts import counted
 from callgate.tui.blocks import EndBlock
 from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text
@@ -33,7 +34,7 @@ def run_ended(state: FoldState, event: e.RunEnded) -> None:
 def compacted(state: FoldState, event: e.Compacted) -> None:
     state.spend(None if event.usage is None else Spent(event.model, event.usage, event.cost))
     tokens = f", {event.tokens_before:,} to {event.tokens_after:,} tokens" if event.tokens_before else ""
-    state.notice(f"The conversation was compacted: a summary stands for {event.covered} messages{tokens}.")
+    state.notice(f"The conversation was compacted: a summary stands for {counted(event.covered, 'message')}{tokens}.")
 
 
 def history_moved(state: FoldState, event: e.Rewound | e.Branched) -> None:

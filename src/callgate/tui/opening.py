@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
+from callgate.formats.counts import counted
 from callgate.formats.display import visible
 from callgate.tui.blocks import Block, CallBlock, NoticeBlock, PromptBlock, TextBlock
 from callgate.tui.fold import ConversationFold
@@ -66,15 +67,16 @@ def keep_end(fold: ConversationFold) -> None:
     said = [at for at, each in enumerate(fold.blocks) if isinstance(each, PromptBlock | TextBlock)]
     if len(said) > SHOWN:
         many = len(said) - SHOWN
-        text = f"{many:,} earlier message{'' if many == 1 else 's'}: Ctrl-O shows the whole conversation."
+        text = f"{counted(many, 'earlier message')}: Ctrl-O shows the whole conversation."
         fold.blocks[: said[-SHOWN]] = [NoticeBlock(text)]
 
 
 def left_open(fold: ConversationFold, waiting: int) -> NoticeBlock:
     """The line about a session that stopped in the middle of its work; ``waiting`` prompts were not delivered."""
     calls = sum(isinstance(each, CallBlock) and not each.done for each in fold.blocks)
-    counted = ((len(fold.questions), "question"), (calls, "unfinished call"), (waiting, "message that waits"))
-    parts = [_counted(number, what) for number, what in counted if number]
+    parts = [counted(len(fold.questions), "question")] if fold.questions else []
+    parts += [counted(calls, "unfinished call")] if calls else []
+    parts += [counted(waiting, "message that waits", "messages that wait")] if waiting else []
     what = f": {', '.join(parts)}" if parts else ""
     return NoticeBlock(f"This session stopped in the middle of its work{what}. Enter goes on.", "warning")
 
@@ -85,9 +87,3 @@ def staged_line(pending: Iterable[Staged], width: int) -> str:
     more = f" and {len(older)} more" if older else ""
     hint = "  Tab: look, apply or discard"
     return f"{visible(f'staged: {newest.label}{more}')[: max(width - len(hint) - 1, 8)]}{hint}"[: width - 1]
-
-
-def _counted(number: int, what: str) -> str:
-    first, _, rest = what.partition(" that ")
-    many = f"{number} {first}{'' if number == 1 else 's'}"
-    return f"{many} that {rest if number == 1 else rest.removesuffix('s')}" if rest else many

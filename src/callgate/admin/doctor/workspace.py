@@ -13,6 +13,7 @@ from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fau
 from callgate.admin.sessions import Archive
 from callgate.admin.tools import shipped_search
 from callgate.assembly.settings import broken_settings
+from callgate.formats.counts import counted
 from callgate.host.sandbox.sandbox import BACKENDS
 from callgate.policy.entries import HookLine
 from callgate.policy.fingerprint import fingerprint
@@ -74,7 +75,7 @@ def trust(patient: Patient) -> Sequence[Diagnosis]:
         return [warning(f"{config.root} is not trusted", found.problem, "callgate trust show")]
     if not found.files:
         return [fine(f"{config.root} brings nothing along that needs trust")]
-    saw = f"{config.root} is not trusted; it brings {len(found.files)} files along"
+    saw = f"{config.root} is not trusted; it brings {counted(len(found.files), 'file')} along"
     return [warning(saw, "its hooks, tools and skills do nothing before it is trusted", *_TRUST)]
 
 

@@ -10,6 +10,7 @@ from typing import Any, TextIO, cast
 
 from callgate.admin.sessions import write_file
 from callgate.cli.terminal import Line, can_redraw, painted, plain, safe, size_of
+from callgate.formats.counts import counted as counted
 from callgate.words.errors import CallgateError
 
 UNLIMITED = 100_000
@@ -74,8 +75,3 @@ def size_in_words(size: int) -> str:
         if amount < 999.5 or unit == "GB":
             return f"{amount:.1f} {unit}"
     raise AssertionError
-
-
-def counted(number: int, what: str, several: str = "") -> str:
-    """``1 line``, ``2 lines``."""
-    return f"{number:,} {what if number == 1 else several or f'{what}s'}"

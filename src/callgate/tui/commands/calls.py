@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from json import dumps
 from typing import TYPE_CHECKING
 
+from callgate.formats.counts import counted
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.parts import clock_time, count_of, said, seconds, session_of
 from callgate.words.calls import Result
@@ -74,7 +75,7 @@ async def calls(terminal: Terminal, text: str) -> None:
     for each in found[-count:]:
         terminal.show(_shown(each))
     if len(found) > count:
-        said(terminal, f"{len(found) - count} earlier calls: /calls {len(found)} shows all.")
+        said(terminal, f"{counted(len(found) - count, 'earlier call')}: /calls {len(found)} shows all.")
 
 
 def _shown(call: PastCall) -> TableBlock:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from time import time
 from typing import TYPE_CHECKING
 
+from callgate.formats.counts import counted
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands.parts import config_of, dollars, first_sentence, said, seconds, session_of
 from callgate.words.errors import UsageError
@@ -59,7 +60,7 @@ def tools(terminal: Terminal, _text: str) -> None:
     session = session_of(terminal)
     rows = tuple((each.name, first_sentence(each.description)) for each in session.tool_specs)
     note = "Your own are Python files in .callgate/tools or in the tools folder of your settings."
-    terminal.show(TableBlock(rows, f"{len(rows)} tools", note=note))
+    terminal.show(TableBlock(rows, counted(len(rows), "tool"), note=note))
     use, deferred = session.tool_search, session.deferred_specs
     if use is None:
         return
@@ -79,7 +80,7 @@ async def skills(terminal: Terminal, _text: str) -> None:
     else:
         rows = tuple((f"/{each.name}", each.description) for each in found.by_name.values())
         terminal.show(
-            TableBlock(rows, f"{len(rows)} skills", note="The model uses them by itself; /NAME uses one now.")
+            TableBlock(rows, counted(len(rows), "skill"), note="The model uses them by itself; /NAME uses one now.")
         )
     for problem in found.problems:
         terminal.show(NoticeBlock(problem, "warning"))

@@ -35,8 +35,9 @@ async def doctor(terminal: Terminal, _text: str) -> None:
     found = await asyncio.to_thread(run_checks, config_of(terminal))
     rows: list[tuple[str, str, str]] = []
     for each in found:
-        repair = f" Repair: {'; '.join(each.repair)}" if each.repair else ""
-        rows.append((each.status, each.name, f"{each.saw}. {each.problem}{repair}" if each.problem else each.saw))
+        problem = f". Problem: {each.problem}" if each.problem else ""
+        repair = f". Repair: {'; '.join(each.repair)}" if each.repair else ""
+        rows.append((each.status, each.name, f"{each.saw}{problem}{repair}"))
     title = "Everything that was asked for works" if is_healthy(found) else "Something is wrong"
     terminal.show(TableBlock(tuple(rows), title, note="`callgate doctor --online` asks the model, too."))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
+from callgate.formats.counts import counted
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.parts import config_of, count_of, said, seconds, session_of
 from callgate.words.errors import UsageError
@@ -156,7 +157,7 @@ def _requests(requests: Sequence[Facts]) -> Sequence[TableBlock]:
     note = "First: the time to the first token. Per s: tokens in a second." + (
         f" Cache lost to: {lost}." if lost else ""
     )
-    return (TableBlock(rows, f"The last {len(rows)} requests", heads, note),) if rows else ()
+    return (TableBlock(rows, f"The last {counted(len(rows), 'request')}", heads, note),) if rows else ()
 
 
 def _tools(tools: Mapping[str, Facts]) -> Sequence[TableBlock]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from callgate.formats.counts import counted
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands.parts import config_of, said, session_of
 from callgate.words.decisions import Origin
@@ -39,13 +40,14 @@ async def permissions(terminal: Terminal, text: str) -> None:
     mode = session_of(terminal).mode
     rules = tuple((rule.effect, rule.text, _short(rule.origin)) for rule in policy.rulebook.rules)
     heads = ("", "rule", "from")
-    terminal.show(TableBlock(rows=rules, title=f"{len(rules)} rules in force", heads=heads, note=_mode_note(mode)))
+    terminal.show(TableBlock(rules, f"{counted(len(rules), 'rule')} in force", heads, _mode_note(mode)))
     answers = tuple(
         (each.id, each.policy.effect, each.covers, "expired" if each.expired else each.policy.scope)
         for each in await asyncio.to_thread(policy.answers)
     )
-    note = "/permissions revoke ID forgets one. `callgate policy explain` says what decides about a call."
-    terminal.show(TableBlock(answers, f"{len(answers)} remembered answers", note=note))
+    forget = "/permissions revoke ID forgets one. " if answers else ""
+    note = f"{forget}`callgate policy explain` says what decides about a call."
+    terminal.show(TableBlock(answers, counted(len(answers), "remembered answer"), note=note))
     for fault in policy.faults:
         terminal.show(NoticeBlock(f"Every call is denied until this is mended: {fault}", "error"))
 
@@ -65,7 +67,7 @@ def hooks(terminal: Terminal, _text: str) -> None:
     )
     measures = terminal.fold.measures
     note = "" if measures is None else f"They took {measures.hooks:.2f} s in the last turn."
-    terminal.show(TableBlock(rows, f"{len(rows)} hooks", ("event", "for", "runs", "from"), note))
+    terminal.show(TableBlock(rows, counted(len(rows), "hook"), ("event", "for", "runs", "from"), note))
 
 
 def _short(origin: Origin) -> str:

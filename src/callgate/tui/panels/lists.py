@@ -1,4 +1,4 @@
-"""A list to choose from: filtered as one types, scrolled, with a preview beside it where there is room."""
+"""A list to choose from: filtered as one types, scrolled, with a preview beside it, or below it if it is narrow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 _WIDE = 100
-"""Columns from which on a preview stands beside the list."""
+"""Columns from which on a preview stands beside the list; on fewer it stands below."""
+_HIGH = 14
+"""Lines from which on there is room for a preview below."""
 _FRAME = 4
 """Lines around the items: title, filter, keys."""
 
@@ -139,14 +141,20 @@ class ListPanel:
 
     def lines(self, width: int, height: int) -> Sequence[str]:
         theme = self._terminal.theme
-        self._rows = max(height - _FRAME - (width < 60), 1)
+        beside = self._preview is not None and width >= _WIDE
+        below = height // 3 if self._preview is not None and not beside and height >= _HIGH else 0
+        self._rows = max(height - _FRAME - (width < 60) - below, 1)
         self._top = max(min(self._top, self.at), self.at - self._rows + 1)
         page = PanelPage(theme, width)
         page.line(self.title, "bold", f"{self.at + 1 if self.shown else 0} of {len(self.shown)}")
         page.line(f"search: {self.filter}{theme.sign('▏', '_')}", "cyan" if self.filter else "grey")
-        beside = self._preview is not None and width >= _WIDE
         rows = self._item_lines(width // 2 if beside else width)
-        page.lines += _beside(rows, self._preview_lines(width - width // 2 - 3), width // 2, theme) if beside else rows
+        if beside:
+            rows = _beside(rows, self._preview_lines(width - width // 2 - 3, self._rows), width // 2, theme)
+        page.lines += rows
+        if below:
+            page.rule()
+            page.lines += [f"  {line}" for line in self._preview_lines(width - 3, below - 1)]
         other = [("Tab", self.other_help)] if self._other is not None else []
         page.keys([(theme.sign("↑ ↓", "up/down"), "move"), ("Enter", "take"), *other, ("Esc", "close")])
         return page.lines
@@ -164,12 +172,12 @@ class ListPanel:
             page.words("nothing is like that" if self.filter else "there is nothing", "grey")
         return page.lines
 
-    def _preview_lines(self, room: int) -> list[str]:
+    def _preview_lines(self, room: int, most: int) -> list[str]:
         assert self._preview is not None
         text = None if self.current is None else self._preview(self.current)
         if text is None:
             return []
-        return [line for each in text.split("\n") for line in words(visible(each), room)][: self._rows]
+        return [line for each in text.split("\n") for line in words(visible(each), room)][:most]
 
 
 def _beside(left: list[str], right: list[str], at: int, theme: Theme) -> list[str]:

@@ -10,6 +10,7 @@ from time import time
 from typing import TYPE_CHECKING
 
 from callgate.admin.sessions import Archive, Listed, SaidMessage, ago
+from callgate.formats.counts import counted
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.panels.lists import ListItem, ListPanel
 from callgate.words.errors import CallgateError
@@ -75,7 +76,7 @@ class SessionsPanel(ListPanel):
         return ListItem(
             key=each.path,
             title=about.name,
-            detail=f"{there}{about.messages} messages, {ago(about.updated_at, now)}",
+            detail=f"{there}{counted(about.messages, 'message')}, {ago(about.updated_at, now)}",
             sign=sign,
             words=" ".join(searched),
         )

@@ -17,10 +17,6 @@ def seconds_text(seconds: float) -> str:
     return f"{whole // 86400} days"
 
 
-def counted(count: int, what: str, plural: str = "") -> str:
-    return f"{count:,} {what if count == 1 else plural or f'{what}s'}"
-
-
 def gauge(theme: Theme, current: float, total: float, width: int) -> str:
     """A bar and the share in words; empty if there is no share to show."""
     if not total > 0 or current != current or total == float("inf"):

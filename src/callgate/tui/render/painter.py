@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from callgate.formats.counts import counted
 from callgate.tui.blocks import (
     ActionBlock,
     Block,
@@ -16,7 +17,7 @@ from callgate.tui.blocks import (
 )
 from callgate.tui.render.calls import Faces, call_rows
 from callgate.tui.render.markdown import markdown_rows
-from callgate.tui.render.measures import counted, seconds_text
+from callgate.tui.render.measures import seconds_text
 from callgate.tui.render.spans import Span, fitted, painted, wrapped
 from callgate.tui.render.tables import piece_lines, table_lines
 from callgate.tui.streaming import Opened

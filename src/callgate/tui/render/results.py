@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from callgate.formats.counts import counted
 from callgate.tui.render.columns import table_rows
 from callgate.tui.render.diff import diff_rows
-from callgate.tui.render.measures import counted, gauge
+from callgate.tui.render.measures import gauge
 from callgate.tui.render.spans import Span
 from callgate.tui.theme import Theme
 from callgate.words.calls import Display, Result

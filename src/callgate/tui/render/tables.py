@@ -15,9 +15,9 @@ _NUMBER = re.compile(r"[-+$]?[\d,.]+(?:%| ms| s)?|", re.ASCII)
 
 def table_lines(block: TableBlock, theme: Theme, room: int) -> list[str]:
     """The widest columns become narrower until the table fits, and their texts are wrapped at words. Columns of numbers
-    end at the same place."""
+    end at the same place. Without rows there are no heads."""
     rows = [[visible(cell) for cell in row] for row in block.rows]
-    heads = [visible(head) for head in block.heads]
+    heads = [visible(head) for head in block.heads] if rows else []
     widths = _widths([*([heads] if heads else []), *rows], max(room - _GAP, _NARROWEST))
     numbers = [bool(block.heads) and all(_NUMBER.fullmatch(row[at]) for row in rows) for at in range(len(widths))]
     lines = ["", *(theme.paint(line, "bold") for line in words(visible(block.title), room - 1) if line)]
