@@ -185,7 +185,17 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
             ("undo", "--chnage", "1"),
             "callgate undo: --chnage is not known here, did you mean --change; see callgate undo --help",
         ),
-        (("demo", "--speed"), "callgate demo: argument --speed: expected one argument; see callgate demo --help"),
+        (
+            ("demo", "--no-color", "--speed"),
+            "callgate demo: --speed needs a value: --speed X (so many times faster (default 1, or "
+            "$CALLGATE_DEMO_SPEED)); see callgate demo --help",
+        ),
+        (
+            ("trust", "add", "--yes"),
+            "callgate trust add: --yes needs a value: --yes FINGERPRINT (do not ask; the fingerprint is the one that "
+            "`callgate trust show` prints); see callgate trust add --help",
+        ),
+        (("--agent", "x"), "callgate: leave out --agent: agents of one's own are not there yet; see callgate --help"),
         (
             ("tools", "validate"),
             "callgate tools validate: say --jsonl: JSON lines are the one form there is; "

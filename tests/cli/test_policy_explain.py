@@ -170,6 +170,9 @@ def test_remembered_answers_count(person: Person) -> None:
     found = explained(person, "Bash", "make all")
     assert (found["decision"], found["why"], found["layer"]) == ("deny", "not now", "project")
     assert found["rule"] == "policy deny Bash(make:*) [project]"
+    lines = person.good("policy", "explain", "Bash", "make all").lines
+    assert lines[2] == "deny  by policy deny Bash(make:*) [project]"  # its name has the effect and the scope already
+    assert lines[-2:] == ["  +  policy deny Bash(make:*) [project]", "      applies: make all is make:*"]
 
 
 def test_the_risk_is_shown(person: Person) -> None:

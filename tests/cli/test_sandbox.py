@@ -19,6 +19,27 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return Person(tmp_path, monkeypatch, capsys)
 
 
+def keep_proof(person: Person) -> None:
+    """Puts on record that the best sandbox of this machine holds."""
+    held = Proof(best(), tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
+    kept = sandboxing.KeptProofs(1, sandboxing._key(), (held,))  # pyright: ignore[reportPrivateUsage]
+    sandboxing.write_record(person.data / "sandbox" / "proof.json", sandboxing.to_json(kept))
+
+
+def test_run_ends_as_a_shell_does(person: Person) -> None:
+    keep_proof(person)
+    (person.work / "notes.txt").write_text("text\n")
+    for words, code in (
+        (("true",), 0),
+        (("sh", "-c", "exit 3"), 3),
+        (("sh", "-c", 'test "$1" = "a  b"', "sh", "a  b"), 0),
+        (("nosuch",), 127),
+        (("./notes.txt",), 126),
+        ((str(person.work),), 126),
+    ):
+        assert person.run("sandbox", "run", "--", *words).code == code, words
+
+
 def test_run_needs_a_command(person: Person) -> None:
     ran = person.run("sandbox", "run", "--")
     assert ran.code == 2
@@ -37,9 +58,7 @@ def test_a_data_folder_in_the_workspace_is_no_place_for_a_proof(
 @pytest.mark.spec("GATE-13")
 def test_explain_judges_a_command_as_a_session_does(person: Person) -> None:
     assert "ask" in person.run("policy", "explain", "Bash", "npm test").out
-    held = Proof(best(), tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
-    kept = sandboxing.KeptProofs(1, sandboxing._key(), (held,))  # pyright: ignore[reportPrivateUsage]
-    sandboxing.write_record(person.data / "sandbox" / "proof.json", sandboxing.to_json(kept))
+    keep_proof(person)
     said = person.run("policy", "explain", "Bash", "npm test").out
     assert "it runs inside the sandbox" in said
     person.user("[sandbox]\nauto_allow = false")

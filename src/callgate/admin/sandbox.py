@@ -13,6 +13,9 @@ from callgate.policy.sandboxing import NO_HOSTS, Proofs, sandbox_in_force
 
 __all__ = ["BACKENDS", "Proof", "prove_again", "run_inside"]
 
+_BY_SHELL = ("/bin/sh", "-c", 'exec "$@"', "callgate sandbox run")
+"""Starts the words behind it. Bubblewrap alone ends with 1 if there is no such program, as many programs do."""
+
 
 def prove_again(*, every: bool) -> tuple[Proof, ...]:
     """Tries the sandboxes of this machine now, whatever is on record."""
@@ -20,8 +23,9 @@ def prove_again(*, every: bool) -> tuple[Proof, ...]:
 
 
 def run_inside(argv: tuple[str, ...], say: Callable[[str], None]) -> int:
-    """Runs a command in the sandbox of the current folder and gives its exit status. SandboxRefused without one.
-    ``say`` is called, in any thread, with a line about each host that is refused."""
+    """Runs a command in the sandbox of the current folder and gives its exit status, as a shell does: 127 if it is not
+    found, 126 if it cannot be run. SandboxRefused without a sandbox. ``say`` is called, in any thread, with a line
+    about each host that is refused."""
 
     def tell(decision: HostDecision) -> None:
         if not decision.allowed:
@@ -36,7 +40,7 @@ def run_inside(argv: tuple[str, ...], say: Callable[[str], None]) -> int:
         raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {found}")
     if config.allow_hosts and not found.hosts:
         say(NO_HOSTS)
-    inside = found.wrap(Command(argv, str(config.root), scrubbed(os.environ)), tell)
+    inside = found.wrap(Command((*_BY_SHELL, *argv), str(config.root), scrubbed(os.environ)), tell)
     with subprocess.Popen(inside.argv, cwd=inside.cwd, env=dict(inside.env), pass_fds=inside.handed_fds) as running:
         for number in inside.handed_fds:
             os.close(number)

@@ -17,6 +17,11 @@ class CommandParser(argparse.ArgumentParser):
     """One command, or a group of commands."""
 
     def error(self, message: str) -> NoReturn:
+        lacking = re.fullmatch(r"argument (\S+): expected one argument", message)
+        action = None if lacking is None else self._option_string_actions.get(lacking[1].rpartition("/")[2])
+        if action is not None:
+            flag = action.option_strings[-1]
+            message = f"{flag} needs a value: {flag} {action.metavar} ({action.help})"
         self.exit(USAGE, f"{self.prog}: {safe(message)}; see {self.prog} --help\n")
 
     def refuse_unknown(self, words: Sequence[str]) -> None:

@@ -33,6 +33,6 @@ def add_sandbox(commands: Group) -> None:
         "Runs the command as an agent's commands are run, with the current folder as the workspace. Variables that "
         "sound like secrets are left out. Proves the sandbox first if that was not done yet; without one nothing runs.",
         "callgate sandbox run -- make test",
-        codes="exit codes: those of the command; 1 no sandbox holds",
+        codes="exit codes: those of the command, 127 if it is not found, 126 if it cannot be run; 1 no sandbox holds",
     )
     run.add_argument("words", metavar="COMMAND", nargs=REMAINDER, help="the program and its arguments, after --")

@@ -10,6 +10,11 @@ from callgate.words.model import Effort
 from callgate.words.modes import MODES
 
 FlagGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage] - it has no public name
+_LATER = {
+    "--agent": "agents of one's own are not there yet",
+    "--agents": "agents of one's own are not there yet",
+}
+"""Flags that people know from elsewhere, and that have nothing behind them yet."""
 
 
 def add_model_flags(group: FlagGroup) -> None:
@@ -63,6 +68,14 @@ def add_session_flags(group: FlagGroup) -> None:
     )
     group.add_argument("--session-id", metavar="ID", help="the id of a new session")
     group.add_argument("--no-save", action="store_true", help="keep no record")
+
+
+def refuse_later(parser: CommandParser, words: list[str]) -> None:
+    """Ends the program at a flag that has nothing behind it yet."""
+    for word in words[: words.index("--")] if "--" in words else words:
+        flag = word.partition("=")[0]
+        if flag in _LATER:
+            parser.error(f"leave out {flag}: {_LATER[flag]}")
 
 
 def check_session_flags(parser: CommandParser, options: Namespace) -> None:

@@ -12,6 +12,7 @@ from callgate.cli.agent.flags import (
     add_session_flags,
     check_session_flags,
     positive,
+    refuse_later,
 )
 from callgate.cli.parsing import CommandParser, one_of
 from callgate.cli.prompt_arguments import add_prompt_flags
@@ -19,25 +20,18 @@ from callgate.words.endings import EXIT_CODES_LINE
 
 _FOR_EVER = "for ever"
 FORMATS = ("text", "json", "stream-json")
-_LATER = {
-    "--agent": "agents of one's own are not there yet",
-    "--agents": "agents of one's own are not there yet",
-}
-"""Flags that people know from elsewhere, and that have nothing behind them yet."""
 
 
 def read_headless(words: list[str]) -> Namespace:
     """Ends the program with a line about the first fault."""
     words = [*words]
+    parser = headless_parser()
+    refuse_later(parser, words)
     for at, word in enumerate(words):
-        flag = word.partition("=")[0]
         if word == "--wait":
             words[at] = f"--wait={_FOR_EVER}"  # a value only with "=": the next word is the prompt
-        if flag in _LATER:
-            headless_parser().error(f"leave out {flag}: {_LATER[flag]}")
         if word == "--":
             break
-    parser = headless_parser()
     options, unknown = parser.parse_known_args(words)
     if unknown:
         extra = unknown[0]

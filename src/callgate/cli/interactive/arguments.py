@@ -8,6 +8,7 @@ from callgate.cli.agent.flags import (
     add_server_flags,
     add_session_flags,
     check_session_flags,
+    refuse_later,
 )
 from callgate.cli.parsing import CommandParser
 from callgate.cli.prompt_arguments import add_prompt_flags
@@ -16,6 +17,7 @@ from callgate.cli.prompt_arguments import add_prompt_flags
 def read_interactive(words: list[str]) -> Namespace:
     """Ends the program with a line about the first fault."""
     parser = interactive_parser()
+    refuse_later(parser, words)
     options, unknown = parser.parse_known_args(_with_picker(words))
     if unknown:
         parser.refuse(unknown[0])

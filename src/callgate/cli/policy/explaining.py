@@ -13,6 +13,7 @@ from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
 from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Line, Safe, Span, paragraph
 from callgate.formats.display import excerpt
+from callgate.words.decisions import Origin
 
 _SHOWN = 600
 """Characters of one argument."""
@@ -70,8 +71,8 @@ def _lines(tool: str, arguments: Mapping[str, Any], ruling: Ruling, found: Expla
         text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
         for line in excerpt(f"{name}: {text}", lines=10, chars=_SHOWN).text.split("\n"):
             yield from paragraph(Safe(line), room, indent=2, hang=2)
-    origin = f" ({ruling.origin})" if str(ruling.origin) else ""
-    yield from item(ruling.decision, f"by {ruling.by}{origin}", ruling.why, room, f"bold {COLOURS[ruling.decision]}")
+    by = _named(ruling.by, ruling.origin)
+    yield from item(ruling.decision, f"by {by}", ruling.why, room, f"bold {COLOURS[ruling.decision]}")
     if ruling.risk:
         yield from paragraph(f"risk: {ruling.risk}", room, "red", indent=2, hang=2)
     yield (Span("checks, in order", "bold"),)
@@ -90,8 +91,18 @@ def _step(step: ExplainedStep, room: int) -> Iterator[Line]:
 
 def _reading(reading: Reading, room: int) -> Iterator[Line]:
     rule = reading.rule
-    origin = f" ({rule.origin})" if str(rule.origin) else ""
+    name = _named(rule.text, rule.origin)
     says = "applies" if reading.applies else "does not apply"
     why = f": {reading.why}" if reading.why else ""
     mark, style = ("+", COLOURS[rule.effect]) if reading.applies else ("-", "")
-    yield from item(f"  {mark}", f"{rule.effect} {rule.text}{origin}", f"{says}{why}", room, style)
+    text = name if _is_answer(rule.text) else f"{rule.effect} {name}"
+    yield from item(f"  {mark}", text, f"{says}{why}", room, style)
+
+
+def _named(text: str, origin: Origin) -> str:
+    return text if _is_answer(text) or not str(origin) else f"{text} ({origin})"
+
+
+def _is_answer(text: str) -> bool:
+    """True for a remembered answer, whose name has its effect and its scope: ``policy allow Bash(make) [project]``."""
+    return text.startswith("policy ")

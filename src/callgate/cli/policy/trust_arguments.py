@@ -45,7 +45,12 @@ def add_trust(commands: Group) -> None:
         "callgate trust add ~/src/app --yes 0123456789abcdef0123456789abcdef",
     )
     _add_folder(add)
-    add.add_argument("--yes", type=_fingerprint, metavar="FINGERPRINT", help="do not ask: trust exactly this")
+    add.add_argument(
+        "--yes",
+        type=_fingerprint,
+        metavar="FINGERPRINT",
+        help="do not ask; the fingerprint is the one that `callgate trust show` prints",
+    )
     revoke = command(
         trust,
         "revoke",
