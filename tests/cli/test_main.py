@@ -198,8 +198,7 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
         (("--agent", "x"), "callgate: leave out --agent: agents of one's own are not there yet; see callgate --help"),
         (
             ("tools", "validate"),
-            "callgate tools validate: say --jsonl: JSON lines are the one form there is; "
-            "see callgate tools validate --help",
+            "callgate tools validate: say --jsonl: JSON lines are the only format; see callgate tools validate --help",
         ),
     ],
 )

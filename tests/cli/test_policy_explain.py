@@ -118,7 +118,7 @@ def test_other_arguments_are_given_by_name_or_all_at_once(person: Person) -> Non
         (("Bash", "ls", "--arguments", "["), "is not JSON"),
         (("Bash", "ls", "--mode", "bypas"), "there is no 'bypas'; did you mean bypass?"),
         (("bash", "ls"), "give its arguments with --argument NAME=VALUE; did you mean Bash?"),
-        (("mcp__a__b", "x"), "what the content of mcp__a__b is nobody knows here"),
+        (("mcp__a__b", "x"), "which argument of mcp__a__b this is, is not known"),
         (("Bash", "rm", "-rf"), "-rf is not known here"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -130,7 +130,9 @@ def test_a_fault_of_the_words_is_one_line(person: Person, words: tuple[str, ...]
 def test_a_name_that_is_nearly_a_known_one_is_pointed_out(person: Person) -> None:
     ran = person.run("policy", "explain", "websearch", "--json")
     assert ran.code == 0
-    assert ran.err == "callgate: websearch is judged as a tool that nothing is known of; did you mean WebSearch?\n"
+    assert (
+        ran.err == "callgate: websearch is not a known tool, and is judged as an unknown one; did you mean WebSearch?\n"
+    )
     assert json.loads(ran.out)["decision"] == "ask"
 
 

@@ -144,7 +144,7 @@ def test_a_torn_end_of_an_open_session_may_just_be_on_its_way(desk: Desk) -> Non
     finally:
         os.close(fd)
     assert ran.code == 1
-    assert ran.lines[-1].endswith("its last line may just be on its way")
+    assert ran.lines[-1].endswith("its last line may not be complete yet")
 
 
 def _resume(desk: Desk) -> None:
@@ -293,8 +293,8 @@ def test_nobody_has_it_open(desk: Desk) -> None:
     assert desk.good("session", "lock").out == f"nobody has session {log.stem} open\n"
     lock_path(log).write_text('{"pid": 12345, "since": 1700000000, "host": "there"}')
     assert desk.good("session", "lock").out == (
-        f"nobody has session {log.stem} open; a name was left behind by process 12345 on there "
-        "since 2023-11-14 22:13:20 UTC, which locks nobody out\n"
+        f"nobody has session {log.stem} open; process 12345 on there since 2023-11-14 22:13:20 UTC "
+        "left its name behind, which does not lock the session\n"
     )
 
 
@@ -310,8 +310,11 @@ def test_whoever_has_it_open_is_named(desk: Desk) -> None:
             "since 2023-11-14 22:13:20 UTC; that process is alive\n"
         )
         for name, end in (
-            ({"pid": 1, "since": 0, "host": "elsewhere"}, "can be seen there only\n"),
-            ({"pid": _dead(), "since": 0, "host": os.uname().nodename}, "another one has it that left no name\n"),
+            ({"pid": 1, "since": 0, "host": "elsewhere"}, "can be seen only on that machine\n"),
+            (
+                {"pid": _dead(), "since": 0, "host": os.uname().nodename},
+                "another process has it open, which left no name\n",
+            ),
             ({}, "it left no name\n"),
         ):
             lock_path(log).write_text(json.dumps(name))

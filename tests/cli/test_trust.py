@@ -149,7 +149,7 @@ def test_what_changed_after_it_was_shown_is_not_trusted(folder: Person) -> None:
     seen = shown(folder)
     (folder.work / "lint.sh").write_text("rm -rf ~\n")
     said = folder.bad(1, "trust", "add", "--yes", seen)
-    assert said.endswith("is not what this fingerprint is of: look again with `callgate trust show`")
+    assert said.endswith("as they are now: look again with `callgate trust show`")
     assert not trusted(folder)
 
 

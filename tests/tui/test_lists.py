@@ -73,6 +73,6 @@ def test_another_list_keeps_the_cursor_at_its_item_and_an_empty_one_says_so() ->
     assert panel.current is not None
     assert panel.current.key == "k1"
     panel.typed("zzz")
-    assert "nothing is like that" in shown(panel)
+    assert "nothing matches" in shown(panel)
     panel.act("choose")
     assert not taken

@@ -173,7 +173,7 @@ def _add_tools(commands: Group) -> None:
     )
     validate = tools.command(
         "validate",
-        "what would become of a call's arguments",
+        "how the arguments of a call would be read and repaired",
         'Reads {"tool": {"name", "parameters": JSON Schema}, "raw": what the model wrote} and answers '
         '{"outcome": "accepted|repaired|rejected", "arguments", "repairs", "errors"}, a line each.',
     )
@@ -209,7 +209,7 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
     elif path == "record":
         check_record(parser, options)
     elif path in ("tools rank", "tools validate") and not options.jsonl:
-        parser.error("say --jsonl: JSON lines are the one form there is")
+        parser.error("say --jsonl: JSON lines are the only format")
     elif path == "session verify" and options.all and (options.which or options.head):
         parser.error("say --all, or which one")
     elif path in ("session export", "audit") and options.force and options.output in (None, "-"):

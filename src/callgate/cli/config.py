@@ -103,7 +103,7 @@ def _told(change: ChangedSetting, what: str) -> int:
     put([(Span(f"{change.row.name} {what} {change.file}."),)], stream)
     if not change.counts:
         value = ", ".join(_texts(change.row.value)) or "nothing"
-        put([(Span(f"It does not count: in force is {value} ({_origin(change.row)})."),)], stream)
+        put([(Span(f"It has no effect: the value in force is {value} ({_origin(change.row)})."),)], stream)
     for note in change.notes:
         put(paragraph(note, room_on(stream), "dim"), stream)
     if change.untrusted:

@@ -53,12 +53,14 @@ def add(options: Namespace) -> int:
     store, stream = trust_store(root), out()
     state, found = store.state(root), fingerprint(root)
     if options.yes is not None and options.yes != found.digest[:DIGITS]:
-        raise UsageError(f"what is in {root} is not what this fingerprint is of: look again with `callgate trust show`")
+        raise UsageError(
+            f"this fingerprint does not fit the files of {root} as they are now: look again with `callgate trust show`"
+        )
     put(_shown(root, state, found, room_on(stream)), stream)
     stream.flush()
     if not found.problem and found.files and options.yes is None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            say("nobody can be asked here: say --yes with the fingerprint that `callgate trust show` prints")
+            say("there is no terminal here to ask on: say --yes with the fingerprint that `callgate trust show` prints")
             return USAGE
         if not _is_yes():
             say("not trusted")

@@ -73,7 +73,7 @@ def test_standard_input_brings_prompts_answers_and_the_end(tmp_path: Path) -> No
         ran = callgate.run("--input-format", "stream-json", "--output-format", "stream-json", stdin=data)
     assert ran.code == 0, ran.err
     assert ran.lines[-1]["text"] == "Hello."
-    assert ["no input" in each["reason"] for each in ran.of("InputRefused")] == [True]
+    assert ["cannot be used" in each["reason"] for each in ran.of("InputRefused")] == [True]
 
 
 @pytest.mark.parametrize(

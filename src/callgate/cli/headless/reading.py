@@ -83,9 +83,9 @@ def _parsed(line: bytes, number: int) -> Input | str:
     try:
         return from_json(Input, loads(line.decode()))
     except UnicodeDecodeError as error:
-        return f"line {number} of standard input is no input: it is not UTF-8 at byte {error.start}"
+        return f"line {number} of standard input cannot be used: it is not UTF-8 at byte {error.start}"
     except (UsageError, ValueError, RecursionError) as error:
-        return f"line {number} of standard input is no input: {error}"
+        return f"line {number} of standard input cannot be used: {error}"
 
 
 def _descriptor() -> int | None:

@@ -141,7 +141,7 @@ def _add_add(policy: Group) -> None:
         policy,
         "add",
         "remember an answer",
-        f"Remembers an answer, as always does, and prints its id. It is about one tool; for what belongs to everybody "
+        f"Remembers an answer, as the answer `always` does, and prints its id. It is about one tool; for everybody "
         f"who works on a project, write a rule into its settings. {_KEPT}",
         'callgate policy add allow "Bash(npm run *)" --expires 30d',
         'callgate policy add deny "Bash(git push:*)" --scope user --note "I push myself"',
@@ -177,7 +177,7 @@ def _add_narrow(policy: Group) -> None:
         policy,
         "narrow",
         "let a remembered answer cover fewer calls",
-        f"Puts a narrower rule in the place of what a remembered answer covers; its id stays. What plainly is not "
+        f"Replaces what a remembered answer covers by a narrower rule; its id stays. What plainly is not "
         f"narrower is refused. {_KEPT}",
         'callgate policy narrow 3fa2c1 "Bash(git log --oneline:*)"',
     )
@@ -191,7 +191,8 @@ def _add_expire(policy: Group) -> None:
         policy,
         "expire",
         "let a remembered answer end",
-        f"Gives a remembered answer an end, another one, or none; one that has ended may begin anew. {_KEPT}",
+        "Sets, changes or removes the time at which a remembered answer ends; one that has ended can be given a later "
+        f"time. {_KEPT}",
         "callgate policy expire 3fa2c1 30d",
         "callgate policy expire 3fa2c1 never",
     )
@@ -211,7 +212,7 @@ def _add_root(parser: CommandParser) -> None:
 def check_policy(path: str, parser: CommandParser, options: Namespace) -> None:
     """Checks that need more than one option."""
     if path == "policy decide" and not options.jsonl:
-        parser.error("say --jsonl: JSON lines are the one form there is")
+        parser.error("say --jsonl: JSON lines are the only format")
     if path == "policy explain":
         names = [name for name, _ in options.argument]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -258,5 +259,5 @@ def moment(text: str) -> float:
     except (ValueError, OverflowError, OSError):
         raise ArgumentTypeError(f"must be {_WHEN}, not {text!r}") from None
     if at <= now:
-        raise ArgumentTypeError(f"must lie ahead, and {text} is over: revoke the answer instead")
+        raise ArgumentTypeError(f"must be in the future, and {text} is past: revoke the answer instead")
     return at

@@ -25,10 +25,10 @@ def explain(options: Namespace) -> int:
     close = get_close_matches(tool, CONTENT, n=1) or [name for name in CONTENT if name.lower() == tool.lower()]
     hint = "" if tool in CONTENT or not close else f"; did you mean {close[0]}?"
     if arguments is None:
-        say(f"what the content of {tool} is nobody knows here: give its arguments with --argument NAME=VALUE{hint}")
+        say(f"which argument of {tool} this is, is not known: give its arguments with --argument NAME=VALUE{hint}")
         return USAGE
     if hint:
-        say(f"{tool} is judged as a tool that nothing is known of{hint}")
+        say(f"{tool} is not a known tool, and is judged as an unknown one{hint}")
     policy = WorkspacePolicy(options.root, mode=options.mode)
     ruling, found = policy.explain(tool, arguments)
     stream = out()

@@ -126,7 +126,7 @@ def _add_gc(session: Group) -> None:
         "remove what is left over, and with --older-than old sessions",
         "Removes what programs that died left behind among the sessions of this folder: files and folders of sessions "
         "that are gone, names of dead writers, empty logs. With --older-than whole sessions too. Never one that is "
-        f"open; leftovers younger than an hour stay where they may be in the making. {DATA_FOLDER}",
+        f"open; leftovers younger than an hour stay if a program may still be writing them. {DATA_FOLDER}",
     )
     parser.add_argument("--all", action="store_true", help="among the sessions of all folders")
     parser.add_argument("--older-than", type=age, metavar="AGE", help="sessions last used so long ago: 12h, 30d, 6w")

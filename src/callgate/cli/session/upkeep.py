@@ -24,7 +24,7 @@ def verify(options: Namespace) -> int:
         if options.head is not None and checked == 1:
             put([_noted(verified, options.head)], stream)
         if any(fault.what.startswith("torn") for fault in verified.faults) and (by := archive.holder(log)[1]):
-            put([(Span(f"  it is open in {by}: its last line may just be on its way"),)], stream)
+            put([(Span(f"  it is open in {by}: its last line may not be complete yet"),)], stream)
     if options.all:
         summary = f"{counted(checked, 'log')}, {unsound} not sound" if checked else "No sessions yet."
         put([(Span(summary, "bold"),)], stream)
@@ -145,7 +145,7 @@ def lock(options: Namespace) -> int:
     if holder is not None:
         text = f"session {log.stem} is open in {holder}; {_life(holder)}"
     elif name.pid is not None:
-        text = f"nobody has session {log.stem} open; a name was left behind by {name}, which locks nobody out"
+        text = f"nobody has session {log.stem} open; {name} left its name behind, which does not lock the session"
     else:
         text = f"nobody has session {log.stem} open"
     put([(Span(text),)], out())
@@ -156,11 +156,11 @@ def _life(holder: LockHolder) -> str:
     if holder.pid is None:
         return "it left no name"
     if holder.host and holder.host != os.uname().nodename:
-        return "whether that process is alive can be seen there only"
+        return "whether that process is alive can be seen only on that machine"
     try:
         os.kill(holder.pid, 0)
     except ProcessLookupError:
-        return "that process is gone, so another one has it that left no name"
+        return "that process is gone, so another process has it open, which left no name"
     except (OSError, OverflowError):
         pass  # somebody else's: it is there
     return "that process is alive"

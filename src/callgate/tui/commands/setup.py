@@ -58,10 +58,10 @@ async def setup(terminal: Terminal, text: str) -> None:
 
 def setup_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
     return [
-        ("status", "each step and how it stands"),
+        ("status", "the steps and their state"),
         *((f"theme {name}", "") for name in THEMES),
         ("trust", "look at what this folder brings along, and trust it"),
-        ("reset", "colours, view and trust of this folder as at the first start"),
+        ("reset", "reset colours, view and trust of this folder"),
     ]
 
 

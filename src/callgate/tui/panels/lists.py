@@ -169,7 +169,7 @@ class ListPanel:
             detail = clipped(visible(each.detail), room // 2, page.mark)
             page.line(f"{cursor} {sign}{each.title}", "bold" if here else "", detail)
         if not self.shown:
-            page.words("nothing is like that" if self.filter else "there is nothing", "grey")
+            page.words("nothing matches" if self.filter else "there is nothing", "grey")
         return page.lines
 
     def _preview_lines(self, room: int, most: int) -> list[str]:
