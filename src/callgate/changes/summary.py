@@ -8,7 +8,7 @@ from contextlib import suppress
 from callgate.changes.diff import section
 from callgate.changes.hunks import FileDiff, diffs
 from callgate.changes.text import shown
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.words.calls import Display
 from callgate.words.changes import ChangeSet
 

@@ -11,8 +11,9 @@ from callgate.cli.answering import ANSWERS
 from callgate.cli.editing import edited
 from callgate.cli.parsing import USAGE
 from callgate.cli.questions import ALL, LINES, QuestionPage, sign_of
-from callgate.cli.session.output import columns, counted, out, put, put_json, say
+from callgate.cli.session.output import columns, out, put, put_json, say
 from callgate.cli.terminal import Line, paragraph, signs_for
+from callgate.formats.display import counted
 from callgate.formats.jsonable import to_json
 from callgate.words.decisions import Confirmation, FieldAnswer, Question
 

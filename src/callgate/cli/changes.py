@@ -16,9 +16,10 @@ from callgate.admin.changes import (
 )
 from callgate.admin.sessions import ago, moment
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.output import columns, counted, out, put, put_json, say
+from callgate.cli.session.output import columns, out, put, put_json, say
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for
 from callgate.formats.columns import pieces
+from callgate.formats.display import counted
 
 _FILES = 5
 """Named of one change in a list."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from callgate.admin.doctor import Diagnosis, is_healthy, run_checks
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.output import counted, out, put, put_json
+from callgate.cli.session.output import out, put, put_json
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, signs_for
+from callgate.formats.display import counted
 
 WELL, SICK = 0, 1
 _VERSION = 1

@@ -17,8 +17,9 @@ from callgate.admin.servers import (
     try_server,
 )
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.output import counted, out, put, put_json, say
+from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Span, clip, paragraph, signs_for
+from callgate.formats.display import counted
 from callgate.words.errors import UsageError
 
 _STYLES = {"connected": "green", "needs login": "yellow", "disabled": "dim", "connecting": "yellow", "failed": "red"}

@@ -8,10 +8,9 @@ from typing import Any
 
 from callgate.admin.answers import OpenQuestion
 from callgate.admin.sessions import moment
-from callgate.cli.session.output import counted
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
 from callgate.formats.columns import pieces
-from callgate.formats.display import excerpt
+from callgate.formats.display import counted, excerpt
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.decisions import AskedField, Question
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from callgate.admin.sandbox import BACKENDS, Proof, prove_again, run_inside
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.output import counted, out, put, put_json, say
+from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, paragraph, signs_for
+from callgate.formats.display import counted
 
 IN_FORCE, NONE = 0, 1
 

@@ -22,8 +22,9 @@ from callgate.admin.sessions import moment
 from callgate.cli.parsing import USAGE
 from callgate.cli.policy.trust_arguments import DIGITS
 from callgate.cli.policy.words import item, room_on
-from callgate.cli.session.output import counted, out, put, say
+from callgate.cli.session.output import out, put, say
 from callgate.cli.terminal import Line, Safe, Span, paragraph, safe
+from callgate.formats.display import counted
 from callgate.words.errors import UsageError
 
 

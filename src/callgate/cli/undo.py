@@ -8,8 +8,9 @@ from pathlib import Path
 from callgate.admin.changes import OtherCall, PlannedUndo, plan_undo, take_back
 from callgate.cli.changes import difference_lines, file_rows
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.output import columns, counted, out, put, put_json, say
+from callgate.cli.session.output import columns, out, put, put_json, say
 from callgate.cli.terminal import Line, paragraph
+from callgate.formats.display import counted
 from callgate.formats.jsonable import to_json
 from callgate.words.inputs import Undo
 

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Literal
 from unicodedata import category, combining, name
 
-from callgate.formats.counts import counted
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
@@ -93,6 +92,11 @@ def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
     if more_lines:
         kept.append(f"<{counted(more_lines, 'more line')}>")
     return Excerpt("\n".join(kept), more_lines, more_chars)
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """``1 line``, ``2 lines``. ``several`` is the plural where an ``s`` does not make it."""
+    return f"{number:,} {what if number == 1 else several or f'{what}s'}"
 
 
 def look_alikes(word: str) -> str | None:

@@ -1,6 +1,6 @@
 """Turns, runs and the session itself: measures, and notices for people."""
 
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.blocks import EndBlock
 from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from callgate.formats.counts import counted
-from callgate.formats.display import visible
+from callgate.formats.display import counted, visible
 from callgate.tui.blocks import Block, CallBlock, NoticeBlock, PromptBlock, TextBlock
 from callgate.tui.fold import ConversationFold
 from callgate.words.events import Event, Rewound

@@ -13,7 +13,7 @@ from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fau
 from callgate.admin.sessions import Archive
 from callgate.admin.tools import shipped_search
 from callgate.assembly.settings import broken_settings
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.host.sandbox.sandbox import BACKENDS
 from callgate.policy.entries import HookLine
 from callgate.policy.fingerprint import fingerprint

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from callgate.admin.policy import ChangedFolder, SettingsFault, Trusted, WorkspacePolicy
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.output import counted, out, put
+from callgate.cli.session.output import out, put
 from callgate.cli.terminal import Line, Span, paragraph
+from callgate.formats.display import counted
 
 
 def check(options: Namespace) -> int:

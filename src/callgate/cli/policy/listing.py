@@ -7,8 +7,9 @@ from typing import Any
 from callgate.admin.policy import KeptAnswer, Rule, WorkspacePolicy
 from callgate.admin.sessions import moment
 from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
-from callgate.cli.session.output import counted, out, put, put_json, say
+from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Line, Span
+from callgate.formats.display import counted
 from callgate.formats.jsonable import to_json
 
 

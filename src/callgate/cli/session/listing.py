@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from time import time
 
 from callgate.admin.sessions import Archive, Listed, ago
-from callgate.cli.session.output import columns, counted, out, put, put_json
+from callgate.cli.session.output import columns, out, put, put_json
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, signs_for, width
+from callgate.formats.display import counted
 from callgate.formats.jsonable import to_json
 
 _NAMES = ("", "id", "used", "msgs")

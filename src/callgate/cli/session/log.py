@@ -8,8 +8,9 @@ from json import dumps
 
 from callgate.admin.following import LogFollower
 from callgate.admin.sessions import Archive
-from callgate.cli.session.output import columns, counted, out, put, say
+from callgate.cli.session.output import columns, out, put, say
 from callgate.cli.terminal import Line, Safe, Span, clip, paragraph
+from callgate.formats.display import counted
 from callgate.words import events as e
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow, Deny

@@ -10,7 +10,6 @@ from typing import Any, TextIO, cast
 
 from callgate.admin.sessions import write_file
 from callgate.cli.terminal import Line, can_redraw, painted, plain, safe, size_of
-from callgate.formats.counts import counted as counted
 from callgate.words.errors import CallgateError
 
 UNLIMITED = 100_000

@@ -6,8 +6,9 @@ from json import dumps
 from typing import Any
 
 from callgate.admin.sessions import Archive, CallStory, Mark, SaidMessage, Shown, UnfinishedMessage, moment, pretty_json
-from callgate.cli.session.output import columns, counted, out, put, put_json, say
+from callgate.cli.session.output import columns, out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, clip, signs_for
+from callgate.formats.display import counted
 from callgate.formats.jsonable import to_json
 from callgate.words.calls import Status
 from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Spent, Text, Thinking, Usage

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from callgate.admin.sessions import Archive, AuditRow, TakenIn, as_csv, as_json, utc
-from callgate.cli.session.output import columns, counted, hand_over, out, put, say
+from callgate.cli.session.output import columns, hand_over, out, put, say
 from callgate.cli.terminal import Safe, Span, clip, fit, safe, width
+from callgate.formats.display import counted
 
 _SHOWN = 10
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from callgate.admin.sessions import Archive, Cleaned, LockHolder, LogFault, Removed, Verified, moment
-from callgate.cli.session.output import counted, out, put, put_json, size_in_words
+from callgate.cli.session.output import out, put, put_json, size_in_words
 from callgate.cli.terminal import Line, Span
+from callgate.formats.display import counted
 from callgate.formats.jsonable import to_json
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from json import dumps
 from typing import TYPE_CHECKING
 
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.parts import clock_time, count_of, said, seconds, session_of
 from callgate.words.calls import Result

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from time import time
 from typing import TYPE_CHECKING
 
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands.parts import config_of, dollars, first_sentence, said, seconds, session_of
 from callgate.words.errors import UsageError

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.parts import config_of, count_of, said, seconds, session_of
 from callgate.words.errors import UsageError

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands.parts import config_of, said, session_of
 from callgate.words.decisions import Origin

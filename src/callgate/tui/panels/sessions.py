@@ -10,7 +10,7 @@ from time import time
 from typing import TYPE_CHECKING
 
 from callgate.admin.sessions import Archive, Listed, SaidMessage, ago
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.panels.lists import ListItem, ListPanel
 from callgate.words.errors import CallgateError

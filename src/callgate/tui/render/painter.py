@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.blocks import (
     ActionBlock,
     Block,

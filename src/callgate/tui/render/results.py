@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from callgate.formats.counts import counted
+from callgate.formats.display import counted
 from callgate.tui.render.columns import table_rows
 from callgate.tui.render.diff import diff_rows
 from callgate.tui.render.measures import gauge
