@@ -82,6 +82,20 @@ async def test_announcements_survive_a_restart_and_are_not_repeated(tmp_path: Pa
 
 
 @pytest.mark.spec("SRC-6")
+async def test_a_tool_that_is_loaded_after_a_restart_is_not_said_to_be_gone(tmp_path: Path) -> None:
+    store, a, b, c = Store(tmp_path, tmp_path / "data"), *map(server_tool, "abc")
+    async with Session(
+        ScriptedModel(DONE), [look], deferred=Changing(a, b, c), journal=await store.create()
+    ) as session:
+        await session.run("one")
+        name = session.id
+    model = ScriptedModel(DONE)
+    async with Session(model, [look, a], deferred=Changing(b), journal=await store.open(name)) as session:
+        await session.run("two")
+    assert announced(model.requests[0])[3:] == ["- mcp__hub__c"]
+
+
+@pytest.mark.spec("SRC-6")
 @pytest.mark.parametrize("keep", [0, 3])
 async def test_after_a_compaction_the_model_knows_the_same_tools(keep: int) -> None:
     source = Changing(server_tool("a"), server_tool("b"))

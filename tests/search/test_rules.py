@@ -12,8 +12,9 @@ from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.tools.tool import schema_tool
-from callgate.words.events import CallArrived, CallDecided, Event
-from callgate.words.tool_search import EXECUTE
+from callgate.tools.toolbox import Toolbox
+from callgate.words.events import CallArrived, CallDecided, CallSettled, Event
+from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.core.kit import virtual_host
 from tests.flows.gated import KeptJournal
 from tests.flows.kit import results
@@ -224,3 +225,39 @@ async def test_after_a_crash_in_the_middle_of_a_message_its_calls_are_still_thos
     (part,) = [part for message in model.requests[0].messages for part in message.calls]
     assert part.name == EXECUTE
     assert json.loads(part.raw_arguments or "") == {"tool_name": "mcp__hub__send", "params": {"text": "hi"}}
+
+
+@pytest.mark.spec("SRC-1")
+@pytest.mark.parametrize("query", ["select:" + ",".join(f"mcp__hub__{n:04}" for n in range(60)), ".env", "/etc/shadow"])
+async def test_a_query_is_never_taken_for_a_path(tmp_path: Path, query: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/.env").write_text("KEY=1")
+    model = ScriptedModel(turn(call(SEARCH, query=query)), DONE)
+    async with session(tmp_path, model, SEND) as talk:
+        assert (await talk.run("go")).reason == "done"
+
+
+@pytest.mark.parametrize("asked", [execute("mcp__hub__clear", {"tabel": "a"}), call("clear_table", tabel="a")])
+async def test_a_call_that_was_refused_under_another_name_is_not_read_anew_after_its_result_was_lost(
+    asked: Any,
+) -> None:
+    ran: list[object] = []
+    takes = {"type": "object", "properties": {"table": {"type": "string"}}, "additionalProperties": False}
+
+    def body(arguments: dict[str, Any]) -> str:
+        ran.append(arguments)
+        return "cleared"
+
+    clear = schema_tool("mcp__hub__clear", "Clear.", takes, body, effects="none", aliases=["clear_table"])
+    whole = KeptJournal()
+    async with Session(
+        ScriptedModel(turn(asked), DONE), [look], deferred=Toolbox(clear), host=virtual_host(), journal=whole
+    ) as one:
+        await one.run("go")
+        assert "Invalid arguments for mcp__hub__clear" in results(one)[0]
+    at = next(at for at, event in enumerate(whole.events) if isinstance(event, CallSettled))
+    left = KeptJournal([*whole.events[:at], whole.events[at + 1]])
+    async with Session(ScriptedModel(DONE), [look], deferred=Toolbox(clear), host=virtual_host(), journal=left) as two:
+        await two.run(Continue())
+        assert "Never started" in results(two)[0]
+    assert ran == []

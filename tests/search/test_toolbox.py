@@ -8,6 +8,8 @@ import pytest
 
 from callgate import Session, tool
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
+from callgate.tools.staging import Callbacks, stage
+from callgate.words.errors import ToolDefinitionError
 from callgate.words.events import CallArrived
 from callgate.words.messages import CallPart, ResultPart
 from callgate.words.tool_search import EXECUTE, SEARCH
@@ -93,3 +95,54 @@ def test_without_deferred_tools_there_is_no_search() -> None:
     model = ScriptedModel(turn(say("Hello.")))
     asyncio.run(talk(model, None))
     assert names(model) == [["Look"]]
+
+
+@pytest.mark.parametrize("name", [SEARCH, EXECUTE])
+def test_the_names_of_the_two_tools_are_theirs_alone(name: str) -> None:
+    @tool(name=name, effects="none")
+    def other() -> str:
+        """Takes the place of another tool."""
+        return "other"
+
+    with pytest.raises(ToolDefinitionError, match=f"two tools answer to '{name}'"):
+        Session(ScriptedModel(), [other], deferred=Changing(), host=MemoryHost())
+    source = Changing()
+    model = ScriptedModel(turn(say("Hello.")), turn(say("Again.")))
+
+    async def run() -> Session:
+        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+            await session.run("go")
+            source.add(other)
+            await session.run("again")
+            assert session.deferred_specs == ()
+        return session
+
+    asyncio.run(run())
+    assert names(model) == [["Look", SEARCH, EXECUTE]] * 2
+
+
+@pytest.mark.spec("SRC-2")
+def test_with_the_first_target_that_stages_resolve_is_in_the_request() -> None:
+    source = Changing()
+    model = ScriptedModel(
+        turn(say("Nothing yet.")),
+        turn(execute("Draft", text="hi")),
+        turn(call("resolve", action="apply", reason="It is good.")),
+    )
+
+    @tool(name="Draft", effects="none", stages=True)
+    def draft(text: str) -> str:
+        """Drafts a letter."""
+        stage(f"Send {text}", Callbacks(lambda *_: f"sent {text}"), source_tool_name="Draft")
+        return "drafted"
+
+    async def run() -> Session:
+        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+            await session.run("go")
+            source.add(draft)
+            await session.run("again")
+        return session
+
+    session = asyncio.run(run())
+    assert names(model) == [["Look", SEARCH, EXECUTE], *[["Look", SEARCH, EXECUTE, "resolve"]] * 2]
+    assert results(session)[0].startswith("drafted\n[Staged as pending-action:Draft:1")

@@ -329,7 +329,8 @@ class Turn:
             return outcomes.outcome_unknown(effects, files)
         if call.id in ledger.inherited:
             return outcomes.left_behind()
-        if ledger.open_message is None:
+        unread = entry.hashed is None and entry.asked_as is not None  # what was wrong is in the text for the other name
+        if ledger.open_message is None or unread:
             return outcomes.never_started()
         return None if as_decided else outcomes.not_kept()
 

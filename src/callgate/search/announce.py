@@ -32,14 +32,15 @@ class Announcements:
         self._deferred: Sequence[Tool] | None = None  # the tools and the history that were last compared
         self._state: Sequence[object] = ()
 
-    def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
-        """The announcement for the next request, if there is something to announce."""
+    def due(self, deferred: Sequence[Tool], loaded: Sequence[Tool] = ()) -> Sequence[Reminder]:
+        """The announcement for the next request, if there is something to announce. A tool that was announced and is
+        ``loaded`` in a resumed session is not gone."""
         ledger = self._record.ledger
         state = (ledger, ledger.view.changes, len(ledger.about))
         if deferred is self._deferred and state == self._state:
             return ()
         self._deferred, self._state = deferred, state
-        told = self.told()
+        told = self.told() - {each.spec.name for each in loaded}
         names = [each.spec.name for each in deferred]
         removed = sorted(told - set(names))
         room = MOST_CHARS - sum(map(len, told)) + sum(map(len, removed))

@@ -6,7 +6,7 @@ while a thread is at work, it finds nothing yet. So neither a start nor a reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from contextlib import nullcontext, suppress
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, cast
@@ -46,7 +46,7 @@ class ToolFinder:
             return None
         try:
             tools = self._tools()
-            if len(self._new(tools)) <= FEW:
+            if len(self._new(tools)) + len(self._gone(tools)) <= FEW:
                 return self._follow(tools).search(query, k)
         finally:
             self._lock.release()
@@ -65,6 +65,10 @@ class ToolFinder:
             return ()
         return [each for each in tools if self._known.get(each.spec.name) is not each.spec]
 
+    def _gone(self, tools: Sequence[Tool]) -> Collection[str]:
+        """The names in the index that there are not any more."""
+        return () if tools is self._seen else self._known.keys() - {each.spec.name for each in tools}
+
     def _follow(self, tools: Sequence[Tool]) -> ToolIndex:
         from callgate.search.fields import ToolText  # with the first search, not with the start
         from callgate.search.index import ToolIndex
@@ -76,7 +80,7 @@ class ToolFinder:
             self._index = ToolIndex(cast("ToolVectors | None", self._vectors))
         if tools is self._seen:
             return self._index
-        for name in self._known.keys() - {each.spec.name for each in tools}:
+        for name in self._gone(tools):
             self._index.drop(name)
             del self._known[name]
         for each in self._new(tools):

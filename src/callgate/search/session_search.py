@@ -30,4 +30,4 @@ class SessionSearch:
         if self.toolbox.off:
             return ()
         deferred = self.toolbox.deferred()
-        return (*self._announcements.due(deferred), *self._prefetch.due(deferred))
+        return (*self._announcements.due(deferred, self.toolbox.tools()), *self._prefetch.due(deferred))

@@ -10,9 +10,10 @@ from operator import is_
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.search.tools import ExecuteExtraTool, SearchExtraTools
-from callgate.tools.toolbox import Raw, Toolbox
+from callgate.tools.toolbox import Raw, Toolbox, refuse_shared_names
 from callgate.tools.wrappers import Merged
 from callgate.words.arguments import Rejected
+from callgate.words.pending import RESOLVE
 from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH, SearchUse, percent_of
 from callgate.words.window import spec_tokens
 
@@ -34,7 +35,9 @@ class SearchToolbox:
         self._deferred: Sequence[Tool] = ()
         self._search = SearchExtraTools(self)
         self.finder = self._search.finder
-        self._execute = ExecuteExtraTool(stages=any(getattr(each, "stages", False) for each in deferred.tools()))
+        self._execute = ExecuteExtraTool(stages=_stages(deferred.tools()))
+        if not self.off:
+            refuse_shared_names((*self._box.tools(), self._search, self._execute))
 
     @property
     def off(self) -> bool:
@@ -64,8 +67,9 @@ class SearchToolbox:
         loaded = self._early() if self._loaded is None else self._loaded
         found = (*loaded, *self._source.tools())
         if len(found) != len(self._seen) or not all(map(is_, found, self._seen)):
-            known = {each.spec.name for each in (*self._core.tools(), *loaded)}
+            known = {SEARCH, EXECUTE, RESOLVE, *(each.spec.name for each in (*self._core.tools(), *loaded))}
             self._seen = found
+            self._execute.stages = self._execute.stages or _stages(found)  # with it, `resolve` is in the list
             self._deferred = tuple(each for each in found if each.spec.name not in known)
         return self._deferred
 
@@ -97,3 +101,7 @@ class SearchToolbox:
     def _offered(self, loaded: Sequence[Tool]) -> bool:
         """True if a tool is deferred, or one may come."""
         return not isinstance(self._source, Toolbox) or len(loaded) < len(self._source.tools())
+
+
+def _stages(tools: Sequence[Tool]) -> bool:
+    return any(getattr(each, "stages", False) for each in tools)

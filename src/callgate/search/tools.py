@@ -61,7 +61,7 @@ class Searchable(Protocol):
 
 
 class _SearchTool:
-    """A tool that changes nothing and shows no preview."""
+    """A tool that reads the tools of the session alone: no text in its arguments is a path."""
 
     aliases: Sequence[str] = ()
     previews = False
@@ -75,7 +75,7 @@ class _SearchTool:
         return self._arguments.read(raw)
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("none", shared, declared_icon="search", max_result_chars=MOST_CHARS + 10_000)
+        return Traits("none", shared, own_state=True, declared_icon="search", max_result_chars=MOST_CHARS + 10_000)
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         raise ToolFailure(f"{self.spec.name} has no preview")
