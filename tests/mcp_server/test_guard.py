@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from socket import create_connection
 
 import httpx2
 import pytest
@@ -87,3 +88,4 @@ def test_it_listens_on_loopback_alone() -> None:
         host, port = bound.getsockname()
         assert host == "127.0.0.1"
         assert f"localhost:{port}" in names_of(host, port)
+        create_connection((host, port)).close()  # before it is served: the address is told first

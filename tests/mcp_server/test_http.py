@@ -95,3 +95,25 @@ def test_a_client_that_hangs_up_cancels_its_call(tmp_path: Path) -> None:
                 assert "gone" in text_of(after)
 
     run(main)
+
+
+def test_requests_that_make_no_sense_are_not_told_on_the_terminal_and_hold_up_no_one(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with over_http(tmp_path) as at:  # which holds that nothing was said on standard error
+            port = int(at.url.rpartition(":")[2].partition("/")[0])
+            good = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {at.token}\r\n"
+            nonsense = ("no request", f"GET /mcp HTTP/1.1\r\n{good}{good}\r\n", f"GET /mcp HTTP/1.1\r\n{'a' * 100_000}")
+            for text in (*nonsense, f"GET /mcp HTTP/1.1\r\n{good}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"):
+                answers, requests = await asyncio.open_connection("127.0.0.1", port)
+                requests.write(f"{text}\r\n\r\n".encode())
+                assert (await answers.readline()).startswith(b"HTTP/1.1 4")
+                requests.close()
+            _, slow = await asyncio.open_connection("127.0.0.1", port)
+            slow.write(f"POST /mcp HTTP/1.1\r\n{good}Content-Length: 1000\r\n\r\n".encode())
+            async with connected(at, "legacy") as client:
+                assert (await client.list_tools()).tools
+            at.process.terminate()
+            await at.process.wait()
+            slow.close()
+
+    run(main)

@@ -69,6 +69,18 @@ def test_a_client_without_forms_gets_a_denial_that_says_which_rule_would_allow_i
     run(main)
 
 
+def test_a_rule_is_named_only_where_one_would_allow_the_call(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as made, made.client("legacy") as client:
+            made.write(".env", "KEY=1")
+            ruled = text_of(await client.call_tool("Bash", TOUCH))
+            never = text_of(await client.call_tool("Read", {"file_path": ".env"}))
+        assert "--allow RULE" in ruled
+        assert never.endswith("only a person's yes allows it, each time.")
+
+    run(main)
+
+
 @era_of
 def test_a_question_with_fields_is_a_form_with_a_choice_and_own_words_for_each(era: str, tmp_path: Path) -> None:
     async def main() -> None:

@@ -45,9 +45,10 @@ def serve(options: Namespace) -> int:
     faults = broken_settings(config)
     if faults:
         raise UsageError(f"nothing is allowed while settings are wrong: {faults[0]}")
-    if not options.debug:  # the SDK logs what clients send
-        logging.getLogger("mcp").addHandler(logging.NullHandler())
-        logging.getLogger("mcp").propagate = False
+    if not options.debug:  # the SDK logs what clients send, the HTTP server what anybody sends
+        for name in ("mcp", "uvicorn"):
+            logging.getLogger(name).addHandler(logging.NullHandler())
+            logging.getLogger(name).propagate = False
     return asyncio.run(_serve(options, config))
 
 

@@ -129,10 +129,10 @@ class McpDoor:
                     asked = outcome
                     call.cancel(_AGAIN)
             asking.cancel_scope.cancel()
-        if asked is not None:
-            return self._question(asked)
         assert result is not None
-        return result_of(result)
+        if asked is not None and result.effects == "none":
+            return self._question(asked)
+        return result_of(result)  # of a question too that another door answered before the cancel
 
     async def _ask(self, ctx: Context, call: ServedCall, question: Question) -> None:
         """Asks the person at the client, as long as the call waits for it."""

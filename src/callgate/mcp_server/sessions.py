@@ -23,17 +23,21 @@ class ServedSessions:
         self._idle = idle
         self._sessions: dict[str, ServedSession] = {}
         self._timers: dict[str, TimerHandle] = {}
-        self._opening: dict[str, asyncio.Lock] = {}
+        self._locks: dict[str, asyncio.Lock] = {}  # of each session that is open, or being opened
         self._closing: set[asyncio.Task[None]] = set()
 
     async def of(self, key: str, client: str) -> ServedSession | None:
         """The session of this connection, opened if there is none; None if there are too many."""
-        async with self._opening.setdefault(key, asyncio.Lock()):
+        if key not in self._locks and len(self._locks) >= MOST:
+            return None
+        async with self._locks.setdefault(key, asyncio.Lock()):
             found = self._sessions.get(key)
             if found is None or found.session.status == "closed":
-                if len(self._sessions) >= MOST:
-                    return None
-                found = self._sessions[key] = await self._open_session(client)
+                try:
+                    found = self._sessions[key] = await self._open_session(client)
+                except BaseException:
+                    self._locks.pop(key, None)
+                    raise
         self._watch(key)
         return found
 
@@ -42,7 +46,7 @@ class ServedSessions:
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
-        self._opening.pop(key, None)
+        self._locks.pop(key, None)
         session = self._sessions.pop(key, None)
         if session is not None:
             task = asyncio.get_running_loop().create_task(session.aclose())
