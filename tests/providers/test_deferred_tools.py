@@ -141,7 +141,9 @@ def test_openai_gets_its_own_search_with_the_definitions_in_the_answer() -> None
         SEND.spec.parameters,
     )
     said = last["input"][last["input"].index(outputs[0]) + 1]
-    assert "No tool that has calendar was found" in said["content"][0]["text"]
+    own, words = said["content"]
+    assert own["text"] == f"[{SEARCH} answers, not the user:]"
+    assert "No tool that has calendar was found" in words["text"]
 
 
 @pytest.mark.spec("SRC-8")

@@ -8,6 +8,7 @@ import pytest
 from callgate import Session, tool
 from callgate.search.queries import MOST_CHARS, read_query
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
+from callgate.tools.tool import schema_tool
 from callgate.words.messages import Resource, ResultPart, Text
 from callgate.words.tool_search import SEARCH
 from tests.search.deferred_kit import Changing, server_tool
@@ -127,6 +128,15 @@ async def test_an_answer_is_bounded_in_number_and_in_length() -> None:
     late = said(part).partition("too long to be shown here: ")[2].partition(". ")[0].split(", ")
     assert len(shown) + len(late) == 20
     assert {each["name"] for each in shown}.isdisjoint(late)
+
+
+@pytest.mark.spec("SRC-1")
+async def test_a_definition_is_whole_even_if_its_schema_is_too_long_to_be_shown() -> None:
+    many = {f"p{n}": {"type": "string", "description": "x" * 100} for n in range(500)}
+    long = schema_tool("mcp__hub__long", "Long.", {"type": "object", "properties": many}, lambda a: "", effects="none")
+    (shown,) = found(await answer("select:mcp__hub__long", long))
+    assert shown["name"] == "mcp__hub__long"
+    assert shown["input_schema"] == {"type": "object", "description": "Its parameters are too long to be shown."}
 
 
 def test_a_word_with_a_plus_is_required_and_a_lone_plus_is_a_word() -> None:

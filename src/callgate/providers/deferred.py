@@ -11,7 +11,7 @@ from callgate.words.tool_search import DEFINITION, SEARCH
 
 
 def defined_in(result: ResultPart) -> tuple[list[ToolSpec], list[Content]]:
-    """The tools that an answer defines, and the rest of it, with definitions that were cut."""
+    """The tools that an answer defines, and the rest of it."""
     specs, rest = dict[str, ToolSpec](), list[Content]()
     for content in result.content:
         spec = _read(content) if result.name == SEARCH and not result.is_error else None

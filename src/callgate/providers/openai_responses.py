@@ -188,7 +188,8 @@ def _outputs(result: ResultPart, facts: ModelFacts) -> list[Json]:
     call_id = safe_name(result.call_id, _LONGEST_ID)
     output: Json = {"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed"}
     words = [_content(*piece) for piece in pieces(rest, facts)]
-    said: list[Json] = [{"type": "message", "role": "user", "content": words}] if words else []
+    own = _content("text", f"[{SEARCH} answers, not the user:]", "")  # names and texts of servers may be among them
+    said: list[Json] = [{"type": "message", "role": "user", "content": [own, *words]}] if words else []
     return [{**output, "tools": tools}, *said]
 
 

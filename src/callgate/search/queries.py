@@ -45,18 +45,28 @@ def definitions(found: Sequence[Tool]) -> list[Content]:
             late.append(each.spec.name)
             continue
         left -= len(text)
-        shown.append(Resource(f"{DEFINITION}{each.spec.name}", text[:MOST_CHARS], media_type="application/json"))
+        shown.append(Resource(f"{DEFINITION}{each.spec.name}", text, media_type="application/json"))
     if late:
         shown.append(Text(f"Found too, and too long to be shown here: {', '.join(late)}. select:NAME shows one."))
     return shown
 
 
 def definition(spec: ToolSpec) -> str:
+    """As JSON, always whole: a schema that is too long is left out, and a wrong call is told what is wanted."""
     described = spec.description
     if len(described) > _DESCRIPTION:
         described = f"{described[:_DESCRIPTION]} […]"
     whole = {"name": spec.name, "description": described, "input_schema": spec.parameters}
-    return dumps(whole, ensure_ascii=False, default=dict, separators=(",", ":"))
+    text = _json(whole)
+    if len(text) <= MOST_CHARS:
+        return text
+    return _json(
+        {**whole, "input_schema": {"type": "object", "description": "Its parameters are too long to be shown."}}
+    )
+
+
+def _json(value: object) -> str:
+    return dumps(value, ensure_ascii=False, default=dict, separators=(",", ":"))
 
 
 def loaded_already(names: Sequence[str]) -> str:
