@@ -150,6 +150,10 @@ def test_openai_gets_its_own_search_with_the_definitions_in_the_answer() -> None
 @pytest.mark.parametrize("name", ["gpt-4.1", "openai-chat/gpt-4o", "gemini-3.8-flash"])
 def test_other_models_read_the_definitions_as_text(name: str) -> None:
     assert not facts(name).abilities.deferred
+    family = FAMILIES.get(name, OpenAIResponses)()
+    body = family.post(requests()[-1], facts(name), "key")[0].body.decode()
+    assert r"\"name\":\"mcp__hub__send\",\"description\":\"Send a text.\",\"input_schema\":" in body
+    assert '"tool_search' not in body
     family: Any = OpenAIResponses() if name == "gpt-4.1" else FAMILIES[name]()
     body = family.post(requests()[-1], facts(name), "key")[0].body.decode()
     assert "[tool:mcp__hub__send]" in body
