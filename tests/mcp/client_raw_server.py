@@ -137,7 +137,7 @@ def main() -> None:
             answer(number, {"resourceTemplates": []})
         elif method == "resources/read":
             answer(number, {"contents": [{"uri": message["params"]["uri"], "text": "remember the milk"}]})
-        elif method == "resources/subscribe":
+        elif method == "resources/subscribe" and BEHAVIOUR != "refuses subscriptions":
             answer(number, {})
             for _ in range(100):
                 send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": message["params"]})

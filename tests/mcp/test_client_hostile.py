@@ -252,11 +252,22 @@ def test_after_a_no_the_same_call_asks_nothing_more(tmp_path: Path) -> None:
 def test_a_resource_that_changes_is_told_once_for_each_time_it_was_read(tmp_path: Path) -> None:
     async def main() -> None:
         notes: list[str] = []
-        async with connected(place_in(tmp_path, note=notes.append), raw()) as servers:
+        async with connected(place_in(tmp_path, inform=notes.append), raw()) as servers:
             server, run = servers.servers["srv"], PlainRun()
             assert await server.read("note://a", run) == (Resource("note://a", text="remember the milk"),)
             await use(server, "add", a=1)  # what the server sent before has been heard when this is answered
-            assert notes == ["the resource note://a of the server srv changed since it was read"]
+            assert notes == ["the resource 'note://a' of the MCP server srv changed since it was read"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_a_resource_is_read_although_its_server_refuses_to_tell_of_changes(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with connected(place_in(tmp_path), raw("refuses subscriptions")) as servers:
+            server = servers.servers["srv"]
+            assert await server.read("note://a", PlainRun()) == (Resource("note://a", text="remember the milk"),)
+            assert "it does not tell of changes of note://a" in server.log.lines()[-1]
 
     asyncio.run(main())
 

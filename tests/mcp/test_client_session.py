@@ -14,7 +14,7 @@ from callgate.config import Config, load_config
 from callgate.mcp.config import ServerConfig, as_entry
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.decisions import Confirmation, FieldAnswer, Question
-from callgate.words.events import CallSettled, Event, MessageAdded, QuestionAsked
+from callgate.words.events import CallSettled, Event, MessageAdded, Noted, QuestionAsked
 from callgate.words.inputs import Answer
 from tests.mcp.client_kit import raw
 
@@ -171,6 +171,20 @@ def test_resources_are_listed_and_read_by_two_tools_under_the_rules_of_their_ser
     assert "mcp__srv" in denied
     (unknown,) = texts(asyncio.run(ran(other, both, extra("ReadMcpResource", server="none", uri="note://a"))))
     assert "There is no server 'none'" in unknown
+
+
+@pytest.mark.spec("MCP-7")
+@pytest.mark.spec("TRN-14")
+def test_the_model_is_told_once_that_a_resource_changed_since_it_was_read(tmp_path: Path) -> None:
+    config = config_in(tmp_path, allow=["mcp__srv"])
+    read = extra("ReadMcpResource", server="srv", uri="note://a")
+    # What the server sent before has been heard when its next call is answered.
+    events = asyncio.run(ran(config, flags(raw()), read, extra("mcp__srv__add", a=1), extra("mcp__srv__add", a=2)))
+    told = [event for event in events if isinstance(event, MessageAdded) and event.about == "notice"]
+    (message,) = [event.message.text for event in told]
+    assert message.startswith("<system-reminder>")
+    assert "'note://a' of the MCP server srv changed since it was read" in message
+    assert [event.text for event in events if isinstance(event, Noted) and "note://a" in event.text] != []
 
 
 @pytest.mark.spec("MCP-2")

@@ -87,6 +87,7 @@ def begin(servers: ServerList, config: Config, session: Session, *, attended: bo
             person=SessionPerson(session) if attended else None,
             tokens=KeptSecrets(data),
             note=session.note,
+            inform=session.inform,
         )
     )
 

@@ -41,7 +41,8 @@ class ServerState:
 @noun
 class ServerPlace:
     """The surroundings that a server is connected from: the session's host and folders, the data folder, and the
-    person. ``told`` is called when the state or the tools of a server changed, ``note`` with a sentence for people."""
+    person. ``told`` is called when the state or the tools of a server changed, ``note`` with a sentence
+    for people, ``inform`` with one for people and the model."""
 
     host: Host
     roots: tuple[str, ...]
@@ -53,3 +54,4 @@ class ServerPlace:
     tokens: TokenStore | None = None
     told: Callable[[], None] = lambda: None
     note: Callable[[str], None] = lambda text: None
+    inform: Callable[[str], None] = lambda text: None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from callgate.core.ports import Run
 from callgate.mcp.calling import CallsUnderWay, ProgressShare
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.definitions import MOST_TOOLS, Definition
+from callgate.mcp.definitions import MOST_TOOLS, Definition, clean
 from callgate.mcp.faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
 from callgate.mcp.listing import tools_of
 from callgate.mcp.log import ServerLog
@@ -225,7 +225,9 @@ class Server:
         """Told once for each time that it was read."""
         if uri in self._were_read:
             self._were_read.discard(uri)
-            self._place.note(f"the resource {uri} of the server {self.name} changed since it was read")
+            self._place.inform(
+                f"the resource {clean(uri, 200)!r} of the MCP server {self.name} changed since it was read"
+            )
 
     def _ended(self, why: str) -> None:
         """The connection is of no use any more."""
@@ -270,7 +272,10 @@ class Server:
             found = await link.read(uri)
             if len(self._were_read) < _MOST_SUBSCRIBED:
                 self._were_read.add(uri)
-                await link.subscribe(uri)
+                try:
+                    await link.subscribe(uri)
+                except LinkFault as fault:  # the resource was read all the same
+                    self.log.say(f"it does not tell of changes of {uri}: {fault}")
             return found
 
         return resource_content(_or_failure(await self._asked(run, read_and_subscribe)))

@@ -300,6 +300,11 @@ class Conversation(SessionView):
         if self.status != "closed":
             self._record.write(Noted(self._now(), text))
 
+    def inform(self, text: str) -> None:
+        """Puts a note for people on record, and tells the model the same with its next request."""
+        self.note(text)
+        self._staging.notify(text)
+
     def deliver(self) -> bool:
         """Delivers the events so far to listeners now, instead of at the loop's next iteration. False: some of them
         wait until they are durable."""

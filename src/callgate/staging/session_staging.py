@@ -11,12 +11,13 @@ from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Gate, Reminder
 from callgate.core.record import MemoryJournal, Record
+from callgate.core.reminders import reminder
 from callgate.core.turn import Equipment
 from callgate.staging import reminders
 from callgate.staging.resolve import NOTHING, bound
 from callgate.staging.stack import Stack
 from callgate.staging.standing import PlanMode, Standing, StandingHandler, plan_approval
-from callgate.staging.state import MODE, WHOLE_TURN, State
+from callgate.staging.state import MODE, NOTICE, WHOLE_TURN, State
 from callgate.staging.toolbox import StagingToolbox
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, ToolCall
@@ -52,6 +53,7 @@ class SessionStaging:
         self._record = record
         self._now = host.clock.now
         self._works: set[_Work] = set()
+        self._notices: list[str] = []
         given = tuple(handlers)
         self._planning = planning = PlanMode(record, host)
         standing = [Standing(each, self._stands) for each in (*given, plan_approval(planning))]
@@ -71,6 +73,9 @@ class SessionStaging:
         due = [] if state.untold_mode is None else [Reminder(reminders.mode_set(state.untold_mode), MODE)]
         due += [Reminder(reminders.ended(each), each.id) for each in state.untold.values()]
         due += [Reminder(reminders.task_ended(each), each.id) for each in self._ended_tasks()]
+        if self._notices:
+            notices, self._notices = self._notices, []
+            due.append(Reminder(reminder("\n".join(notices)), NOTICE))
         newest = state.newest
         if newest is not None and (state.reminded != newest.id or self._goes_unforced(abilities)):
             below = [each for each in self.stack.newest() if each is not newest]
@@ -107,6 +112,11 @@ class SessionStaging:
             self._record.write(Noted(self._now(), note, "warning"))
 
     # ---- for the session ----------------------------------------------------------------------------------------
+
+    def notify(self, text: str) -> None:
+        """Tells the model once, with its next request."""
+        if text not in self._notices:
+            self._notices.append(text)
 
     def due_chars(self) -> int:
         """The characters of the reminders about actions that the next request would bring."""

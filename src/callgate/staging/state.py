@@ -25,6 +25,8 @@ from callgate.words.pending import RESOLVE, Staged
 
 MODE = "mode"
 """The subject of the reminder that tells of a change of the mode."""
+NOTICE = "notice"
+"""The subject of the reminder that tells what happened outside of the conversation."""
 _TELLS_MODE = (ENTER, EXIT, RESOLVE)
 WHOLE_TURN = ("answered", "calls")
 """Reasons of turns that count; an interrupt or an error of the provider does not."""
