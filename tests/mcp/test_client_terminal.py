@@ -2,16 +2,20 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from callgate.admin.doctor.diagnosis import Patient
 from callgate.admin.doctor.servers import mcp_servers
 from callgate.assembly.agent import agent_session
+from callgate.formats.columns import width as measured
 from callgate.mcp.config import as_entry
 from callgate.testing import ScriptedModel, say, turn
-from callgate.tui.commands import all_commands
+from callgate.tui.commands import all_commands, run_command
+from callgate.tui.panels.page import CODES
 from callgate.words.inputs import Prompt
 from callgate.words.messages import Text
 from tests.mcp.client_kit import friendly, raw
@@ -27,9 +31,6 @@ def test_the_terminal_shows_servers_with_reconnect_disable_and_log(tmp_path: Pat
             terminal = FakeTerminal(session, config)
             assert session.servers is not None
             await session.servers.settled()
-            shown = await terminal.run("/mcp")
-            assert "2 tools, protocol 2025-06-18" in shown
-            assert "it ended with exit status 1" in shown
             assert "cannot find my settings" in await terminal.run("/mcp log bad")
             assert "srv: disabled" in await terminal.run("/mcp disable srv")
             assert session.servers.tools() == ()
@@ -38,6 +39,50 @@ def test_the_terminal_shows_servers_with_reconnect_disable_and_log(tmp_path: Pat
             assert "takes nothing" in await terminal.run("/mcp dance")
         async with await agent_session(config, model) as session:
             assert "callgate mcp add" in await FakeTerminal(session, config).run("/mcp")
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-9")
+def test_the_panel_of_servers_is_drawn_again_as_they_change(tmp_path: Path) -> None:
+    class Drawn(FakeTerminal):
+        """Hears of each wish to draw."""
+
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.wanted = asyncio.Event()
+
+        def redraw(self) -> None:
+            self.wanted.set()
+
+        async def until(self, holds: Callable[[str], bool], width: int = 59) -> str:
+            while not holds(shown := "\n".join(self.panels[-1].lines(width, 20))):
+                self.wanted.clear()
+                await self.wanted.wait()
+            assert all(measured(CODES.sub("", line)) <= width for line in shown.split("\n"))
+            return shown
+
+    async def main() -> None:
+        config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
+        async with await agent_session(config, model, mcp=flags(raw(), raw("exits", name="bad"))) as session:
+            terminal = Drawn(session, config)
+            assert run_command(terminal, "/mcp")
+            await terminal.opened.wait()
+            assert "connecting" in await terminal.until(lambda text: True)
+            await terminal.until(lambda text: "connected  2 tools" in text and "it ended with" in text)
+            beside = await terminal.until(lambda text: "connected: raw 1" in text, 120)
+            assert "protocol 2025-06-18" in beside
+            terminal.panels[-1].act("choose")
+            for step in ("down", "down", "choose"):
+                terminal.panels[-1].act(step)
+            await terminal.until(lambda text: "disabled" in text)
+            for step in ("choose", "down", "choose"):
+                terminal.panels[-1].act(step)
+            await terminal.until(lambda text: "connected  2 tools" in text)
+            for step in ("down", "choose", "choose"):
+                terminal.panels[-1].act(step)
+            assert terminal.panels == []
+            assert "cannot find my settings" in terminal.text()
 
     asyncio.run(main())
 

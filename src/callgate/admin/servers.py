@@ -29,7 +29,7 @@ ServerScope = Literal["user", "project"]
 SECONDS = 20.0
 """For all servers of a list to connect."""
 
-__all__ = ["SECONDS", "FoundTool", "ServerConfig", "TriedServer", "ServerScope", "ServerState", "as_entry"]
+__all__ = ["SECONDS", "FoundTool", "Server", "ServerConfig", "TriedServer", "ServerScope", "ServerState", "as_entry"]
 
 
 @noun

@@ -99,6 +99,10 @@ class Server:
         """Waits until it is connected, or until it is known that it cannot be."""
         await self._settled.wait()
 
+    async def moved(self) -> None:
+        """Waits until its state or its tools change."""
+        await self._moved.wait()
+
     async def _keep(self) -> None:
         failures = 0
         while True:
@@ -298,7 +302,7 @@ class Server:
     async def _ready(self) -> Link:
         """The connection; waits while it is being made."""
         while self._link is None and self.state.status == "connecting" and self._keeping is not None:
-            await self._moved.wait()
+            await self.moved()
         if self._link is None:
             raise ToolFailure(f"The server {self.name} is not connected ({self.state.status}). {self.state.reason}")
         return self._link

@@ -7,55 +7,44 @@ from functools import partial
 from shlex import split
 from typing import TYPE_CHECKING, Any
 
-from callgate.tui.blocks import TableBlock
-from callgate.tui.commands.parts import said, seconds, session_of
+from callgate.tui.commands.parts import said, session_of
 from callgate.tui.commands.table import SlashCommand
+from callgate.tui.panels.servers import ACTIONS, ServersPanel, about_state, show_log
 from callgate.words.errors import UsageError
 from callgate.words.inputs import Prompt
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
-_ACTIONS = {
-    "reconnect": "connects it again",
-    "disable": "ends it for this session",
-    "log": "its last lines",
-}
-_LOG_LINES = 40
-
 
 async def mcp(terminal: Terminal, text: str) -> None:
-    """The servers as they are now; ``reconnect``, ``disable`` or ``log`` with the name of one."""
+    """A panel of the servers as they are now; ``reconnect``, ``disable`` or ``log`` with the name of one."""
     servers, words = {each.name: each for each in session_of(terminal).mcp_servers}, text.split()
     if not servers:
         said(terminal, "There are no MCP servers. `callgate mcp add NAME -- COMMAND` adds one for the next start.")
         return
     if not words:
-        rows = tuple((each.name, each.state.status, _about(each.state)) for each in servers.values())
-        terminal.show(TableBlock(rows, "MCP servers", note="/mcp reconnect, disable or log NAME"))
+        ServersPanel(terminal, [*servers.values()]).open()
         return
-    if len(words) != 2 or words[0] not in _ACTIONS:
+    if len(words) != 2 or words[0] not in ACTIONS:
         raise UsageError(f"/mcp takes nothing, or reconnect, disable or log with a name, not {text!r:.60}")
     server = servers.get(words[1])
     if server is None:
         raise UsageError(f"There is no server {words[1]!r}; there are {', '.join(servers)}.")
     if words[0] == "log":
-        shown = tuple((line,) for line in server.log.lines()[-_LOG_LINES:])
-        terminal.show(
-            TableBlock(shown, f"Log of {server.name}", note="" if server.log.path is None else str(server.log.path))
-        )
+        show_log(terminal, server)
         return
     if words[0] == "disable":
         await server.end()
     else:
         await server.reconnect()
         await server.settled()
-    said(terminal, f"{server.name}: {server.state.status}. {_about(server.state)}")
+    said(terminal, f"{server.name}: {server.state.status}. {about_state(server.state)}")
 
 
 def server_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
     names = [] if terminal.session is None else [each.name for each in terminal.session.mcp_servers]
-    return [(f"{action} {name}".rstrip(), about) for name in names or [""] for action, about in _ACTIONS.items()]
+    return [(f"{action} {name}".rstrip(), about) for name in names or [""] for action, about in ACTIONS.items()]
 
 
 def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
@@ -102,10 +91,3 @@ def _arguments(prompt: Mapping[str, Any], text: str) -> dict[str, str]:
 def _form(argument: Mapping[str, Any]) -> str:
     name = str(argument["name"]).upper()
     return name if argument.get("required") else f"[{name}]"
-
-
-def _about(state: Any) -> str:
-    if state.status != "connected":
-        return state.reason
-    took = "" if state.seconds is None else f", connected in {seconds(state.seconds)}"
-    return f"{state.tools} tools, protocol {state.version}{took}"
