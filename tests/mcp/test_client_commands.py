@@ -33,12 +33,22 @@ def test_a_list_checks_all_servers_at_once_and_says_why_one_failed(capsys: pytes
     good, bad, gone = json.loads(capsys.readouterr().out)
     assert (good["status"], len(good["tools"]), good["protocol"]) == ("connected", 2, "2025-06-18")
     assert good["seconds"] > 0
-    assert (bad["status"], bad["reason"].split(";")[0]) == ("failed", "it ended with exit status 1")
+    assert (bad["status"], bad["reason"]) == ("failed", "it ended with exit status 1")
     assert "no-such-program" in gone["reason"]
     assert main(["mcp", "list"]) == 0
     text = capsys.readouterr().out
     assert "connected in" in text
     assert "2 tools" in text
+
+
+@pytest.mark.spec("MCP-1")
+def test_a_variable_that_is_not_set_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"command": "${NO_SUCH_ONE}", "args": ["${NO_SUCH_ONE}", "${OTHER:-x}", "${HOME}"]}
+    assert main(["mcp", "add-json", "var", json.dumps(entry)]) == 0
+    assert main(["mcp", "list"]) == 0
+    said = capsys.readouterr().err
+    assert "the server 'var': the variable NO_SUCH_ONE is not set" in said
+    assert said.count("is not set") == 1
 
 
 @pytest.mark.spec("MCP-9")
@@ -95,6 +105,7 @@ def test_a_server_is_added_shown_without_secrets_tried_and_removed(
         (["add", "a/b", "--", "c"], "its name has 1 to 64"),
         (["add-json", "x", "{"], "the entry is not JSON"),
         (["add-json", "x", '{"command": "y", "argz": []}'], "'argz' is not known here"),
+        (["add", "x", "ws://h.example/mcp"], "its url begins with https:// or http://"),
         (["get", "none"], "there is no server 'none'"),
     ],
 )

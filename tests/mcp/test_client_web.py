@@ -1,8 +1,10 @@
 """Servers on the web that send too much, go away and forget."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,46 @@ def test_a_body_that_is_too_large_fails_its_call_alone(tmp_path: Path, megabytes
 
     with running(Talkative(megabytes)) as server:
         asyncio.run(main(server))
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Answers every POST with the status in its path."""
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(int(self.path[1:]))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@pytest.mark.spec("MCP-9")
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (
+            405,
+            "it answered 405 Method Not Allowed. Is the address right? "
+            'An old server that only speaks SSE needs "type": "sse"',
+        ),
+        (403, "it answered 403 Forbidden"),
+    ],
+)
+def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, status: int, reason: str) -> None:
+    async def main(port: int) -> None:
+        config = ServerConfig("web", "http", OWN, url=f"http://127.0.0.1:{port}/{status}")
+        async with connected(place_in(tmp_path), config) as servers:
+            assert servers.servers["web"].state.reason == reason
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as http:
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            asyncio.run(main(http.server_address[1]))
+        finally:
+            http.shutdown()
+            thread.join()
 
 
 @pytest.mark.spec("MCP-3")

@@ -55,7 +55,8 @@ def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
     project = read_file(config.root / PROJECT_FILE, "project")
     if not isinstance(config.trust, Trusted):
         project = _untrusted(project, config.root / PROJECT_FILE)
-    return merged((given, own, project))
+    found = merged((given, own, project))
+    return ServerConfigs(found.servers, (*found.faults, *_unset(found)))
 
 
 def server_list(config: Config, found: ServerConfigs, wanted: Sequence[str] | None) -> ServerList:
@@ -106,6 +107,15 @@ def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
     names = ", ".join(each.name for each in project.servers)
     note = f"its servers{f' ({names})' if names else ''} are left out until you trust this folder: callgate trust add"
     return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file))),))
+
+
+def _unset(found: ServerConfigs) -> list[ConfigFault]:
+    """A variable that is not set is no fault of the file, and is the usual reason why a server refuses."""
+    return [
+        ConfigFault(f"the server {each.name!r}: the variable {name} is not set", each.origin)
+        for each in found.servers
+        for name in each.unset(os.environ)
+    ]
 
 
 def _denied_whole(config: Config) -> Callable[[str, str], bool]:

@@ -86,7 +86,7 @@ def check_mcp_servers(path: str, parser: CommandParser, options: Namespace) -> N
         options.words = options.words[1:]
     if not options.words:
         parser.error("say what to connect: an address, or -- and a command")
-    is_url = options.words[0].startswith(("http://", "https://", "${"))
+    is_url = "://" in options.words[0] or options.words[0].startswith("${")
     if options.transport is None:
         options.transport = "http" if is_url else "stdio"
     if options.transport != "stdio" and len(options.words) > 1:

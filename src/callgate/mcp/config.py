@@ -58,6 +58,13 @@ class ServerConfig:
         """The command line or the address, in one line."""
         return self.url if self.transport != "stdio" else " ".join((self.command, *self.args))
 
+    def unset(self, environ: Mapping[str, str]) -> list[str]:
+        """The variables that it names without a default and that have no value."""
+        secret = "" if self.client is None else self.client.secret
+        texts = (self.command, *self.args, *self.env.values(), self.url, *self.headers.values(), secret)
+        named = (found for text in texts for found in _VARIABLE.finditer(text))
+        return [*dict.fromkeys(found[1] for found in named if found[2] is None and not environ.get(found[1]))]
+
     def expanded(self, environ: Mapping[str, str]) -> "ServerConfig":
         """With the values of variables put in."""
 

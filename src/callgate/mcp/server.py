@@ -117,7 +117,7 @@ class Server:
                 self._become("needs login" if fault.login else "failed", fault.text)
                 return
             pause = min(2.0 ** (failures - 1), _LONGEST_PAUSE)
-            self._become("connecting", f"{fault.text}; it is tried again in {pause:g} s")
+            self._become("connecting", fault.text)
             await self._sleep(pause)
 
     async def _live(self) -> ConnectionFault:

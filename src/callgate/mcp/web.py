@@ -13,15 +13,18 @@ from typing import Any, cast
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
 from callgate.mcp.config import ServerConfig
+from callgate.mcp.faults import innermost
 from callgate.mcp.stdio import LARGEST_LINE
 
 _SECONDS = 30.0
 _HELPER_SECONDS = 10.0
 _HELPER_BYTES = 64_000
+_WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs "type": "sse"'
 
 
 class TooLarge(httpx2.StreamError):
@@ -75,11 +78,24 @@ async def web_streams(
         async with sse_client(config.url, dict(headers), httpx_client_factory=client, auth=auth) as streams:
             yield streams
         return
-    async with (
-        client(dict(headers), auth=auth) as made,
-        streamable_http_client(config.url, http_client=made, max_sse_event_size=LARGEST_LINE) as streams,
-    ):
-        yield streams
+    async with client(dict(headers), auth=auth) as made:
+        place, refusal, speaks = httpx2.URL(config.url), "", False
+
+        async def notice(response: httpx2.Response) -> None:
+            nonlocal refusal, speaks
+            if response.request.method == "POST" and response.request.url == place:
+                speaks = speaks or response.is_success
+                refusal = f"it answered {response.status_code} {response.reason_phrase}" if response.is_error else ""
+                refusal += _WRONG_PLACE if response.status_code in (404, 405) else ""
+
+        made.event_hooks["response"].append(notice)
+        try:
+            async with streamable_http_client(config.url, http_client=made, max_sse_event_size=LARGEST_LINE) as streams:
+                yield streams
+        except Exception as error:
+            if speaks or not refusal or not isinstance(innermost(error), MCPError):
+                raise
+            raise ConnectionError(refusal) from None
 
 
 async def helper_headers(helper: str, root: str, env: Mapping[str, str], clock: Clock) -> dict[str, str]:
