@@ -1,5 +1,6 @@
 """What is looked at before a folder is trusted, and what is shown of it."""
 
+import json
 import os
 from pathlib import Path
 
@@ -51,6 +52,38 @@ def test_files_that_commands_name_count(root: Path) -> None:
         put(root, name)
     # `make lint` are words of a command, so files of these names count too; "blank.txt" is the end of a quoted word.
     assert paths(root) == sorted([".callgate/settings.toml", *named, "make", "lint", "blank.txt"])
+
+
+@pytest.mark.spec("MCP-1")
+def test_servers_are_shown_with_what_they_run_and_get_and_their_files_count(tmp_path: Path) -> None:
+    put(tmp_path, "tools/server.py")
+    put(tmp_path, "head.sh")
+    local = {"command": "python3", "args": ["tools/server.py", "a b"], "env": {"LD_PRELOAD": "./x.so", "K": "${KEY:-}"}}
+    web = {"url": "https://h.example/${TOKEN}", "headersHelper": "./head.sh \u202e"}
+    put(tmp_path, ".mcp.json", json.dumps({"mcpServers": {"local": local, "web": web, "odd": 3}}))
+    found = fingerprint(tmp_path)
+    assert [seen.path for seen in found.files] == [".mcp.json", "head.sh", "tools/server.py"]
+    assert found.effects[-3:] == (
+        "starts `LD_PRELOAD=./x.so 'K=${KEY:-}' python3 tools/server.py 'a b'` as the MCP server local, "
+        "with your variables KEY (.mcp.json)",
+        "connects the MCP server web at https://h.example/${TOKEN}, with your variables TOKEN (.mcp.json)",
+        "runs `./head.sh <U+202E>` for headers of the MCP server web (.mcp.json)",
+    )
+
+
+@pytest.mark.spec("MCP-1")
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"mcpServers": []}', '{"mcpServers": {"a": {"args": 3, "env": []}}}', "[" * 60_000]
+)
+def test_a_list_of_servers_that_cannot_be_read_still_counts(tmp_path: Path, text: str) -> None:
+    put(tmp_path, ".mcp.json", text)
+    assert [seen.path for seen in fingerprint(tmp_path).files] == [".mcp.json"]
+
+
+@pytest.mark.spec("MCP-1")
+def test_a_list_of_servers_that_is_too_long_to_show_cannot_be_trusted(tmp_path: Path) -> None:
+    put(tmp_path, ".mcp.json", '{"mcpServers": {"a": {"command": "x"}}}' + " " * 70_000)
+    assert "too much to show" in fingerprint(tmp_path).problem
 
 
 def test_packages_that_python_would_run_count(root: Path) -> None:

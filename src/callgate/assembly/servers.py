@@ -106,7 +106,7 @@ def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
         return project
     names = ", ".join(each.name for each in project.servers)
     note = f"its servers{f' ({names})' if names else ''} are left out until you trust this folder: callgate trust add"
-    return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file))),))
+    return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file), 1)),))
 
 
 def _unset(found: ServerConfigs) -> list[ConfigFault]:

@@ -1,8 +1,9 @@
 """Everything in a repository that can run or steer code, as it is now: what a person is asked to trust.
 
-It covers all of ``.callgate``, ``.mcp.json``, and the files of the repository that hooks and other commands of its
-settings name. A link counts by what it says, and what it leads to counts too if that is inside the repository. What a
-program reads in turn (a Makefile, imported modules) is not seen: to trust ``make lint`` is to trust what make will do.
+It covers all of ``.callgate``, ``.mcp.json``, and the files of the repository that hooks, MCP servers and other
+commands of its settings name. A link counts by what it says, and what it leads to counts too if that is inside the
+repository. What a program reads in turn (a Makefile, imported modules) is not seen: to trust ``make lint`` is to trust
+what make will do.
 """
 
 import os
@@ -20,6 +21,7 @@ from callgate.formats.display import visible
 from callgate.policy.entries import HookLine
 from callgate.policy.keys import EVENTS
 from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
+from callgate.policy.server_entries import FILE, ServerEntry, server_entries
 from callgate.policy.settings import Settings
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
@@ -35,8 +37,6 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 _TOKEN = late_pattern(r"""[^\s;&|<>()'"`=,]+""")
 _VARIABLE = late_pattern(r"\$\{?\w+\}?/")
 _MODULE = late_pattern(r"-m\s+([A-Za-z_][\w.]*)")
-_OTHER_FILES = (".mcp.json",)
-
 _TOOL = late_pattern(re.escape(os.path.join(FOLDER, "tools", "")) + r"[^/]*\.py")
 
 
@@ -77,7 +77,10 @@ def fingerprint(root: Path) -> Fingerprint:
     settings = read_repository(Path(top))
     survey = _Survey(top)
     try:
-        for path in (*(os.path.join(top, name) for name in (FOLDER, *_OTHER_FILES)), *_named(settings, top)):
+        for name in (FOLDER, FILE):
+            survey.add(os.path.join(top, name))
+        servers = _servers(survey.found, top)
+        for path in _named(settings, servers, top):
             survey.add(path)
     except _TooMuch as error:
         return Fingerprint(settings, problem=str(error))
@@ -91,7 +94,8 @@ def fingerprint(root: Path) -> Fingerprint:
         if hashed != each.sha256 and not each.faults:
             return Fingerprint(settings, problem=f"{each.file} changed while it was read: try again")
     files = tuple(found[path] for path in sorted(found))
-    return Fingerprint(settings, files, tuple(_effects(settings, files, top)))
+    effects = [*_effects(settings, files, top), *(line for each in servers for line in each.effects())]
+    return Fingerprint(settings, files, tuple(effects))
 
 
 class _TooMuch(Exception):
@@ -166,9 +170,19 @@ class _Survey:
         return text
 
 
-def _named(settings: Iterable[Settings], top: str) -> Iterator[str]:
+def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
+    """The MCP servers that its file names. A file that is not shown to a person cannot be trusted by one."""
+    path = os.path.relpath(os.path.realpath(os.path.join(top, FILE)), top)
+    seen = found.get(path)
+    if seen is not None and seen.kind == "file" and seen.text is None:
+        raise _TooMuch(f"{path} has more than {LARGEST_TEXT // 1024} KiB, or is no text: too much to show")
+    return server_entries(seen.text) if seen is not None and seen.text is not None else ()
+
+
+def _named(settings: Iterable[Settings], servers: Iterable[ServerEntry], top: str) -> Iterator[str]:
     """Files of the repository, from its root, that its commands name."""
-    for words in map(_words, _commands(settings)):
+    started = [("command", text) for each in servers for text in (each.command, each.helper) if text]
+    for words in map(_words, (*_commands(settings), *started)):
         for word in words:
             # Over the links of its folders but not over its own, which may come to lead elsewhere.
             folder, name = os.path.split(os.path.join(top, word))
