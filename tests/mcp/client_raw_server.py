@@ -95,6 +95,9 @@ def call(number: Any, params: dict[str, Any]) -> None:
     elif BEHAVIOUR == "elicits":
         send({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": json.loads(VALUE)})
         answer(number, text(json.dumps(json.loads(sys.stdin.readline()).get("result"))))
+    elif BEHAVIOUR == "asks and dies":
+        send({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": json.loads(VALUE)})
+        os._exit(3)
     elif BEHAVIOUR == "nags":
         answers: list[Any] = []
         for at in range(3):
@@ -122,7 +125,9 @@ def main() -> None:
             if method == "notifications/cancelled":
                 CANCELLED.append(message["params"]["requestId"])
             continue
-        if method == "initialize":
+        if BEHAVIOUR == "refuses":
+            send({"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": VALUE}})
+        elif method == "initialize":
             if BEHAVIOUR == "slow start":
                 time.sleep(float(VALUE))
             info = {"name": "raw", "version": "1"}

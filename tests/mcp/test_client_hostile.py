@@ -5,9 +5,12 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from callgate.core.ports import Run
+from callgate.mcp.listing import prompts_of
 from callgate.mcp.place import ServerLimits
 from callgate.mcp.servers import ServerList
 from callgate.testing import PlainRun
@@ -261,6 +264,69 @@ def test_a_resource_that_changes_is_told_once_for_each_time_it_was_read(tmp_path
     asyncio.run(main())
 
 
+@pytest.mark.spec("MCP-3")
+def test_a_question_is_withdrawn_when_its_server_dies(tmp_path: Path) -> None:
+    class Slow:
+        """A Person who does not answer. ``gone``: the question was taken back."""
+
+        def __init__(self) -> None:
+            self.gone = asyncio.Event()
+
+        async def ask(self, run: Run | None, server: str, text: str, fields: Any) -> None:
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self.gone.set()
+
+    async def main() -> None:
+        person = Slow()
+        value = json.dumps({"message": "Well?", "requestedSchema": CITY})
+        async with connected(place_in(tmp_path, person=person), raw("asks and dies", value)) as servers:
+            result = await use(servers.servers["srv"], "add", a=1)
+            assert "what it did is not known" in result.text
+            await person.gone.wait()
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-4")
+def test_the_reason_of_a_failure_is_short_and_holds_no_codes(tmp_path: Path) -> None:
+    async def main() -> None:
+        said = "\x1b]8;;https://x.example\x07click\x1b]8;;\x07" + "x" * 100_000
+        async with connected(place_in(tmp_path), raw("refuses", said)) as servers:
+            reason = servers.servers["srv"].state.reason
+            assert reason.startswith("clickxxx")
+            assert len(reason) < 600
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-4")
+def test_prompts_are_commands_with_plain_names_and_one_short_line() -> None:
+    said: list[str] = []
+    listed = [
+        {"name": "a b\x1b[2J"},
+        {"name": "ok", "description": "\x1b[31mred\nsecond " + "x" * 1000, "arguments": [{"name": "path"}]},
+        {"name": "odd", "arguments": [{"name": "a b"}]},
+    ]
+    (made,) = prompts_of(listed, said.append)
+    assert made["description"].startswith("red second xxx")
+    assert len(made["description"]) < 300
+    assert len(said) == 2
+
+
+@pytest.mark.spec("MCP-3")
+def test_the_rest_of_a_list_that_is_too_long_is_cut_off_before_the_loop_reads_it() -> None:
+    from callgate.mcp.stdio import parsed
+
+    tools = [{"name": f"t{index}", "inputSchema": {}} for index in range(5_000)]
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools, "other": [*range(2_000)]}}).encode()
+    (message,) = parsed(line)
+    assert not isinstance(message, Exception)
+    result = message.message.result  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    assert (len(result["tools"]), len(result["other"])) == (1_000, 2_000)  # pyright: ignore[reportUnknownArgumentType]
+
+
 @pytest.mark.spec("MCP-7")
 def test_a_resource_is_read_although_its_server_refuses_to_tell_of_changes(tmp_path: Path) -> None:
     async def main() -> None:
@@ -279,6 +345,11 @@ def test_a_resource_is_read_although_its_server_refuses_to_tell_of_changes(tmp_p
         {"requestedSchema": {"type": "object", "properties": {"password": {"type": "string"}}}},
         {"requestedSchema": {"type": "object", "properties": {"x": {"type": "string", "title": "Your API key"}}}},
         {"requestedSchema": {"type": "object", "properties": {"x": {"type": "object"}}}},
+        {"message": "Paste your API key", "requestedSchema": CITY},
+        {"message": "Your recovery phrase?", "requestedSchema": CITY},
+        {"requestedSchema": {"type": "object", "properties": {"x": {"type": "string", "oneOf": [{"title": "x"}]}}}},
+        {"requestedSchema": {"type": "object", "properties": {"x": {"type": "string", "oneOf": "x"}}}},
+        {"requestedSchema": {"type": "object", "properties": {"x": {"type": "string", "enum": 7}}}},
         {"mode": "url", "elicitationId": "1", "url": "javascript:alert(1)"},
         {"mode": "url", "elicitationId": "1", "url": "file:///etc/passwd"},
         {"mode": "url", "elicitationId": "1", "url": "https://user:pw@x.example/"},

@@ -154,3 +154,32 @@ def test_the_command_shows_the_address_and_waits_for_the_browser(
         assert log_out("guarded")
         assert not log_out("guarded")
     assert len(shown) == 1
+
+
+@pytest.mark.spec("MCP-1")
+@pytest.mark.parametrize(
+    ("server", "asked", "is_asked"),
+    [
+        ("https://h.example/mcp", "https://h.example/other", True),
+        ("https://h.example/mcp", "https://login.example/token", True),
+        ("https://h.example/mcp", "http://login.example/token", False),
+        ("https://h.example/mcp", "https://169.254.169.254/latest", False),
+        ("https://h.example/mcp", "https://[::1]:8000/", False),
+        ("https://h.example/mcp", "https://10.0.0.1/", False),
+        ("https://h.example/mcp", "https://localhost/", False),
+        ("https://h.example/mcp", "https://router.local/", False),
+        ("https://h.example/mcp", "https://intranet/", False),
+        ("http://127.0.0.1:8000/mcp", "http://127.0.0.1:9000/token", True),
+        ("http://nas.local/mcp", "http://login.local/token", True),
+    ],
+)
+def test_a_server_on_the_net_cannot_name_a_host_near_this_machine(server: str, asked: str, is_asked: bool) -> None:
+    httpx2 = pytest.importorskip("httpx2")
+    from callgate.mcp.web import outward_only
+
+    check = outward_only(server)(httpx2.Request("GET", asked))
+    if is_asked:
+        asyncio.run(check)
+    else:
+        with pytest.raises(ValueError, match="names http"):
+            asyncio.run(check)

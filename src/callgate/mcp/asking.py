@@ -19,8 +19,11 @@ MOST_FIELDS = 12
 _MOST_OPTIONS = 50
 _LONGEST_ADDRESS = 2_000
 _SECRET_TEXT = re.compile(
-    r"\b(?:password|passphrase|secret|api[ _-]?key|access token|private key|pin code|cvv)\b", re.I
+    r"\b(?:pass(?:word|phrase|code)s?|secrets?|api[ _-]?keys?|tokens?|private keys?|credentials?|pin code|cvv"
+    r"|(?:seed|recovery) phrase|(?:credit )?card number)\b",
+    re.I,
 )
+_NO_SECRETS = "a server may not ask for passwords, keys and other secrets"
 _YES, _NO = "Yes", "No"
 
 
@@ -44,8 +47,10 @@ class FormField:
     asked: AskedField
 
 
-def form_fields(schema: Mapping[str, Any]) -> list[FormField]:
-    """The fields of a form; ValueError says why it is not shown to a person."""
+def form_fields(schema: Mapping[str, Any], message: str = "") -> list[FormField]:
+    """The fields of a form that is put with this message; ValueError says why it is not shown to a person."""
+    if _SECRET_TEXT.search(message):
+        raise ValueError(_NO_SECRETS)
     properties: Any = schema.get("properties")
     if not isinstance(properties, dict) or not 0 < len(cast("dict[str, Any]", properties)) <= MOST_FIELDS:
         raise ValueError(f"a form has 1 to {MOST_FIELDS} fields")
@@ -92,10 +97,12 @@ def _field(name: str, schema: Any, required: bool) -> FormField:
         raise ValueError(f"the field {name!r:.40} is of no simple type")
     title, about = str(given.get("title") or name), str(given.get("description") or "")
     if secret(name, "") or given.get("format") == "password" or _SECRET_TEXT.search(f"{name} {title} {about}"):
-        raise ValueError("a server may not ask for passwords, keys and other secrets")
+        raise ValueError(_NO_SECRETS)
     options = _options(given)
     default = f"; {clean(str(given['default']), 80)} unless said" if "default" in given else ""
-    hint = {"number": "a number", "integer": "a whole number"}.get(given["type"], str(given.get("format") or ""))
+    hint = {"number": "a number", "integer": "a whole number"}.get(
+        given["type"], clean(str(given.get("format") or ""), 24)
+    )
     question = ": ".join(part for part in (clean(title, 80), clean(about, 300)) if part)
     asked = AskedField(
         header=clean(name, 24).replace("\n", " "),

@@ -1,14 +1,13 @@
 """A tool as its server describes it, made fit to be shown to a model and a person.
 
 All of it is text of a stranger: sizes are bounded, characters that cannot be seen are removed, and the description says
-whose it is. What is left is hashed; a person approves that hash, and not a name (see ``approved``).
+whose it is. A person approves the text of what is left, and not a name (see ``approved``).
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
-from hashlib import sha256
 from typing import Any, cast
 
 from callgate.mcp.names import is_valid
@@ -49,10 +48,6 @@ class Definition:
     schema: Mapping[str, Any]
     output: Mapping[str, Any] | None
     hints: Mapping[str, bool]
-
-    @property
-    def digest(self) -> str:
-        return sha256(self.text.encode()).hexdigest()
 
     @property
     def text(self) -> str:

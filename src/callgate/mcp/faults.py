@@ -2,8 +2,10 @@
 
 from typing import Any, cast
 
+from callgate.mcp.definitions import clean
 from callgate.words.noun import noun
 
+_LONGEST = 500
 INSTALL = "servers need one more package: pip install 'callgate[mcp]'"
 
 
@@ -47,4 +49,5 @@ def fault_of(error: BaseException, lost: str) -> ConnectionFault:
     if isinstance(error, OSError):
         what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
         return ConnectionFault(f"it cannot be started: {what}" if final else what, final=final)
-    return ConnectionFault(lost or str(error) or type(error).__name__, final=final, login=login)
+    text = clean(lost or str(error), _LONGEST) or type(error).__name__
+    return ConnectionFault(text, final=final, login=login)

@@ -26,14 +26,13 @@ from callgate.mcp.config import ServerConfig
 from callgate.mcp.definitions import MOST_TOOLS, clean
 from callgate.mcp.faults import LinkFault, innermost
 from callgate.mcp.log import ServerLog
-from callgate.mcp.stdio import program_streams
+from callgate.mcp.stdio import MOST_LISTED, program_streams
 from callgate.mcp.web import helper_headers, web_streams
 from callgate.words.noun import noun
 
 CHILD_VARIABLES = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """All that a server gets of our environment, beside the ``env`` of its entry."""
 _MOST_PAGES = 100
-_MOST_LISTED = 1_000
 _CLOSED = types.CONNECTION_CLOSED
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belong into no terminal
@@ -76,10 +75,6 @@ class Link:
         info = self._client.server_info
         return "" if info is None else clean(f"{info.name} {info.version}", 80).replace("\n", " ")
 
-    @property
-    def instructions(self) -> str:
-        return clean(self._client.instructions or "", 2_000)
-
     def offers(self, what: str) -> bool:
         """True for tools, resources or prompts if the server says so."""
         return getattr(self._client.server_capabilities, what, None) is not None
@@ -91,11 +86,11 @@ class Link:
     async def resources(self) -> list[Mapping[str, Any]]:
         if not self.offers("resources"):
             return []
-        found = await self._pages("list_resources", "resources", _MOST_LISTED)
-        return [*found, *await self._pages("list_resource_templates", "resourceTemplates", _MOST_LISTED)]
+        found = await self._pages("list_resources", "resources", MOST_LISTED)
+        return [*found, *await self._pages("list_resource_templates", "resourceTemplates", MOST_LISTED)]
 
     async def prompts(self) -> list[Mapping[str, Any]]:
-        return await self._pages("list_prompts", "prompts", _MOST_LISTED) if self.offers("prompts") else []
+        return await self._pages("list_prompts", "prompts", MOST_LISTED) if self.offers("prompts") else []
 
     async def read(self, uri: str) -> Sequence[Mapping[str, Any]]:
         found = await self._request(lambda: self._client.read_resource(uri))

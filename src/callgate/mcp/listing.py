@@ -1,15 +1,16 @@
-"""The tools of a server, made of what it lists. One that cannot be taken is left out, and the log says why."""
+"""The tools and prompts of a server, made of what it lists. The log says which were left out, and why."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.definitions import Definition, read_definition
-from callgate.mcp.names import tool_names
+from callgate.mcp.definitions import Definition, clean, read_definition
+from callgate.mcp.names import is_valid, tool_names
 from callgate.mcp.tool import Calls, ServerTool
 from callgate.tools.jsonschema import SchemaError
 
 Say = Callable[[str], None]
+_LONGEST_HELP = 200
 
 
 def tools_of(
@@ -36,4 +37,17 @@ def tools_of(
             made.append(ServerTool(names[given], server, definition, calls, approved, trusted=trusted))
         except SchemaError as error:
             say(f"the tool {given!r} is left out: its schema cannot be read: {error}")
+    return tuple(made)
+
+
+def prompts_of(listed: Sequence[Mapping[str, Any]], say: Say) -> tuple[Mapping[str, Any], ...]:
+    """They become commands of the terminal: names are plain, and what is said of them is one short line."""
+    made: list[Mapping[str, Any]] = []
+    for each in listed:
+        arguments = [*(each.get("arguments") or ())]
+        if not all(is_valid(str(named["name"])) for named in (each, *arguments)):
+            say(f"the prompt {str(each['name'])[:80]!r} is left out: its names are not 1 to 64 of A-Z a-z 0-9 _ . -")
+            continue
+        about = clean(str(each.get("description") or each.get("title") or ""), _LONGEST_HELP)
+        made.append({"name": each["name"], "description": " ".join(about.split()), "arguments": arguments})
     return tuple(made)

@@ -32,10 +32,10 @@ class ServerQuestions:
             if asked.get("mode") == "url":
                 says += f"\nIt wants you to open this address: {shown_address(str(asked.get('url')))}"
                 return _DECLINED if await self._ask(says, ()) is None else ("accept", None)
-            fields = form_fields(asked.get("requestedSchema") or {})
+            fields = form_fields(asked.get("requestedSchema") or {}, str(asked.get("message") or ""))
             answers = await self._ask(says, [each.asked for each in fields])
             return _DECLINED if answers is None else ("accept", form_content(fields, answers))
-        except ValueError as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:  # the form is a stranger's, of any shape
             self._warn(f"a question of the server {self._server} was not put, or not answered: {error}")
             return _DECLINED
 

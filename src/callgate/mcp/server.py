@@ -19,7 +19,7 @@ from callgate.mcp.calling import CallsUnderWay, ProgressShare
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.definitions import MOST_TOOLS, Definition, clean
 from callgate.mcp.faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
-from callgate.mcp.listing import tools_of
+from callgate.mcp.listing import prompts_of, tools_of
 from callgate.mcp.log import ServerLog
 from callgate.mcp.place import ServerPlace, ServerState, ServerStatus
 from callgate.mcp.questions import ServerQuestions
@@ -200,7 +200,7 @@ class Server:
             # In a thread, because schemas of a stranger may take long to compile.
             self.tools = await asyncio.to_thread(make, trusted=self.config.trusted)
         if "prompts" in stale:
-            self.prompts = tuple(await link.prompts())
+            self.prompts = prompts_of(await link.prompts(), self.log.say)
 
     def _become(self, status: ServerStatus, reason: str = "", *, keep: bool = False, **facts: Any) -> None:
         before = self.state

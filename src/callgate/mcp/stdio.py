@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from threading import Condition
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 import mcp_types as types
@@ -28,6 +28,9 @@ from callgate.mcp.log import ServerLog
 
 LARGEST_LINE = 8 << 20
 """Bytes of one message."""
+MOST_LISTED = 1_000
+"""Entries of a list in one answer; the rest is not read."""
+_LISTS = ("tools", "prompts", "resources", "resourceTemplates")
 _WAITING = 4 << 20  # bytes of messages that the loop has not taken yet
 _PER_SECOND, _BURST = 5_000, 20_000  # messages, or 32 KiB of one
 _FAIR = 16  # messages that are taken before others on the loop get their turn
@@ -188,9 +191,19 @@ def parsed(line: bytes | bytearray) -> list[Item]:
     try:
         if line.lstrip()[:1] == b"[":
             return [SessionMessage(read.validate_python(each, by_name=False)) for each in json.loads(line)]
-        return [SessionMessage(read.validate_json(line, by_name=False))]
+        return [SessionMessage(_cut(read.validate_json(line, by_name=False)))]
     except (ValueError, TypeError, RecursionError) as error:
         return [_refused(line, f"the message does not keep to the protocol ({type(error).__name__})")]
+
+
+def _cut(message: Any) -> Any:
+    """An answer without the rest of a list that is too long: the SDK reads answers on the loop."""
+    result: Any = getattr(message, "result", None)
+    for key in _LISTS if isinstance(result, dict) else ():
+        listed: Any = cast("dict[str, Any]", result).get(key)
+        if isinstance(listed, list):
+            del cast("list[Any]", listed)[MOST_LISTED:]
+    return message
 
 
 def too_long(line: bytes | bytearray) -> Item:

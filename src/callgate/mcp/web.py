@@ -6,8 +6,9 @@ ones are refused, because a small one may unpack to any size.
 
 import json
 import shlex
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import Any, cast
 
 import httpx2
@@ -58,6 +59,28 @@ async def refuse_large(response: httpx2.Response) -> None:
     response.stream = BoundedStream(cast(httpx2.AsyncByteStream, response.stream))
 
 
+def is_inward(host: str) -> bool:
+    """True for a name or number that only machines near this one answer to."""
+    try:
+        return not ip_address(host.strip("[]")).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal")) or "." not in host
+
+
+def outward_only(url: str) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
+    """A hook for each request to a server on the net and to the hosts that it names for its login: those are on the net
+    too, and encrypted. So no server makes this machine ask another one that it cannot reach itself."""
+    own = httpx2.URL(url)
+
+    async def check(request: httpx2.Request) -> None:
+        there = request.url
+        is_own = (there.scheme, there.host, there.port) == (own.scheme, own.host, own.port)
+        if not is_own and not is_inward(own.host) and (there.scheme != "https" or is_inward(there.host)):
+            raise ValueError(f"it names {there.scheme}://{there.host} for its login, which is not asked")
+
+    return check
+
+
 @asynccontextmanager
 async def web_streams(
     config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None
@@ -71,7 +94,7 @@ async def web_streams(
             headers={**(headers or {}), "accept-encoding": "identity"},
             timeout=httpx2.Timeout(_SECONDS, read=None),
             auth=auth,
-            event_hooks={"response": [refuse_large]},
+            event_hooks={"request": [outward_only(config.url)], "response": [refuse_large]},
         )
 
     if config.transport == "sse":

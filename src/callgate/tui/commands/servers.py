@@ -53,7 +53,7 @@ def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
     return tuple(
         SlashCommand(
             f"{server.name}:{prompt['name']}",
-            f"{prompt.get('description') or prompt.get('title') or 'a prompt'} (MCP)",
+            f"{prompt['description'] or 'a prompt'} (MCP)",
             partial(_send, server.name, prompt),
             arguments=" ".join(_form(each) for each in prompt.get("arguments") or ()),
         )
