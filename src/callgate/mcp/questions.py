@@ -36,7 +36,8 @@ class ServerQuestions:
             answers = await self._ask(says, [each.asked for each in fields])
             return _DECLINED if answers is None else ("accept", form_content(fields, answers))
         except (ValueError, TypeError, KeyError, AttributeError) as error:  # the form is a stranger's, of any shape
-            self._warn(f"a question of the server {self._server} was not put, or not answered: {error}")
+            why = error if isinstance(error, ValueError) else "its form does not keep to the protocol"
+            self._warn(f"a question of the server {self._server} was not put, or not answered: {why}")
             return _DECLINED
 
     async def show_login(self, address: str, back: Awaitable[object]) -> None:

@@ -37,6 +37,7 @@ _LONGEST_PAUSE = 60.0
 _STEADY = 60.0  # seconds after which a connection that is lost is a new failure
 _MOST_SUBSCRIBED = 100
 _MOST_WARNINGS = 10  # for people; the log has all
+_CHANGED = "The server changed or removed its tool {} after this call was decided, so it was not sent. Call it again."
 _REFRESH = 1.0  # seconds between two looks at a list that changes
 
 
@@ -263,7 +264,12 @@ class Server:
             if share.takes():
                 run.progress(text[:500], current=current, total=total)
 
-        answer = await self._asked(run, lambda link: link.call(definition.given, arguments, progress))
+        async def send(link: Link) -> Any:
+            if not any(each.definition == definition for each in self.tools):
+                return Result.failed("tool_error", _CHANGED.format(definition.given), effects="none")
+            return await link.call(definition.given, arguments, progress)
+
+        answer = await self._asked(run, send)
         return answer if isinstance(answer, Result) else result_of(answer, definition)
 
     async def resources(self, run: Run) -> list[Mapping[str, Any]]:
