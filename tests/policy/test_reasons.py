@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.core.ports import Case
@@ -150,6 +150,7 @@ def test_a_question_about_a_file_names_the_rule_on_it(path: str, says: str) -> N
 
 
 @given(st.lists(st.text("ab.* ?[]()-~#é", min_size=1, max_size=6), min_size=1, max_size=3))
+@example(["..", " "])
 def test_the_rule_that_is_named_allows_the_file(names: list[str]) -> None:
     case = case_of("Write", file_path="/".join(["x", *names, "y.py"]))
     decision = decided(case)

@@ -184,7 +184,8 @@ def _on_file(tool: str, place: Place, root: str) -> str | None:
         return f"{tool}(/{_SPECIAL.sub(_ESCAPED, place.resolved)})"
     below = place.resolved.removeprefix(root.rstrip("/") + "/")
     below = _SPECIAL.sub(_ESCAPED, below)
-    return f"{tool}({below if '/' in below else f'./{below}'})"
+    bare = "/" in below and not below.startswith(" ")  # a rule may not begin with a blank
+    return f"{tool}({below if bare else f'./{below}'})"
 
 
 # ---- rules that would ---------------------------------------------------------------------------------------------
