@@ -76,7 +76,7 @@ class Config:
     titles: bool = True
     """A cheap model writes the title of a session."""
     tool_search: str = "on"
-    """Which tools are deferred: on, off, auto or auto:N."""
+    """The mode of tool search: on, off, auto or auto:N."""
     mcp_connect: float = 30.0
     """Seconds in which an MCP server must connect."""
     mcp_call: float = 600.0

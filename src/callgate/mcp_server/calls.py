@@ -19,7 +19,7 @@ from callgate.words.events import CallProgressed, CallSettled, Event, InputRefus
 from callgate.words.inputs import Answer, CancelCall, Interrupt, Prompt
 
 Outcome = CallProgressed | Question | Result
-"""What a call tells its caller: progress and questions, as often as it likes, then its result."""
+"""The outcomes of a call in order: progress and questions, any number of them, then its result."""
 
 _LONGEST_PROGRESS = 2_000
 _GONE = "The client is gone."
