@@ -13,7 +13,8 @@ import pytest
 
 from callgate.host import guard, processes
 from callgate.host.clock import LoopClock
-from callgate.host.processes import Finished, run_process
+from callgate.host.ports import Command
+from callgate.host.processes import Finished, LocalProcesses, run_process
 from callgate.host.starting import LAUNCHER
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import UsageError
@@ -362,3 +363,26 @@ def test_many_at_once_do_not_disturb_each_other(stage: Stage) -> None:
         return await asyncio.gather(*waiting)
 
     assert run(main()) == [Finished(n, b"%d" % n) for n in range(20)]
+
+
+def test_the_ends_of_pipes_that_a_program_gets_are_closed_here(tmp_path: Path) -> None:
+    async def main(script: str, program: str = "/bin/sh") -> bytes:
+        """The output: reading it would not end while its other end is open here."""
+        (input_fd, writer), (reader, output_fd) = os.pipe(), os.pipe()
+        command = Command((program, "-c", script), str(tmp_path), ENV, input_fd=input_fd, output_fd=output_fd)
+        err = bytearray()
+        with os.fdopen(reader, "rb") as output, os.fdopen(writer, "wb", buffering=0) as given:
+            given.write(b"in\n")
+            try:
+                process = await LocalProcesses().start(command, err.extend)
+            except FileNotFoundError:
+                err += b"missing"
+            else:
+                await process.gone()
+            assert bytes(err) in (b"err\n", b"missing")
+            with pytest.raises(BrokenPipeError):
+                given.write(b"nobody reads")
+            return output.read()
+
+    assert run(main("read line; echo $line; echo err >&2")) == b"in\n"
+    assert run(main("", "/no/such/program")) == b""

@@ -78,8 +78,8 @@ def too_large(path: str, size: int, most: int) -> ToolFailure:
 class Command:
     """A program with all that it gets: a sandbox turns one Command into another. After ``stdin`` the program reads the
     end of its input. ``pass_fds`` are open descriptors that it gets under the same numbers. So are ``handed_fds``, and
-    these are closed here once it has them, or could not be started; and so is ``input_fd``, which it reads instead of
-    ``stdin``."""
+    these are closed here once it has them, or could not be started; and so are ``input_fd``, which it reads instead of
+    ``stdin``, and ``output_fd``, to which it writes its standard output: ``out`` then gets standard error."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -88,6 +88,7 @@ class Command:
     pass_fds: tuple[int, ...] = ()
     handed_fds: tuple[int, ...] = ()
     input_fd: int | None = None
+    output_fd: int | None = None
 
 
 class Process(Protocol):

@@ -108,8 +108,11 @@ class Running:
             for handed in self._command.handed_fds:
                 theirs.callback(os.close, handed)
             descriptors: dict[int, int] = {0: self._input(selector, stack, theirs)}
+            if self._command.output_fd is not None:
+                theirs.callback(os.close, self._command.output_fd)
+                descriptors[1] = self._command.output_fd
             readers: list[int] = []
-            for number, sink in enumerate(self._sinks, 1):
+            for number, sink in enumerate(self._sinks, len(descriptors)):
                 reader, descriptors[number] = _pipe(stack, theirs)
                 readers.append(reader)
                 selector.register(reader, selectors.EVENT_READ, partial(self._read, selector, reader, sink))

@@ -1,8 +1,8 @@
 """The transport of a server that is a program: messages are lines on its standard input and output.
 
 The program is started by the host, as commands are: with everything it starts in its turn it ends with Callgate, also
-if Callgate is killed. A thread reads its output, splits it into lines and parses them, so that a large or a malformed
-answer costs the event loop nothing. Lines are bounded, and a server that floods is read more slowly.
+if Callgate is killed. Its output is read and parsed on the event loop, long lines in a thread, because a hop between
+threads costs as much as all else of a call. Lines are bounded, and a server that floods is read more slowly.
 """
 
 import asyncio
@@ -11,8 +11,7 @@ import os
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
-from threading import Condition
+from contextlib import ExitStack, asynccontextmanager
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self, cast
@@ -32,9 +31,13 @@ MOST_LISTED = 1_000
 """Entries of a list in one answer; the rest is not read."""
 _LISTS = ("tools", "prompts", "resources", "resourceTemplates")
 _WAITING = 4 << 20  # bytes of messages that the loop has not taken yet
-_PER_SECOND, _BURST = 5_000, 20_000  # messages, or 32 KiB of one
+_PER_SECOND, _BURST = 5_000, 20_000  # messages, or so much of one:
+_BYTES_A_MESSAGE = 8 << 10
+_CHUNK = 64 << 10
+_SHORT = 8 << 10  # bytes of a line that is parsed on the loop
 _FAIR = 16  # messages that are taken before others on the loop get their turn
 _GRACE = 2.0
+_LINGER = 1.0  # seconds that a program may take to end after its output
 _HEAD = 200  # bytes of a line in which the number of its request stands
 _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15}|"[^"\\]{1,64}")\s*[,}]')
 
@@ -42,105 +45,157 @@ Item = SessionMessage | Exception
 
 
 class OutputLines:
-    """The messages in the output of a program. ``take`` belongs to the thread that reads it, all else to the loop's.
+    """The messages in the output of a program, read from the pipe ``reader`` on the loop. It is the read stream of the
+    SDK. Reading pauses while too much waits to be taken, while the program has sent more than its share, and while a
+    long line is parsed in a thread."""
 
-    It is the read stream of the SDK."""
-
-    def __init__(self, log: ServerLog) -> None:
+    def __init__(self, reader: int, log: ServerLog) -> None:
+        self._reader = reader
         self._log = log
         self._loop = asyncio.get_running_loop()
-        self._changed = Condition()
         self._items: deque[tuple[Item, int]] = deque()
         self._bytes = 0
         self._line = bytearray()
+        self._unread: deque[bytes] = deque()  # pieces of lines behind a long one that is being parsed
         self._too_long = False  # of the line only the beginning is kept
-        self._closed = self._over = False
+        self._parsing = False
+        self._closed = self._exited = self._over = False
         self._arrived = asyncio.Event()
         self._taken = 0
         self._allowance, self._counted_at = float(_BURST), monotonic()
+        self._pause: asyncio.TimerHandle | None = None
+        self._listening = False
+        os.set_blocking(reader, False)
+        self._listen()
 
-    # ---- in the thread of the program ---------------------------------------------------------------------------
+    # ---- the pipe -----------------------------------------------------------------------------------------------
 
-    def take(self, data: bytes) -> None:
-        *whole, rest = data.split(b"\n")
-        for piece in whole:
-            self._add(piece)
-            self._end_line()
-        self._add(rest)
+    def _read(self) -> None:
+        if self._over or self._paused:
+            return
+        try:
+            data = os.read(self._reader, _CHUNK)
+        except BlockingIOError:
+            if self._exited:  # a program that it left behind holds the pipe
+                self._finish()
+            return
+        if not data:
+            self._finish()
+        elif not self._closed:  # otherwise it is thrown away: the program is ending and must not wait
+            pieces = data.split(b"\n")
+            self._spend(len(pieces) - 1 + len(data) / _BYTES_A_MESSAGE)
+            self._unread.extend(pieces)
+            self._split()
+
+    def _split(self) -> None:
+        """Makes messages of what was read, until a line has to be parsed in a thread."""
+        while self._unread and not self._parsing:
+            self._add(self._unread.popleft())
+            if self._unread:
+                self._end_line()
+        self._listen()
 
     def _add(self, piece: bytes) -> None:
-        if self._closed or self._too_long:
-            return
-        self._line += piece
-        if len(self._line) > LARGEST_LINE:
-            self._line, self._too_long = self._line[:_HEAD], True
+        if not self._too_long:
+            self._line += piece
+            if len(self._line) > LARGEST_LINE:
+                self._line, self._too_long = self._line[:_HEAD], True
 
     def _end_line(self) -> None:
         line, self._line = self._line, bytearray()
         dropped, self._too_long = self._too_long, False
-        if line.strip() and not self._closed:
-            for item in [too_long(line)] if dropped else parsed(line):
-                self._put(item, len(line))
+        if dropped:
+            self._put([too_long(line)], len(line))
+        elif len(line) > _SHORT:
+            self._parsing = True
+            self._loop.run_in_executor(None, parsed, line).add_done_callback(lambda done: self._parsed(done, len(line)))
+        elif line.strip():
+            self._put(parsed(line), len(line))
 
-    def _put(self, item: Item, size: int) -> None:
-        if isinstance(item, Exception):
-            self._log.say(f"a line that is no message: {item}")
-        with self._changed:
-            self._spend(1 + size / 32_768)
-            while self._bytes > _WAITING and not self._closed:
-                self._changed.wait()
-            if self._closed:
-                return
+    def _parsed(self, done: "asyncio.Future[list[Item]]", size: int) -> None:
+        self._parsing = False
+        if not self._closed:
+            self._put(done.result(), size)
+            self._split()
+
+    def _put(self, items: list[Item], size: int) -> None:
+        for item in items:
+            if isinstance(item, Exception):
+                self._log.say(f"a line that is no message: {item}")
             self._items.append((item, size))
             self._bytes += size
-            wake = len(self._items) == 1
-        if wake:
-            self._wake()
+        self._arrived.set()
 
     def _spend(self, cost: float) -> None:
-        """Waits while the program has sent more than its share."""
         now = monotonic()
         self._allowance = min(float(_BURST), self._allowance + (now - self._counted_at) * _PER_SECOND) - cost
         self._counted_at = now
-        until = now - self._allowance / _PER_SECOND
-        while self._allowance < 0 and not self._closed and (now := monotonic()) < until:
-            self._changed.wait(until - now)
+        if self._allowance < 0:
+            self._pause = self._loop.call_later(-self._allowance / _PER_SECOND, self._resume)
 
-    def _wake(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed, so nothing waits
-            self._loop.call_soon_threadsafe(self._arrived.set)
+    def _resume(self) -> None:
+        self._pause = None
+        self._listen()
+
+    @property
+    def _paused(self) -> bool:
+        return not self._closed and (self._parsing or self._pause is not None or self._bytes > _WAITING)
+
+    def _listen(self) -> None:
+        """Reads on, or pauses."""
+        wanted = not (self._over or self._paused)
+        if wanted != self._listening:
+            self._listening = wanted
+            if wanted:
+                self._loop.add_reader(self._reader, self._read)
+            else:
+                self._loop.remove_reader(self._reader)
+        if wanted and self._exited:
+            self._loop.call_soon(self._read)  # the pipe may stay silent and open
+
+    def _finish(self) -> None:
+        self._over = True
+        self._listen()
+        self._arrived.set()
+        if not self._exited:  # the exit status says more than an output that is closed
+            self._pause = self._loop.call_later(_LINGER, self.exited)
+
+    def exited(self) -> None:
+        """The program has ended: what is in the pipe now is the rest."""
+        self._exited = True
+        self._arrived.set()
+        self._listen()
+
+    def release(self) -> None:
+        """Closes the pipe."""
+        self._closed = self._over = True
+        self._listen()
+        if self._pause is not None:
+            self._pause.cancel()
+        os.close(self._reader)
 
     # ---- the read stream ----------------------------------------------------------------------------------------
 
-    def end(self) -> None:
-        """Nothing more comes."""
-        self._over = True
-        self._arrived.set()
-
     async def receive(self) -> Item:
-        while True:
+        while not self._items:
             if self._closed:
                 raise anyio.ClosedResourceError
-            with self._changed:
-                if self._items:
-                    item, size = self._items.popleft()
-                    self._bytes -= size
-                    self._changed.notify_all()
-                    break
-                self._arrived.clear()
-            if self._over:
+            if self._over and self._exited and not self._parsing:
                 raise anyio.EndOfStream
+            self._arrived.clear()
             await self._arrived.wait()
+        item, size = self._items.popleft()
+        self._bytes -= size
+        self._listen()
         self._taken += 1
         if self._taken % _FAIR == 0:
             await asyncio.sleep(0)
         return item
 
     async def aclose(self) -> None:
-        with self._changed:
-            self._closed = True
-            self._items.clear()
-            self._changed.notify_all()
+        self._closed = True
+        self._items.clear()
+        self._listen()
         self._arrived.set()
 
     def __aiter__(self) -> Self:
@@ -230,15 +285,18 @@ async def program_streams(
 ) -> AsyncGenerator[tuple[OutputLines, InputLines]]:
     """Starts the program; at the end it is told to end, and is killed a little later. ``ended`` is called with a
     sentence when it ends by itself. OSError when it cannot be started."""
-    reader, writer = os.pipe()
-    output = OutputLines(log)
-    loop = asyncio.get_running_loop()
-    try:
-        started = Command(command.argv, command.cwd, command.env, input_fd=reader)
-        process = await processes_of(host).start(started, output.take, log.take)
-    except BaseException:
-        os.close(writer)
-        raise
+    loop, processes = asyncio.get_running_loop(), processes_of(host)
+    with ExitStack() as stack:
+        input_fd, writer = _pipe(stack)
+        reader, output_fd = _pipe(stack)
+        started = Command(command.argv, command.cwd, command.env, input_fd=input_fd, output_fd=output_fd)
+        stack.pop_all()
+    with ExitStack() as stack:
+        stack.callback(os.close, writer)
+        stack.callback(os.close, reader)
+        process = await processes.start(started, log.take)
+        stack.pop_all()
+    output = OutputLines(reader, log)
     watching = asyncio.create_task(_watch(process, output, ended))
     lines: InputLines | None = None
     try:
@@ -254,9 +312,17 @@ async def program_streams(
             await lines.aclose()
         if process.running:
             await end_process(process, host.clock, _GRACE)
+        output.release()
+
+
+def _pipe(stack: ExitStack) -> tuple[int, int]:
+    reader, writer = os.pipe()
+    stack.callback(os.close, reader)
+    stack.callback(os.close, writer)
+    return reader, writer
 
 
 async def _watch(process: Any, output: OutputLines, ended: Callable[[str], None]) -> None:
     code = await process.ended()
-    output.end()
+    output.exited()
     ended(f"it ended with exit status {code}" if code >= 0 else f"it was ended by signal {-code}")

@@ -1,0 +1,133 @@
+"""The messages in the output of a program: however it is cut into pieces, each line gives its message, in order."""
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callgate.mcp import stdio
+from callgate.mcp.log import ServerLog
+from callgate.mcp.stdio import Item, OutputLines, parsed
+
+LONG = 20_000  # more than is parsed on the loop
+lines = st.lists(
+    st.one_of(
+        st.integers(0, 99).map(lambda number: json.dumps({"jsonrpc": "2.0", "id": number, "result": {}}).encode()),
+        st.integers(0, 99).map(
+            lambda number: json.dumps({"jsonrpc": "2.0", "id": number, "result": {"a": "x" * LONG}}).encode()
+        ),
+        st.sampled_from([b"", b"  ", b"no message", b'{"id":1}', b'[{"jsonrpc":"2.0","id":7,"result":{}}]', b"\xff"]),
+    ),
+    max_size=12,
+)
+
+
+@asynccontextmanager
+async def output_of(data: bytes, cut: list[int]) -> AsyncGenerator[OutputLines]:
+    """Lines whose program writes ``data`` in pieces of these sizes, and ends."""
+    reader, writer = os.pipe()
+    output = OutputLines(reader, ServerLog("srv", None, lambda: 0.0))
+    loop = asyncio.get_running_loop()
+
+    def write() -> None:
+        rest, sizes = data, iter(cut)
+        while rest:
+            size = next(sizes, len(rest))
+            rest = rest[os.write(writer, rest[:size]) :]
+        os.close(writer)
+        loop.call_soon_threadsafe(output.exited)
+
+    program = threading.Thread(target=write)
+    program.start()
+    try:
+        yield output
+    finally:
+        await output.aclose()
+        await asyncio.to_thread(program.join)
+        output.release()
+
+
+def shown(items: list[Item]) -> list[str]:
+    return [str(each) if isinstance(each, Exception) else each.message.model_dump_json() for each in items]
+
+
+@pytest.mark.spec("MCP-3")
+@given(lines, st.lists(st.integers(1, 30_000), max_size=10))
+def test_every_line_gives_its_message_in_order(sent: list[bytes], cut: list[int]) -> None:
+    async def main() -> list[Item]:
+        async with output_of(b"".join(line + b"\n" for line in sent), cut) as output:
+            return [each async for each in output]
+
+    assert shown(asyncio.run(main())) == shown([each for line in sent if line.strip() for each in parsed(line)])
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_long_line_is_parsed_in_a_thread_and_a_short_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[bool] = []
+
+    def noted(line: bytes | bytearray) -> list[Item]:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return parsed(line)
+
+    monkeypatch.setattr(stdio, "parsed", noted)
+
+    async def main() -> None:
+        async with output_of(b"short\n" + b"x" * LONG + b"\nshort\n", []) as output:
+            for _ in range(3):
+                assert isinstance(await output.receive(), ValueError)
+
+    asyncio.run(main())
+    assert threads == [True, False, True]
+
+
+@pytest.mark.spec("MCP-3")
+def test_what_nobody_takes_is_left_in_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_WAITING", 1_000)
+    line = b"x" * 500
+
+    async def main() -> None:
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        output = OutputLines(reader, ServerLog("srv", None, lambda: 0.0))
+        written = 0
+        try:
+            for _ in range(50):
+                try:
+                    written += os.write(writer, (line + b"\n") * 100)
+                except BlockingIOError:
+                    break
+                await asyncio.sleep(0)
+            else:
+                raise AssertionError("the program never had to wait")
+            for _ in range(written // (len(line) + 1)):
+                assert isinstance(await output.receive(), ValueError)
+        finally:
+            output.release()
+            os.close(writer)
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_pipe_that_another_program_holds_open_ends_with_the_program() -> None:
+    async def main() -> None:
+        reader, writer = os.pipe()
+        output = OutputLines(reader, ServerLog("srv", None, lambda: 0.0))
+        os.write(writer, b"last words\n")
+        output.exited()
+        try:
+            assert isinstance(await output.receive(), ValueError)
+            with pytest.raises(anyio.EndOfStream):
+                await output.receive()
+        finally:
+            output.release()
+            os.close(writer)
+
+    asyncio.run(main())
