@@ -44,6 +44,7 @@ class Suite:
         assert found, f"the suite checked nothing:\n{ran}"
         return found
 
+    @cache  # noqa: B019
     def scenarios(self, side: str) -> frozenset[str]:
         """The names of the scenarios against a ``server`` or a ``client``."""
         listed = self._ran("list").split("\n\n")

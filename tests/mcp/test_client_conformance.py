@@ -1,6 +1,7 @@
 """The scenarios of the official conformance suite against our client, in both eras of the protocol."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,12 @@ MODERN_FAILS = {
 @pytest.mark.parametrize(("version", "fail"), [(HANDSHAKE, HANDSHAKE_FAILS), (MODERN, MODERN_FAILS)])
 def test_every_scenario_passes_or_its_failure_is_explained(version: str, fail: dict[str, str], tmp_path: Path) -> None:
     found = suite(version)
-    failed: dict[str, dict[str, str]] = {}
-    for name in sorted(found.scenarios("client")):
+
+    def faults_of(name: str) -> dict[str, str]:
         ran = found.run("client", "--command", COMMAND, "--scenario", name, into=tmp_path / name.replace("/", "-"))
-        bad = {key: why for checks in ran.values() for key, why in faults(checks).items()}
-        if bad:
-            failed[name] = bad
+        return {key: why for checks in ran.values() for key, why in faults(checks).items()}
+
+    names = sorted(found.scenarios("client"))
+    with ThreadPoolExecutor(4) as at_once:  # each scenario is two programs that mostly start
+        failed = {name: bad for name, bad in zip(names, at_once.map(faults_of, names), strict=True) if bad}
     assert {*failed} == {*fail}, failed
