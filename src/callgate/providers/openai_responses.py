@@ -23,7 +23,7 @@ from callgate.providers.openai_shared import (
     pieces,
     result_words,
 )
-from callgate.providers.writing import RequestMemo, Written, asked, compact, effort_value, encoded, safe_name
+from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
@@ -279,7 +279,7 @@ def _search_call(call: CallPart) -> Json:
         "call_id": safe_name(call.id, _LONGEST_ID),
         "execution": "client",
         "status": "completed",
-        "arguments": asked(call),
+        "arguments": call.written,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from callgate.providers.family import ModelFacts
 from callgate.providers.faults import fault_of
-from callgate.providers.writing import asked, base64, compact, in_text, not_shown
+from callgate.providers.writing import base64, compact, in_text, not_shown
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Image, Opaque, Resource, Text, Usage
 from callgate.words.model import Request
@@ -95,7 +95,7 @@ def arguments_text(call: CallPart) -> str:
             return raw
         except (ValueError, RecursionError):
             pass
-    return compact(asked(call)).decode()
+    return compact(call.written).decode()
 
 
 def kept_for(provider: str, kept: Opaque | None) -> Json:

@@ -10,7 +10,7 @@ from zlib import crc32
 from callgate.providers.family import ModelFacts
 from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
-from callgate.words.messages import CallPart, Image, Resource
+from callgate.words.messages import Image, Resource
 from callgate.words.model import Effort, WantedEffort
 
 G = TypeVar("G")
@@ -98,19 +98,6 @@ def safe_name(name: str, longest: int) -> str:
         return name
     mark = f"{crc32(name.encode('utf-8', 'replace')):08x}"
     return f"{_NOT_A_NAME.sub('_', name)[: longest - 9]}_{mark}"
-
-
-def asked(call: CallPart) -> Mapping[str, Any]:
-    """The arguments as the model wrote them. Text that is no JSON object is a field of one, so that the model sees
-    what it wrote."""
-    raw = call.raw_arguments
-    if raw is None:
-        return call.arguments
-    try:
-        written = loads(raw or "{}")
-    except (ValueError, RecursionError):
-        written = None
-    return cast("dict[str, Any]", written) if isinstance(written, dict) else {"not_json": raw}
 
 
 def in_text(resource: Resource) -> str:

@@ -139,7 +139,7 @@ def _words(part: Part) -> str:
         case Text():
             return part.text
         case CallPart():
-            return f"[call {part.id} of {part.name}] {json.dumps(part.arguments, ensure_ascii=False, default=repr)}"
+            return f"[call {part.id} of {part.name}] {json.dumps(part.written, ensure_ascii=False, default=repr)}"
         case ResultPart():
             text = "\n".join(filter(None, map(_words, part.content)))
             return f"[{'failure' if part.is_error else 'result'} of call {part.call_id}, {part.name}]\n{text}"

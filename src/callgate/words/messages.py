@@ -1,7 +1,8 @@
 """Messages of people, models and tools, and the parts they are made of."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from json import loads
+from typing import Any, Literal, cast
 
 from callgate.words.noun import noun
 
@@ -67,6 +68,18 @@ class CallPart:
     arguments: Mapping[str, Any]
     raw_arguments: str | None = None
     kept: Opaque | None = None
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        """The arguments as the model wrote them. Text that is no JSON object is a field of one, so that the model sees
+        what it wrote."""
+        if self.raw_arguments is None:
+            return self.arguments
+        try:
+            found = loads(self.raw_arguments or "{}")
+        except (ValueError, RecursionError):
+            found = None
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {"not_json": self.raw_arguments}
 
 
 @noun

@@ -7,7 +7,7 @@ from typing import Any, cast
 from callgate.providers.anthropic.faults import NAME
 from callgate.providers.deferred import defined_in
 from callgate.providers.family import ModelFacts
-from callgate.providers.writing import RequestMemo, Written, asked, base64, encoded, in_text, not_shown, safe_name
+from callgate.providers.writing import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
 from callgate.words.messages import (
     CallPart,
     Content,
@@ -197,7 +197,7 @@ class MessageBlocks:
 
     def _call(self, call: CallPart) -> Block:
         block: Block = {"type": "tool_use", "id": safe_name(call.id, 64), "name": safe_name(call.name, 128)}
-        block["input"] = asked(call)
+        block["input"] = call.written
         for data in _own((call.kept,)) if call.kept is not None else ():
             caller = data.get("caller")
             lost = isinstance(caller, dict) and cast("Block", caller).get("tool_id") in self._dangling

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from callgate.providers.family import ModelFacts
 from callgate.providers.gemini.faults import NAME
-from callgate.providers.writing import RequestMemo, Written, asked, base64, encoded, in_text, not_shown, safe_name
+from callgate.providers.writing import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking
 from callgate.words.model import ToolSpec
 
@@ -145,7 +145,8 @@ class Contents:
         kept = _kept(call)
         own = kept.get("functionCall")
         made = {**(cast("Given", own) if isinstance(own, dict) else {}), "name": _name(call.name)}
-        return {"functionCall": {**made, "args": asked(call)}, **{n: v for n, v in kept.items() if n != "functionCall"}}
+        others = {name: value for name, value in kept.items() if name != "functionCall"}
+        return {"functionCall": {**made, "args": call.written}, **others}
 
     def _result(self, result: ResultPart, images: list[Given]) -> Given:
         """A result under the name and the id of its call. Images are inside it, or behind all results for models that

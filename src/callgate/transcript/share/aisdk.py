@@ -64,7 +64,7 @@ def _part(part: Part, message: Message) -> dict[str, Any] | None:
         case Text(text=""):
             return None
         case CallPart():
-            return {"type": "tool-call", **_named(part.id, part.name), "input": clean_json(part.arguments)}
+            return {"type": "tool-call", **_named(part.id, part.name), "input": clean_json(part.written)}
         case ResultPart():
             output = _output(part.content, is_error=part.is_error)
             return {"type": "tool-result", **_named(part.call_id, part.name), "output": output}

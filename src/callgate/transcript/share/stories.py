@@ -1,6 +1,8 @@
 """The story of each call, put together from the facts that lie apart in the log."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from json import dumps, loads
 from typing import Any
 
 from callgate.words.calls import CODES, Result, Status
@@ -16,12 +18,14 @@ from callgate.words.events import (
 )
 from callgate.words.messages import CallPart, Content, ResultPart
 from callgate.words.noun import noun
+from callgate.words.tool_search import EXECUTE
 
 
 @noun
 class CallStory:
-    """One call from what was asked to what came of it; ``decided`` says in words who let it run, or did not. ``code``
-    says in words how a call without a result was left."""
+    """One call from what was asked to what came of it, under the name and with the arguments that are on record: a call
+    through another tool is one of its target. ``decided`` says in words who let it run, or did not. ``code`` says in
+    words how a call without a result was left."""
 
     id: str
     name: str
@@ -38,6 +42,7 @@ class Facts:
     """The facts about one call, from the events read so far."""
 
     def __init__(self) -> None:
+        self.arrived: CallArrived | None = None
         self.decided: list[str] = []
         self.changed_to: Mapping[str, Any] | None = None
         self.attempt = 0
@@ -52,11 +57,14 @@ class Facts:
         elif self.told is not None:
             code = "tool_error" if self.told.is_error else "ok"
             status, content = CODES[code].status, self.told.content
+        name, arguments, raw = call.name, call.arguments, call.raw_arguments
+        if self.arrived is not None and self.arrived.asked_as is not None:
+            name, arguments, raw = self.arrived.name, self.arrived.arguments, _unread(self.arrived)
         return CallStory(
             id=call_id,
-            name=call.name,
-            arguments=call.arguments,
-            raw_arguments=call.raw_arguments,
+            name=name,
+            arguments=arguments,
+            raw_arguments=raw,
             decided=tuple(self.decided),
             changed_to=self.changed_to,
             status=status,
@@ -85,7 +93,7 @@ def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
     for event in events:
         match event:
             case CallArrived():
-                of(event.message_id, event.call_id)
+                of(event.message_id, event.call_id).arrived = event
             case MessageAdded(message=message):
                 for part in message.parts:
                     if isinstance(part, CallPart):
@@ -99,6 +107,17 @@ def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
             case _:
                 pass
     return facts
+
+
+def _unread(call: CallArrived) -> str | None:
+    """The text that the model wrote for a call that it asked for by another name; None if it could be read."""
+    if call.arguments_hash is not None:
+        return None
+    if call.asked_as == EXECUTE:
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
+            params = loads(call.raw_arguments or "")["params"]
+            return params if isinstance(params, str) else dumps(params, ensure_ascii=False)
+    return call.raw_arguments
 
 
 def _learn(facts: Facts | None, event: CallDecided | CallStarted | CallSettled | QuestionAnswered) -> None:
