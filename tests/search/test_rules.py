@@ -72,6 +72,28 @@ async def test_a_rule_that_allows_the_wrapper_opens_nothing(tmp_path: Path) -> N
 
 
 @pytest.mark.spec("SRC-2")
+async def test_a_rule_about_the_wrapper_is_noted_with_its_line_and_rules_about_targets_count(tmp_path: Path) -> None:
+    folder = tmp_path / "home/.config/callgate"
+    folder.mkdir(parents=True)
+    denied = f"deny = [\n'{EXECUTE}',\n'{SEARCH}',\n'mcp__hub__drop']\n"
+    others = f"ask = ['{EXECUTE}(mcp__hub)', '{SEARCH}']\nallow = ['{EXECUTE}(tool_name=mcp__hub__drop)']\n"
+    (folder / "settings.toml").write_text(f"[permissions]\n{denied}{others}")
+    found = config(tmp_path)
+    noted = {note.origin.line: note.text.partition(":")[0].partition(",")[0] for note in found.notes}
+    assert noted == {
+        3: f"deny {EXECUTE} does nothing",
+        4: f"deny {SEARCH} keeps the model from searching",
+        6: f"ask {EXECUTE}(mcp__hub) does nothing",
+        7: f"allow {EXECUTE}(tool_name=mcp__hub__drop) does nothing",
+    }
+    model = ScriptedModel(turn(execute("mcp__hub__drop", {"text": "hi"}), call(SEARCH, query="send")), DONE)
+    async with session(tmp_path, model, SEND, DROP, config=found) as talk:
+        assert sum("does nothing" in note for note in talk.notes) == 3
+        await talk.run("go")
+        assert all("denied" in text for text in results(talk))
+
+
+@pytest.mark.spec("SRC-2")
 async def test_an_always_is_for_the_target_and_never_for_the_wrapper(tmp_path: Path) -> None:
     model = ScriptedModel(
         turn(execute("mcp__hub__send", {"text": "hi"})),

@@ -48,6 +48,7 @@ from callgate.policy.settings import Settings, SetValue, faulty, read_settings, 
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
 from callgate.words.noun import nothing, noun
+from callgate.words.tool_search import EXECUTE, SEARCH
 
 MANAGED = Path("/etc/callgate/settings.toml")
 FOLDER = ".callgate"
@@ -122,6 +123,7 @@ def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Set
     for each in ordered:
         if each.layer in IN_REPOSITORY:
             notes += _ignored(each, trusted=trusted)
+        notes += [SettingsFault(text, rule.origin) for rule in each.rules if (text := _about_search(rule)) is not None]
     values: dict[str, SetValue] = {}
     for name in DEFAULTS:
         value = _value(name, ordered, tighten, notes, trusted=trusted)
@@ -171,6 +173,22 @@ def _ignored(settings: Settings, *, trusted: bool) -> list[SettingsFault]:
         what = "hooks do nothing before this folder is trusted: see callgate trust show"
         notes.append(_note(what, [hook.origin for hook in settings.hooks]))
     return notes
+
+
+def _about_search(rule: RuleLine) -> str | None:
+    """The note on a rule about a tool of tool search that does not do what it says."""
+    name = rule.text.partition("(")[0].strip()
+    if name == EXECUTE:
+        return (
+            f"{rule.effect} {rule.text} does nothing, because such a call is judged as one of the tool that it names: "
+            "write a rule about that tool, or mcp__* for the tools of all servers"
+        )
+    if name == SEARCH and rule.effect == "deny":
+        return (
+            f"deny {rule.text} keeps the model from searching, not from calling the tools that it is told of: write "
+            'rules about these tools; tools.search = "off" is without a search'
+        )
+    return None
 
 
 def _note(what: str, origins: Sequence[Origin]) -> SettingsFault:
