@@ -25,6 +25,14 @@ READS = 20
 EARLY, LATE, AROUND = 5, 50, 5
 """The turns that are compared, and how many at each place."""
 
+_STARTER = """
+import os, sys
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+print("", os.wait4(child, 0)[2].ru_maxrss)
+"""
+"""A small program that starts another one and prints its peak: the peak that the system tells begins with that of the
+process which started it, and this one is as large as the rows that ran before."""
+
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
@@ -117,12 +125,12 @@ class Program:
         for index in range(READS):
             (self._work / f"{index}.txt").write_text(f"file {index}\n" * 20)
 
-    def start(self, server: Server, *words: str) -> subprocess.Popen[bytes]:
+    def start(self, server: Server, *words: str, starter: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         address = f"http://127.0.0.1:{server.port}"
         settings = f'[providers.bench]\nfamily = "openai-chat"\nbase_url = "{address}"\n'
         (self._home / ".config/callgate/settings.toml").write_text(f'models.default = "bench/bench"\n{settings}')
         env = {"HOME": str(self._home), "PATH": os.environ["PATH"]}
-        asked = [sys.executable, "-m", "callgate", "-p", "Go.", *words]
+        asked = [*starter, sys.executable, "-m", "callgate", "-p", "Go.", *words]
         return subprocess.Popen(
             asked, cwd=self._work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -141,13 +149,11 @@ def _start(program: Program, rounds: int) -> list[Row]:
     empty: list[float] = []
     for _ in range(rounds + 1):  # the first one writes the compiled modules
         server, begun = Server([0]), time.time()
-        process = program.start(server)
-        _, _, used = os.wait4(process.pid, 0)
-        process.returncode = 0
-        process.communicate()
+        program.start(server).communicate()
         server.close()
         starts.append((server.exchanges[0].came - begun) * 1e3)
-        peaks.append(used.ru_maxrss / 1024)
+        _, out = _ran(program, [0], starter=(sys.executable, "-c", _STARTER))
+        peaks.append(int(out.split()[-1]) / 1024)
         begun = time.time()
         subprocess.run([sys.executable, "-c", "pass"], check=True)
         empty.append((time.time() - begun) * 1e3)
@@ -177,10 +183,12 @@ def _work(program: Program) -> list[Row]:
     ]
 
 
-def _ran(program: Program, sizes: Sequence[int], *words: str) -> tuple[list[Exchange], bytes]:
+def _ran(
+    program: Program, sizes: Sequence[int], *words: str, starter: Sequence[str] = ()
+) -> tuple[list[Exchange], bytes]:
     """The exchanges of a session, and its output."""
     server = Server(sizes)
-    process = program.start(server, *words)
+    process = program.start(server, *words, starter=starter)
     out, _ = process.communicate()
     server.close()
     if process.returncode:
