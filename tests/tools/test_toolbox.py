@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
-from callgate.tools.names import close_names
+from callgate.tools.names import close_names, pieces_of
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Named
@@ -48,7 +48,7 @@ def found(box: ToolSource, name: str) -> str | None:
 def close(box: ToolSource, name: str) -> tuple[str, ...]:
     target = box.resolve(name, "{}")
     assert isinstance(target, Unknown)
-    return target.close
+    return tuple(target.close)
 
 
 def what_it_says(box: ToolSource, name: str) -> str:
@@ -183,3 +183,31 @@ def test_the_nearest_of_thousands_of_names_is_found() -> None:
     known = [*((name, ()) for name in names), ("mcp__github__create_issue", ("open_issue",))]
     assert close_names("mcp__github__creat_isue", known, 1) == ("mcp__github__create_issue",)
     assert close_names("OpenIsue", known, 1) == ("mcp__github__create_issue",)
+
+
+@pytest.mark.parametrize("wrong", ["mcp__hub7__creat_thing_4207", "mcp_hub7_create_thing_4207", "hub7creatething4207"])
+def test_the_nearest_of_ten_thousand_names_is_found_by_a_few_of_its_pieces(wrong: str) -> None:
+    names = [f"mcp__hub{n % 50}__{verb}_thing_{n}" for n in range(5_000) for verb in ("create", "delete")]
+    assert close_names(wrong, ((name, ()) for name in names), 1) == ("mcp__hub7__create_thing_4207",)
+
+
+def test_the_pieces_that_are_looked_for_are_fewer_the_more_names_there_are() -> None:
+    wanted = "abcdefghijklmnopqrstuvwxyz"
+    assert [len(pieces_of(wanted, many)) for many in (100, 3_000, 10_000, 100_000)] == [26, 26, 9, 7]
+
+
+def test_of_nested_boxes_the_outermost_alone_looks_for_close_names() -> None:
+    reads: list[str] = []
+
+    class Watched(Named):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "aliases":
+                reads.append(name)
+            return super().__getattribute__(name)
+
+    box = Merged(Merged(Toolbox(Watched(named("other"), "deploy")), Toolbox(named("a"))), Toolbox(named("b")))
+    reads.clear()
+    found = box.resolve("deplyo", {})
+    assert reads == []
+    assert found == Unknown("deplyo", ("deploy",))
+    assert reads == ["aliases"]

@@ -1,5 +1,6 @@
 """The words a model reads when a call did not simply succeed. Each says why, and what is known about the world."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from traceback import format_exception
 from typing import Any
@@ -26,10 +27,10 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
-def unknown_tool(name: str, close: tuple[str, ...]) -> Result:
-    shown = repr(name[:80])
+def unknown_tool(name: str, found: Sequence[str]) -> Result:
+    close, shown = list(found), repr(name[:80])
     hint = f" Did you mean {', '.join(close)}?" if close else ""
-    return Result.failed("unknown_tool", f"There is no tool named {shown}.{hint}", effects="none", close=list(close))
+    return Result.failed("unknown_tool", f"There is no tool named {shown}.{hint}", effects="none", close=close)
 
 
 def invalid_arguments(name: str, errors: tuple[str, ...]) -> Result:

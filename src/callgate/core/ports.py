@@ -193,8 +193,10 @@ class Target(NamedTuple):
 
 @noun
 class Unknown:
+    """``close`` are names that may have been meant; they may be found only when they are read."""
+
     name: str
-    close: tuple[str, ...] = ()
+    close: Sequence[str] = ()
 
 
 class ToolSource(Protocol):

@@ -4,8 +4,9 @@ Every door shows a call by its face: a title, a kind of icon, one line.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from heapq import nlargest
-from typing import Any
+from typing import Any, cast
 
 from callgate.core.ports import Tool
 from callgate.words.declared import UNDECLARED, label_of
@@ -20,6 +21,8 @@ _NAME = late_pattern(r"[A-Za-z0-9_-]{1,64}")
 _LONGEST = 100
 # Names that are compared letter by letter; of more, those that share the most pieces of three letters.
 _COMPARED = 100
+# Looks for a piece in a name, in all: a model waits for them on the loop's thread. Fewer pieces say too little.
+_LOOKS, _FEWEST_PIECES = 100_000, 8
 _SIGNS = late_pattern(r"[\W_]+")
 _WORDS = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
@@ -60,14 +63,46 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
 
     near = owners
     if len(owners) > _COMPARED:
-        pieces = {wanted[at : at + 3] for at in range(len(wanted))}
+        pieces = pieces_of(wanted, len(owners))
         near = nlargest(_COMPARED, owners, key=lambda each: sum(map(each.__contains__, pieces)))
     alike = get_close_matches(wanted, near, n=most, cutoff=0.6)
     return tuple(dict.fromkeys(owners[each] for each in (*same, *inside, *alike)))[:most]
 
 
+def pieces_of(wanted: str, names: int) -> set[str]:
+    """Pieces of three letters to look for in so many names: all, or of many names as many as keep the work the same."""
+    most = max(_FEWEST_PIECES, _LOOKS // names)
+    return {wanted[at : at + 3] for at in range(0, len(wanted), -(-len(wanted) // most))}
+
+
+class CloseNames(Sequence[str]):
+    """Close names that are looked for when they are read, once. A box of boxes asks each of them for a name, and the
+    answer of the outermost alone is read."""
+
+    def __init__(self, name: str, known: Iterable[tuple[str, Iterable[str]]]) -> None:
+        self._name = name
+        self._known = known
+
+    @cached_property
+    def _found(self) -> tuple[str, ...]:
+        return close_names(self._name, self._known)
+
+    def __getitem__(self, at: Any) -> Any:
+        return cast("Any", self._found[at])
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._found == tuple(cast("Sequence[object]", other))
+
+    def __hash__(self) -> int:
+        return hash(self._found)
+
+
 def _squashed(name: str) -> str:
-    return _SIGNS.sub("", name.casefold())
+    letters = name.casefold().replace("_", "")
+    return letters if letters.isalnum() else _SIGNS.sub("", letters)
 
 
 # ---- for people ----------------------------------------------------------------------------------------------------

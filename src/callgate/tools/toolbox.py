@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
-from callgate.tools.names import close_names
+from callgate.tools.names import CloseNames
 from callgate.tools.tool import tool
 from callgate.words.errors import ToolDefinitionError
 
@@ -35,7 +35,7 @@ def all_tools(box: ToolSource) -> Sequence[Tool]:
 
 
 def unknown(name: str, tools: Iterable[Tool]) -> Unknown:
-    return Unknown(name, close_names(name, ((each.spec.name, each.aliases) for each in tools)))
+    return Unknown(name, CloseNames(name, ((each.spec.name, each.aliases) for each in tools)))
 
 
 def refuse_shared_names(tools: Iterable[Tool]) -> None:
