@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.core.ports import Case
+from callgate.policy.choices import choices_for
 from callgate.policy.rules import Rulebook
 from callgate.policy.shorten import brief, sentence
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Deny, Effect, Pattern
@@ -45,7 +46,7 @@ COMMANDS: Sequence[tuple[str, Sequence[str], str]] = [
         "it writes notes.txt, which no Edit rule covers; Edit(./notes.txt) would",
     ),
     ("touch a > n.txt", ("Edit(./n.txt)",), "no rule covers touch; Bash(touch:*) would allow it"),
-    ("touch a > d/n.txt", (), "; Bash(touch:*) and Edit(d/n.txt) would allow it"),
+    ("touch a > d/n.txt", (), "; Bash(touch:*) and Edit(./d/n.txt) would allow it"),
     ("git commit -m 'a; b'", (), "; Bash(git commit:*) would allow it"),
     ("rm 'a b' \"c'd\"", (), "; Bash(rm 'a b' 'c'\"'\"'d') would allow it"),
     ("cat /etc/x", (), "it reads /etc/x, outside the workspace; Read(//etc/x) would allow it"),
@@ -132,11 +133,11 @@ def test_what_a_tool_itself_proposes_for_always_is_not_taken_for_a_prefix() -> N
 # ---- files ------------------------------------------------------------------------------------------------------
 
 FILES: Sequence[tuple[str, str]] = [
-    ("src/a.py", "it changes src/a.py; Edit(src/a.py) would allow it"),
+    ("src/a.py", "it changes src/a.py; Edit(./src/a.py) would allow it"),
     ("a.py", "it changes a.py; Edit(./a.py) would allow it"),
-    ("app/[id]/(main) x/q?.ts", "Edit(app/\\[id\\]/(main) x/q\\?.ts) would allow it"),
+    ("app/[id]/(main) x/q?.ts", "Edit(./app/\\[id\\]/(main) x/q\\?.ts) would allow it"),
     ("/tmp/x*.py", "it changes /tmp/x*.py, outside the workspace; Edit(//tmp/x\\*.py) would allow it"),
-    ("naïve/ö.txt", "Edit(naïve/ö.txt) would allow it"),
+    ("naïve/ö.txt", "Edit(./naïve/ö.txt) would allow it"),
 ]
 
 
@@ -147,6 +148,12 @@ def test_a_question_about_a_file_names_the_rule_on_it(path: str, says: str) -> N
     assert reason.endswith(says)
     (rule,) = offered(reason)
     assert isinstance(decided(case, rules(allow=[rule])), Allow)
+
+
+@rows("path", ["src/a.py", "a.py", "a b/c.py"])
+def test_the_reason_and_the_choices_of_a_question_spell_a_file_alike(path: str) -> None:
+    case = case_of("Edit", file_path=path)
+    assert offered(asked(case))[0] in [choice.rule for choice in choices_for(case)]
 
 
 @given(st.lists(st.text("ab.* ?[]()-~#é", min_size=1, max_size=6), min_size=1, max_size=3))

@@ -6,6 +6,7 @@ from posixpath import dirname
 from callgate import shell
 from callgate.core.ports import Case
 from callgate.policy.fields import written
+from callgate.policy.paths import named_below
 from callgate.policy.rules import sure_server
 from callgate.policy.subjects import Subject
 from callgate.policy.well_known import COMMANDS
@@ -87,10 +88,10 @@ def _files(subject: Subject) -> tuple[Choice, ...]:
     if not _PATH.fullmatch(path) or path.startswith(" ") or path.endswith(" "):
         return ()
     folder = dirname(path)
-    file = _by_rule(f"{case.name} of {path}", case.name, f"./{path}")
+    file = _by_rule(f"{case.name} of {path}", case.name, named_below(path))
     if not folder:
         return (file,)
-    return file, _by_rule(f"{case.name} of anything in {folder}/", case.name, f"./{folder}/**")
+    return file, _by_rule(f"{case.name} of anything in {folder}/", case.name, f"{named_below(folder)}/**")
 
 
 def _fields(case: Case) -> tuple[Choice, ...]:

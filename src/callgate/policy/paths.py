@@ -28,6 +28,7 @@ _IGNORED = late_pattern(
     r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_SPECIAL = late_pattern(r"[\[\]*?]")
 _SURROGATE = late_pattern(r"[\ud800-\udfff]")
 
 _BOUNDARY = r"(?=/|\Z)"
@@ -96,6 +97,17 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
         folded=compiled(before, same_name),
         loose=tuple(compiled(names, loose_name, skip=skip) for names, skip in _spellings(before, pieces)),
     )
+
+
+def named_below(path: str) -> str:
+    """A path below the workspace as rules name it that are made for a person: it is that place alone, a name without a
+    folder too, and it may begin with a blank."""
+    return f"./{literal(path)}"
+
+
+def literal(path: str) -> str:
+    """A path as a pattern that means it alone."""
+    return _SPECIAL.sub(r"\\\g<0>", path)
 
 
 def loose_name(path: str) -> str:

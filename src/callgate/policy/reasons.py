@@ -10,6 +10,7 @@ from dataclasses import replace
 from callgate import shell
 from callgate.policy.contents import CommandContent
 from callgate.policy.grants import Grants
+from callgate.policy.paths import literal, named_below
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.shorten import brief
 from callgate.policy.subjects import Touch
@@ -24,8 +25,6 @@ _MOST_RULES = 3
 _MOST_WORDS = 200
 _LONGEST = 90
 _PLAIN_PATH = late_pattern(r"/[\w .,+@=#%~()\[\]*?/-]*(?<! )")
-_SPECIAL = late_pattern(r"[\[\]*?]")
-_ESCAPED = r"\\\g<0>"
 _NO_RULE = "no rule covers"
 _YOURS = Origin("user")
 
@@ -181,11 +180,8 @@ def _on_file(tool: str, place: Place, root: str) -> str | None:
     if place.fault is not None or len(place.hops) != 1 or not _PLAIN_PATH.fullmatch(place.resolved):
         return None
     if not place.inside:
-        return f"{tool}(/{_SPECIAL.sub(_ESCAPED, place.resolved)})"
-    below = place.resolved.removeprefix(root.rstrip("/") + "/")
-    below = _SPECIAL.sub(_ESCAPED, below)
-    bare = "/" in below and not below.startswith(" ")  # a rule may not begin with a blank
-    return f"{tool}({below if bare else f'./{below}'})"
+        return f"{tool}(/{literal(place.resolved)})"
+    return f"{tool}({named_below(place.resolved.removeprefix(root.rstrip('/') + '/'))})"
 
 
 # ---- rules that would ---------------------------------------------------------------------------------------------
