@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callgate import Store
-from callgate.assembly.agent import BARE, FEW, agent_session
+from callgate.assembly.agent import BARE, FEW_CUSTOM, agent_session
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import BUILTIN
@@ -186,7 +186,7 @@ def test_the_first_request_waits_for_no_index(tmp_path: Path) -> None:
 @pytest.mark.spec("SRC-5")
 def test_a_few_custom_tools_are_in_the_request_and_many_are_found_by_search(root: Path) -> None:
     one = "@tool(effects='none')\ndef Own{}(what: str) -> str:\n    'Own.'\n    return what\n\n"
-    many = "".join(one.format(n) for n in range(FEW))
+    many = "".join(one.format(n) for n in range(FEW_CUSTOM))
     write(root / ".callgate/tools/many.py", f"from callgate import tool\n\n{many}")
     names, _, _ = asked(config(root, trust=True))
     assert not [name for name in names if name.startswith(("Own", "Weigh"))], "there are 21"

@@ -6,14 +6,14 @@ import pytest
 
 from callgate.core.ports import Tool
 from callgate.search.fields import READ, ToolText
-from callgate.search.finder import FEW, ToolFinder
+from callgate.search.finder import INDEXED_AT_ONCE, ToolFinder
 from callgate.search.index import ToolIndex
 from tests.search.deferred_kit import server_tool
 
 
 @pytest.mark.spec("SRC-4")
 async def test_many_tools_that_come_or_go_are_no_work_of_a_search_that_does_not_wait() -> None:
-    few = [server_tool(f"send_{number}", "Send a letter.") for number in range(FEW)]
+    few = [server_tool(f"send_{number}", "Send a letter.") for number in range(INDEXED_AT_ONCE)]
     many = [*few, server_tool("post", "Post a parcel.")]
     now: list[Sequence[Tool]] = [many]
     finder = ToolFinder(lambda: now[0])
@@ -23,7 +23,7 @@ async def test_many_tools_that_come_or_go_are_no_work_of_a_search_that_does_not_
     assert finder.find_now("parcel", 1) is None
     assert await finder.find("parcel", 1) == []
     now[0] = few
-    assert len(await finder.find("letter", FEW + 1)) == FEW
+    assert len(await finder.find("letter", INDEXED_AT_ONCE + 1)) == INDEXED_AT_ONCE
 
 
 def test_a_field_is_read_up_to_a_length() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from callgate import Session, Store, tool
-from callgate.search.finder import FEW
-from callgate.search.prefetch import ABOUT, MOST, REMEMBERED
+from callgate.search.finder import INDEXED_AT_ONCE
+from callgate.search.prefetch import ABOUT, MOST_SUGGESTED, REMEMBERED
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.inputs import Compact
 from callgate.words.model import Request
@@ -96,7 +96,7 @@ async def test_few_are_suggested_at_once_and_nothing_of_a_server_but_the_name() 
     model = ScriptedModel(DONE)
     async with Session(model, [look], deferred=Changing(*tools), host=MemoryHost()) as session:
         await session.run("Send a mail.")
-    assert len(suggested(model.requests[0])) == MOST
+    assert len(suggested(model.requests[0])) == MOST_SUGGESTED
     assert "IGNORE" not in "".join(reminders(model.requests[0]))
 
 
@@ -120,7 +120,7 @@ async def test_so_many_names_are_remembered_and_the_oldest_are_forgotten_first()
 
 @pytest.mark.spec("SRC-7")
 async def test_many_tools_are_indexed_beside_the_request_and_suggested_with_a_later_one() -> None:
-    tools = [server_tool(f"thing_{n}", "Nothing.") for n in range(FEW)]
+    tools = [server_tool(f"thing_{n}", "Nothing.") for n in range(INDEXED_AT_ONCE)]
     found = Changing(*tools, server_tool("send_mail", "Send an e-mail to a person."))
     model = ScriptedModel(turn(call(SEARCH, query="select:mcp__hub__thing_1")), turn(call(SEARCH, query="mail")), DONE)
     async with Session(model, [look], deferred=found, host=MemoryHost()) as session:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callgate.transcript.codec import START
 from callgate.transcript.reader import Damage, all_entries
-from callgate.transcript.verify import MOST, Verified, verify
+from callgate.transcript.verify import MOST_FAULTS, Verified, verify
 from tests.transcript.kit import (
     RECORDED,
     SESSION,
@@ -324,8 +324,8 @@ def test_no_bytes_stop_it(junk: bytes, at: int, tmp_path_factory: pytest.TempPat
 
 
 def test_of_very_many_faults_only_some_are_kept(tmp_path: Path) -> None:
-    found = checked(tmp_path, *LINES, *([b"junk\n"] * (MOST + 50)))
-    assert (len(found.faults), found.more, found.sound) == (MOST, 50, False)
+    found = checked(tmp_path, *LINES, *([b"junk\n"] * (MOST_FAULTS + 50)))
+    assert (len(found.faults), found.more, found.sound) == (MOST_FAULTS, 50, False)
 
 
 # ---- all entries --------------------------------------------------------------------------------------------------

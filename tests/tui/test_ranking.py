@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.tui.composer.ranking import MOST, PathIndex
+from callgate.tui.composer.ranking import MOST_FITS, PathIndex
 
 FILES = (
     "README.md",
@@ -60,7 +60,7 @@ def test_a_longer_text_gives_the_same_whether_it_was_typed_letter_by_letter_or_a
 @given(st.lists(st.text("ab/_. é\n", min_size=1, max_size=8), max_size=12), st.text("ab/_.É", max_size=4))
 def test_what_is_given_holds_the_letters_and_comes_once(paths: list[str], typed: str) -> None:
     found = PathIndex(paths).ranked(typed)
-    assert len(found) == len({*found}) <= MOST
+    assert len(found) == len({*found}) <= MOST_FITS
     for path in found:
         rest = iter(path.lower().replace("\n", " "))
         assert all(sign in rest for sign in typed.lower())

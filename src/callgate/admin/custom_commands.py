@@ -23,7 +23,7 @@ __all__ = ["CustomPrompt", "FoundPrompts", "custom_prompts", "prompt_text", "ski
 
 FOLDER = "commands"
 LARGEST = 100_000
-MOST = 500
+MOST_COMMANDS = 500
 _DEEPEST = 4
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYS = ("description", "argument-hint", "effort")
@@ -110,8 +110,8 @@ def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, Path]]:
             if not file.endswith(".md"):
                 continue
             count += 1
-            if count > MOST:
-                problems.append(f"{folder}: only the first {MOST} commands are read")
+            if count > MOST_COMMANDS:
+                problems.append(f"{folder}: only the first {MOST_COMMANDS} commands are read")
                 return
             stem = file.removesuffix(".md")
             if _NAME.fullmatch(stem):

@@ -57,7 +57,7 @@ class ServerFlags:
 BARE = ("Bash", "Edit", "Read")
 """The tools of an agent without project files, hooks, skills and custom tools."""
 
-FEW = 20
+FEW_CUSTOM = 20
 """Custom tools that are loaded as they are; of more, all that do not say ``always_loaded`` are deferred."""
 
 _AFTER_REQUEST = 0.05  # seconds that a request takes to be written and sent
@@ -83,7 +83,7 @@ async def agent_session(
     tools     the names of the tools that the model gets, of those that ship and custom ones; all, unless given
     deferred  a source of further tools, which may change while the session runs, such as those of MCP servers: the
               model finds them by search, as it does tools that ship and are not `always_loaded`, and custom ones if
-              there are more than FEW
+              there are more than FEW_CUSTOM
     bare      Bash, Edit and Read alone, without project files, hooks, skills and custom tools: to find out what a
               setting does
     wishes    texts for the system prompt
@@ -159,7 +159,7 @@ def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
 
 def deferrable(found: Sequence[Tool]) -> list[Tool]:
     """Those of an agent's tools that its model finds by search."""
-    few = sum(each.spec.name not in BUILTIN for each in found) <= FEW
+    few = sum(each.spec.name not in BUILTIN for each in found) <= FEW_CUSTOM
     found = [each for each in found if each.spec.name in BUILTIN or not few]
     return [each for each in found if not getattr(each, "always_loaded", False)]
 

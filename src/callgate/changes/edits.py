@@ -13,7 +13,7 @@ from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
-_FEW, _MANY = 5, 100
+_LINES_NAMED, _MOST_COUNTED = 5, 100
 
 
 @noun
@@ -75,7 +75,7 @@ def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tup
         return new, 1, ""
     # Without ``all`` places that overlap are several; with it each character is replaced once.
     found = (_mixed_places if mixed else _places)(text, old, len(old) if edit.all else 1)
-    places = list(found if edit.all else islice(found, _MANY + 1))
+    places = list(found if edit.all else islice(found, _MOST_COUNTED + 1))
     if not places:
         near = [] if mixed else fits(text, old, new)
         if len(near) != 1:
@@ -95,9 +95,9 @@ def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tup
 
 
 def _several(text: str, starts: Sequence[int]) -> str:
-    lines = ", ".join(str(line_number(text, start)) for start in starts[:_FEW])
-    more = ", …" if len(starts) > _FEW else ""
-    many = f"more than {_MANY}" if len(starts) > _MANY else f"{len(starts)}"
+    lines = ", ".join(str(line_number(text, start)) for start in starts[:_LINES_NAMED])
+    more = ", …" if len(starts) > _LINES_NAMED else ""
+    many = f"more than {_MOST_COUNTED}" if len(starts) > _MOST_COUNTED else f"{len(starts)}"
     return (
         f"the text to replace stands at {many} places (lines {lines}{more}); "
         "give more of the text around the one that is meant, or ask for all of them"

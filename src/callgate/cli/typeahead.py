@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-_MOST = 65_536
+_MOST_BYTES = 65_536
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def typed_meanwhile() -> Generator[str]:
     changed[6][termios.VMIN] = changed[6][termios.VTIME] = 0
     try:
         termios.tcsetattr(0, termios.TCSANOW, changed)
-        typed = os.read(0, _MOST)
+        typed = os.read(0, _MOST_BYTES)
         changed[6][termios.VMIN] = 1
         termios.tcsetattr(0, termios.TCSANOW, changed)
         if typed and before[3] & termios.ECHO:

@@ -8,7 +8,7 @@ from threading import Lock
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 _LONGEST_LINE = 1 << 16
-MOST = 5_000_000_000
+MOST_BYTES = 5_000_000_000
 """Bytes of one output that are kept: a command that writes without end must not fill the disk."""
 
 
@@ -53,8 +53,8 @@ class LocalOutput:
             return
         data = data if self._clean is None else self._clean(data)
         try:
-            if self.size + len(data) > MOST:
-                raise OSError(f"it has reached {MOST:,} bytes")
+            if self.size + len(data) > MOST_BYTES:
+                raise OSError(f"it has reached {MOST_BYTES:,} bytes")
             while data:
                 data = data[os.write(self._descriptor, data) :]
         except OSError as error:

@@ -2,7 +2,7 @@
 
 from secrets import token_urlsafe
 
-MOST = 1_000
+MOST_ASKED = 1_000
 
 
 class AskedQuestions:
@@ -15,7 +15,7 @@ class AskedQuestions:
         """The state that the client has to bring back, for the question with this mark, asked under this key."""
         state = token_urlsafe(24)
         self._asked[state] = (mark, key)
-        while len(self._asked) > MOST:
+        while len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
         return state
 

@@ -8,7 +8,7 @@ from callgate.mcp_server.calls import ServedSession
 
 IDLE = 1800.0
 """Seconds without a call after which a session is closed, where a connection may be left without a word."""
-MOST = 64
+MOST_SESSIONS = 64
 """Sessions at a time."""
 
 OpenSession = Callable[[str], Awaitable[ServedSession]]
@@ -28,7 +28,7 @@ class ServedSessions:
 
     async def of(self, key: str, client: str) -> ServedSession | None:
         """The session of this connection, opened if there is none; None if there are too many."""
-        if key not in self._locks and len(self._locks) >= MOST:
+        if key not in self._locks and len(self._locks) >= MOST_SESSIONS:
             return None
         async with self._locks.setdefault(key, asyncio.Lock()):
             found = self._sessions.get(key)

@@ -14,7 +14,7 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.places import Place
 
 _GLOB = late_pattern(r"[*?[]")
-_MOST = 32
+_MOST_PATHS = 32
 _MOST_LISTED = 5_000
 _MOST_FILLED = 300
 _INSTALLED = frozenset((".git", "node_modules", ".venv", "venv", "site-packages", "target", "__pycache__"))
@@ -27,7 +27,7 @@ def spellings(path: str, pattern: PathPattern) -> list[str]:
         return []
     names = [re.sub(r"\\(.)|[*?]", lambda found: found[1] or "x", part) for part in pattern.text.split("/") if part]
     choices = [_fitting(part, names) if _GLOB.search(part) else [part] for part in parts]
-    return ["/".join(each) for each in islice(product(*choices), _MOST)]
+    return ["/".join(each) for each in islice(product(*choices), _MOST_PATHS)]
 
 
 def _fitting(part: str, names: Sequence[str]) -> list[str]:

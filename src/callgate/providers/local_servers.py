@@ -17,7 +17,7 @@ from callgate.words.noun import noun
 PATIENCE = 0.3
 """Seconds that a server of this machine may take to answer."""
 _LARGEST = 1 << 20
-_MOST = 50
+_MOST_MODELS = 50
 
 
 @noun
@@ -48,7 +48,7 @@ def _models(base_url: str) -> tuple[str, ...] | None:
     except (OSError, HTTPException, ValueError, RecursionError):
         return None
     entries = cast(Any, listed).get("data") if isinstance(listed, dict) else None
-    return None if not isinstance(entries, list) else tuple(_names(cast(list[Any], entries)))[:_MOST]
+    return None if not isinstance(entries, list) else tuple(_names(cast(list[Any], entries)))[:_MOST_MODELS]
 
 
 def _names(entries: Iterable[Any]) -> Iterable[str]:

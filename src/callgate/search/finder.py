@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callgate.search.index import Hit, ToolIndex
     from callgate.search.vectors import ToolVectors
 
-FEW = 50
+INDEXED_AT_ONCE = 50
 """Changes that are indexed at once, within a few milliseconds."""
 
 
@@ -46,7 +46,7 @@ class ToolFinder:
             return None
         try:
             tools = self._tools()
-            if len(self._new(tools)) + len(self._gone(tools)) <= FEW:
+            if len(self._new(tools)) + len(self._gone(tools)) <= INDEXED_AT_ONCE:
                 return self._follow(tools).search(query, k)
         finally:
             self._lock.release()

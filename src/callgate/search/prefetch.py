@@ -18,7 +18,7 @@ from callgate.words.events import MetadataSet
 
 ABOUT = "suggested tools"
 """The subject of a suggestion, and the key under which the names are on record."""
-MOST = 3
+MOST_SUGGESTED = 3
 """Tools that are suggested at once."""
 REMEMBERED = 500
 _QUERY = 2_000
@@ -36,12 +36,12 @@ class Prefetch:
         query = f"{self._missed} {just_said(self._record.ledger)}".strip()[-_QUERY:]
         if not query or all(isinstance(each, ShippedTool) for each in deferred):
             return ()  # models know the tools that ship by their names, and the start does not wait for an index
-        hits = self._finder.find_now(query, 2 * MOST)
+        hits = self._finder.find_now(query, 2 * MOST_SUGGESTED)
         self._missed = query if hits is None else ""
         known = self._suggested()
         by_name = {each.spec.name: each for each in deferred}
         fitting = [hit.name for hit in hits or () if hit.name in by_name and fits(by_name[hit.name], query)]
-        names = [name for name in fitting if name not in known and sayable(name)][:MOST]
+        names = [name for name in fitting if name not in known and sayable(name)][:MOST_SUGGESTED]
         if not names:
             return ()
         self._record.write(MetadataSet(self._now(), ABOUT, [*known, *names][-REMEMBERED:]))

@@ -19,7 +19,7 @@ from callgate.words.pending import RESOLVE
 from callgate.words.tool_search import EXECUTE, SEARCH
 from callgate.words.traits import Traits, shared
 
-_USUAL, _MOST = 5, 20
+_USUAL_RESULTS, _MOST_RESULTS = 5, 20
 _QUERY: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -27,8 +27,8 @@ _QUERY: Mapping[str, Any] = {
         "max_results": {
             "type": "integer",
             "minimum": 1,
-            "maximum": _MOST,
-            "description": f"the most tools to show; {_USUAL} unless given",
+            "maximum": _MOST_RESULTS,
+            "description": f"the most tools to show; {_USUAL_RESULTS} unless given",
         },
     },
     "required": ["query"],
@@ -96,7 +96,7 @@ class SearchExtraTools(_SearchTool):
         loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
             return _answer(*await in_thread(lambda: _selected(query.names, loaded, deferred)))
-        hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL), query.required)
+        hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL_RESULTS), query.required)
         by_name = {each.spec.name: each for each in deferred}
         found = [by_name[hit.name] for hit in hits if hit.name in by_name]
         meant = [each.spec.name for each in loaded if query.words.casefold() in _names(each)]
@@ -118,7 +118,7 @@ def _selected(names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[T
     there |= {each.spec.name: each for each in deferred}  # of two that differ in capitals alone, the one that is meant
     known = {name for each in loaded for name in _names(each)} | {RESOLVE}
     found, meant, wrong = dict[str, Tool](), list[str](), list[str]()
-    for name in names[:_MOST]:
+    for name in names[:_MOST_RESULTS]:
         tool = there.get(name) or there.get(name.casefold())
         if tool is not None:
             found[tool.spec.name] = tool
@@ -127,8 +127,8 @@ def _selected(names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[T
     texts = [loaded_already(meant)] if meant else []
     if wrong:
         texts.append(unknown_names(wrong, [*loaded, *deferred]))
-    if len(names) > _MOST:
-        texts.append(f"{_MOST} names are looked up at once: {len(names) - _MOST} more were not.")
+    if len(names) > _MOST_RESULTS:
+        texts.append(f"{_MOST_RESULTS} names are looked up at once: {len(names) - _MOST_RESULTS} more were not.")
     return [*found.values()], texts
 
 

@@ -10,7 +10,7 @@ from callgate.shell.command import Analysis
 from callgate.shell.programs.inner import inside
 from callgate.shell.programs.uses import text_of
 
-_MOST = 8
+_MOST_WORDS = 8
 """The limit of words of a loop that are looked at."""
 _ROUNDS = 3
 """The limit of values that are made of each other."""
@@ -38,7 +38,7 @@ def filled(analysis: Analysis) -> tuple[Analysis, ...]:
         return ()
     plain = _PRINTED.sub(r"\1", _HERE.sub(".", _HOME.sub("~", text)))
     texts: list[str] = []
-    for number in range(_MOST):
+    for number in range(_MOST_WORDS):
         each = _assigned(plain, number)
         if each in texts:
             break

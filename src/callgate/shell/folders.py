@@ -8,7 +8,7 @@ from callgate.shell.programs.uses import text_of, unsure
 from callgate.words.noun import noun
 
 MOVES = frozenset(("cd", "pushd", "chdir"))
-_MOST = 8
+_MOST_FOLDERS = 8
 _LONGEST = 200
 
 
@@ -77,5 +77,7 @@ def _bounded(folders: tuple[str, ...], lost: bool) -> PossibleFolders:
     """The first one and the latest ones, where there are too many; and none that takes long to read."""
     short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
     each = tuple(dict.fromkeys(short))
-    many = len(each) > _MOST
-    return PossibleFolders((*each[:1], *each[1 - _MOST :]) if many else each, lost or many or len(short) < len(folders))
+    many = len(each) > _MOST_FOLDERS
+    return PossibleFolders(
+        (*each[:1], *each[1 - _MOST_FOLDERS :]) if many else each, lost or many or len(short) < len(folders)
+    )

@@ -8,7 +8,7 @@ from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resu
 from callgate.words.noun import noun
 from callgate.words.window import CHARS_PER_TOKEN, ContextLimits, chars_of, part_chars
 
-_FEWEST, _MOST = 1.0, 6.0
+_FEWEST_CHARS, _MOST_CHARS = 1.0, 6.0
 _ABSURD = 20
 """With more characters in a token than this, the count of a server is not believed."""
 
@@ -80,7 +80,7 @@ class TokenMeter:
         since = chars_of(messages[at + 1 :])
         if total - since > reported * _ABSURD:
             return TokenCount(0, self.tokens(total))
-        self.per_token = min(max((total - since) / reported, _FEWEST), _MOST)
+        self.per_token = min(max((total - since) / reported, _FEWEST_CHARS), _MOST_CHARS)
         return TokenCount(reported, self.tokens(since))
 
     def tokens(self, chars: int) -> int:

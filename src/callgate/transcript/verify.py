@@ -17,7 +17,7 @@ from callgate.transcript.reader import Damage, LogReader, Raw, raw_lines
 from callgate.words.events import LinesQuarantined
 from callgate.words.noun import noun
 
-MOST = 1000
+MOST_FAULTS = 1000
 """Faults that are put into words; of more only the number is known."""
 
 _NUMBERED = re.compile(rb'\{"v":\d+,"n":(\d{1,15}),')
@@ -137,7 +137,7 @@ class _Check:
         self._broken = 0  # damaged lines since the last intact one
 
     def fault(self, n: int | None, offset: int, what: str, length: int = 0, line: int = 0) -> None:
-        if len(self.faults) < MOST:
+        if len(self.faults) < MOST_FAULTS:
             self.faults.append(LogFault(line or self.number, n, offset, what, length))
         else:
             self.more += 1

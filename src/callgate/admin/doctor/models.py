@@ -15,7 +15,7 @@ from callgate.providers.local_servers import LocalServer, find_local
 from callgate.providers.opening import REPLAY, ModelSource
 from callgate.words.errors import ModelError, UsageError
 
-_FEW = 3
+_MODELS_NAMED = 3
 
 
 def key(patient: Patient) -> Sequence[Diagnosis]:
@@ -78,7 +78,7 @@ def local_servers(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def _about(server: LocalServer) -> str:
-    names = ", ".join(server.models[:_FEW]) + (", …" if len(server.models) > _FEW else "")
+    names = ", ".join(server.models[:_MODELS_NAMED]) + (", …" if len(server.models) > _MODELS_NAMED else "")
     return f"{server.provider} at {_place(server.base_url)} answers ({names or 'without models'})"
 
 

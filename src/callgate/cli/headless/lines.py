@@ -7,7 +7,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 
-_MOST = 1_000  # lines that wait before the session is held up
+_MOST_LINES = 1_000  # lines that wait before the session is held up
 
 
 class LineWriter:
@@ -28,7 +28,7 @@ class LineWriter:
 
     async def room(self) -> None:
         """Waits while too many lines wait for the reader."""
-        while self._lines.qsize() > _MOST and not self._done.done():
+        while self._lines.qsize() > _MOST_LINES and not self._done.done():
             self._fewer.clear()
             await self._fewer.wait()
 
@@ -42,7 +42,7 @@ class LineWriter:
             while (line := self._lines.get()) is not None:
                 while line:
                     line = line[os.write(self._fd, line) :]
-                if self._lines.qsize() == _MOST // 2:
+                if self._lines.qsize() == _MOST_LINES // 2:
                     self._tell(self._fewer.set)
         except OSError:
             self._tell(self._gone)

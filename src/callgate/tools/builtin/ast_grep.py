@@ -15,7 +15,7 @@ from callgate.words.calls import Result
 from callgate.words.messages import Text
 from callgate.words.traits import reads
 
-MOST = 200
+USUAL_MATCHES = 200
 """Matches that a model is shown unless it asks for more; a thousand is all there is."""
 
 
@@ -29,7 +29,7 @@ def ast_grep() -> SearchTool:
         paths: list[str] | None = None,
         language: str | None = None,
         glob: str | None = None,
-        max_matches: Annotated[int, Field(ge=1, le=1000)] = MOST,
+        max_matches: Annotated[int, Field(ge=1, le=1000)] = USUAL_MATCHES,
     ) -> Result:
         """Search.
 

@@ -11,7 +11,7 @@ from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 
-MOST = 200
+USUAL_PATHS = 200
 
 
 def glob() -> SearchTool:
@@ -22,7 +22,7 @@ def glob() -> SearchTool:
         pattern: str,
         run: Run,
         path: str = ".",
-        head_limit: Annotated[int, Field(ge=1, le=5_000)] = MOST,
+        head_limit: Annotated[int, Field(ge=1, le=5_000)] = USUAL_PATHS,
         offset: Annotated[int, Field(ge=0)] = 0,
     ) -> Result:
         """Find files.

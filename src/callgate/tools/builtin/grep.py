@@ -11,7 +11,7 @@ from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 
-MOST = 200
+USUAL_LINES = 200
 RESULT = 80_000
 """Characters of a result; its own limits cut it before, and say so."""
 
@@ -34,7 +34,7 @@ def grep() -> SearchTool:
         after: Annotated[int, Field(ge=0, le=100)] = 0,
         ignore_case: bool = False,
         multiline: bool = False,
-        head_limit: Annotated[int, Field(ge=1, le=5_000)] = MOST,
+        head_limit: Annotated[int, Field(ge=1, le=5_000)] = USUAL_LINES,
         offset: Annotated[int, Field(ge=0)] = 0,
     ) -> Result:
         """Search.

@@ -11,7 +11,7 @@ from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
 from callgate.words.traits import shared
 
-MOST = 100
+MOST_TODOS = 100
 _Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
@@ -34,7 +34,7 @@ def todo_write() -> FunctionTool[..., Any]:
     """The tool ``TodoWrite``; ``session.todos`` has the list."""
 
     async def todo_write(
-        todos: Annotated[list[TodoEntry], Field(max_length=MOST), AfterValidator(_one_at_a_time)],
+        todos: Annotated[list[TodoEntry], Field(max_length=MOST_TODOS), AfterValidator(_one_at_a_time)],
     ) -> Result:
         """Keep.
 

@@ -13,7 +13,7 @@ from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
 
-_FEW = 8
+_LINES_NAMED = 8
 
 
 def workspace_path(host: Host, path: str) -> str:
@@ -69,5 +69,5 @@ def _places(run: Run) -> str:
     starts = [f"{hunk.after_at}" for found in diffs(run.changes, context=0) for hunk in found.hunks]
     if not starts:
         return ""
-    more = ", …" if len(starts) > _FEW else ""
-    return f", at line {', '.join(starts[:_FEW])}{more}"
+    more = ", …" if len(starts) > _LINES_NAMED else ""
+    return f", at line {', '.join(starts[:_LINES_NAMED])}{more}"

@@ -13,7 +13,7 @@ WIDTH = 2_000
 CHARACTERS = 100_000
 """Of one answer. A single line that is asked for alone may have as many."""
 
-_FEW = 5
+_LONG_LINES_NAMED = 5
 
 
 @noun
@@ -82,7 +82,9 @@ def _notes(lines: Sequence[str], first: int, last: int, long: Sequence[int], wid
     elif first > 1:
         yield f"[Lines {first}-{last} of {total:,}: this is the end of the file.]"
     if long:
-        named = ", ".join(map(str, long[:_FEW])) + (f" and {len(long) - _FEW} more" if len(long) > _FEW else "")
+        named = ", ".join(map(str, long[:_LONG_LINES_NAMED])) + (
+            f" and {len(long) - _LONG_LINES_NAMED} more" if len(long) > _LONG_LINES_NAMED else ""
+        )
         alone = f" offset={long[0]} with limit=1 shows one whole." if width < CHARACTERS else ""
         yield f"[Cut after {width:,} characters: line {named}.{alone}]"
 

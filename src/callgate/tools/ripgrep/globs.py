@@ -13,7 +13,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 _SPECIAL = re.compile(r"[*?\[\]{}!\\]")
-_MOST = 200
+_MOST_PATTERNS = 200
 """Patterns that braces may stand for."""
 
 _TYPES = {
@@ -98,6 +98,6 @@ def expanded(glob: str) -> list[str]:
             done.append(text)
         else:
             todo += [text[: found.start()] + each + text[found.end() :] for each in found[1].split(",")]
-        if len(done) + len(todo) > _MOST:
-            raise ToolFailure(f"The glob {glob!r} stands for more than {_MOST} patterns: write a simpler one.")
+        if len(done) + len(todo) > _MOST_PATTERNS:
+            raise ToolFailure(f"The glob {glob!r} stands for more than {_MOST_PATTERNS} patterns: write a simpler one.")
     return list(dict.fromkeys(done))

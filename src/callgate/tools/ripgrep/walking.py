@@ -22,7 +22,7 @@ _FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 _NONE: Lists = ((), (), (), ())
 _OF_GIT = 2
 """Kinds from here on are git's."""
-_MOST = 1_000_000_000
+_MOST_FILE_BYTES = 1_000_000_000
 """Bytes of a file that is searched in a host's own files."""
 
 
@@ -110,7 +110,7 @@ class PortTree:
 
     def read(self, path: str) -> bytes | None:
         try:
-            return self._files.read(path, _MOST)
+            return self._files.read(path, _MOST_FILE_BYTES)
         except ToolFailure:
             return None
 

@@ -19,7 +19,7 @@ from callgate.tools.structural.terms import (
 from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
 
-_FEW = 5
+_IGNORED_NAMED = 5
 """Ignored files that are named."""
 
 _SAID: Mapping[SkipKind, str] = {
@@ -68,7 +68,7 @@ def _left_out(skips: SkippedFiles, unsaid: Iterable[SkipKind] = ()) -> Iterator[
         count = skips.counts.get(kind, 0)
         if not count or kind in unsaid:
             continue
-        named = [each for each in skips.named if each.kind == kind][: _FEW if kind == "ignored" else None]
+        named = [each for each in skips.named if each.kind == kind][: _IGNORED_NAMED if kind == "ignored" else None]
         said = [quoted(each.path) + (f" ({each.reason})" if kind == "syntax" else "") for each in named]
         more = f" and {count - len(named)} more" if count > len(named) else ""
         yield f"Left out, {words}: {', '.join(said)}{more}"

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from callgate.words.messages import Content, Image, Resource, Text
 from callgate.words.noun import noun
 
-_FIRST, _MOST = 0x10F000, 0x800
-_MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _MOST - 1)}]")
+_FIRST, _MOST_MARKS = 0x10F000, 0x800
+_MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _MOST_MARKS - 1)}]")
 LONG_LINES = 10
 LONG_CHARACTERS = 1_000
 """A pasted text with more of either is an attachment."""
@@ -131,7 +131,7 @@ class Attachments:
         return next(known, "") or self._keep(Pasted(self._next(Pasted), text))
 
     def _keep(self, attachment: Attachment) -> str:
-        mark = chr(_FIRST + len(self._by_mark) % _MOST)
+        mark = chr(_FIRST + len(self._by_mark) % _MOST_MARKS)
         self._by_mark[mark] = attachment
         return mark
 

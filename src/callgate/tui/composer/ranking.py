@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 
-MOST = 50
+MOST_FITS = 50
 """Fits that are given; a list shows a few of them at a time."""
 _SCORED = 300
 """Fits by letters alone that are compared with each other."""
@@ -28,7 +28,7 @@ class PathIndex:
         self._names = _Lines([path.rstrip("/").rpartition("/")[2] for path in self._lower])
         self._narrowed: tuple[str, Sequence[int]] | None = None
 
-    def ranked(self, typed: str, most: int = MOST) -> list[str]:
+    def ranked(self, typed: str, most: int = MOST_FITS) -> list[str]:
         """The paths that fit best."""
         text = typed.lower().replace("\n", " ")
         if not text:
@@ -43,15 +43,15 @@ class PathIndex:
     def _holding(self, text: str) -> Iterator[int]:
         """Those that hold the text as it is; one may come several times."""
         if "/" not in text:
-            yield from islice(self._names.holding(f"\n{text}"), MOST)
+            yield from islice(self._names.holding(f"\n{text}"), MOST_FITS)
             inside = list(islice(self._names.holding(text), _SCORED))
             yield from sorted(inside, key=lambda at: _word(text).search(self._names.lines[at]) is None)
-        yield from islice(self._all.holding(text), MOST)
+        yield from islice(self._all.holding(text), MOST_FITS)
 
     def _in_order(self, text: str) -> list[int]:
         """Those with the letters in this order, best first: in the name, and if too few, anywhere in the path."""
         found = list(islice(self._names.fitting(_in_order(text)), _SCORED))
-        if len(found) < MOST:
+        if len(found) < MOST_FITS:
             found = list(islice(self._all.fitting(_in_order(text)), _NARROW))
             self._narrowed = (text, found) if len(found) < _NARROW else None
         return sorted(found[:_SCORED], key=lambda at: self._score(text, at))
