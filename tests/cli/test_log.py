@@ -159,6 +159,8 @@ def test_tools_are_listed_by_kind_with_what_is_not_available_and_why(
     (own / "greet.py").write_text(
         "from callgate import tool\n\n@tool(effects='none')\ndef greet(name: str) -> str:\n"
         '    """Greets. And more."""\n    return name\n'
+        "\n@tool(effects='none')\ndef weather(city: str) -> str:\n"
+        '    """查询天气。返回温度。"""\n    return city\n'
     )
     (own / "broken.py").write_text("import nothing_like_it\n")
     theirs = person.work / ".callgate" / "tools"
@@ -176,6 +178,7 @@ def test_tools_are_listed_by_kind_with_what_is_not_available_and_why(
         "origin": f"{own / 'greet.py'}:3",
         "why": "",
     }
+    assert rows["weather"]["what"] == "查询天气。"
     assert rows["AstGrep"]["kind"] == "unavailable"
     assert "pip install 'callgate[edit]'" in rows["AstGrep"]["why"]
     assert "line 1: " in rows[str(own / "broken.py")]["why"]

@@ -1,6 +1,7 @@
 """The tools of this folder: those that ship, custom ones, and those that are not available."""
 
 import asyncio
+import re
 from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from typing import Literal
@@ -20,6 +21,7 @@ from callgate.words.tool_search import SearchUse
 
 _NEEDS = {"AstEdit": ("ast_grep_py", "edit"), "AstGrep": ("ast_grep_py", "edit")}
 """Tools that cannot be called at all without a package: its module, and the extra that brings it."""
+_END = re.compile(r"\. |(?<=[。！？])")
 
 
 @noun
@@ -95,7 +97,8 @@ def _shipped(name: str, description: str, deferred: Collection[str]) -> ToolRow:
 def _sentence(text: str) -> str:
     """The first sentence, on one line."""
     joined = " ".join(text.partition("\n\n")[0].split())
-    return joined.partition(". ")[0].rstrip(".:") + "."
+    first = _END.split(joined, maxsplit=1)[0].rstrip(".:")
+    return first if first.endswith(("。", "！", "？")) else f"{first}."
 
 
 def _at(line: int | None, text: str) -> str:

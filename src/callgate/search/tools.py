@@ -91,7 +91,7 @@ class SearchExtraTools(_SearchTool):
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         query = read_query(arguments["query"])
-        if not query.names and not query.words:
+        if not query.names and not any(map(str.isalnum, query.words)):
             raise ToolFailure(f"The query says nothing to search for. {_TRY}")
         loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
@@ -116,15 +116,17 @@ def _selected(names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[T
     too many."""
     there = {name: each for each in deferred for name in _names(each)}
     there |= {each.spec.name: each for each in deferred}  # of two that differ in capitals alone, the one that is meant
-    known = {name for each in loaded for name in _names(each)} | {RESOLVE}
-    found, meant, wrong = dict[str, Tool](), list[str](), list[str]()
+    known = {name: each.spec.name for each in loaded for name in _names(each)} | {RESOLVE: RESOLVE}
+    found, meant, wrong = dict[str, Tool](), dict[str, None](), list[str]()
     for name in names[:_MOST_RESULTS]:
         tool = there.get(name) or there.get(name.casefold())
         if tool is not None:
             found[tool.spec.name] = tool
+        elif name.casefold() in known:
+            meant[known[name.casefold()]] = None
         else:
-            (meant if name.casefold() in known else wrong).append(name)
-    texts = [loaded_already(meant)] if meant else []
+            wrong.append(name)
+    texts = [loaded_already([*meant])] if meant else []
     if wrong:
         texts.append(unknown_names(wrong, [*loaded, *deferred]))
     if len(names) > _MOST_RESULTS:

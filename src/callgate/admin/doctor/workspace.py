@@ -96,7 +96,8 @@ def hooks(patient: Patient) -> Sequence[Diagnosis]:
 def tool_search(patient: Patient) -> Sequence[Diagnosis]:
     if patient.config is None:
         return [NO_SETTINGS]
-    return [fine(f"{shipped_search(patient.config).sentence} (without custom tools and MCP servers)")]
+    others = "without MCP servers and custom tools; `callgate tools list` counts these"
+    return [fine(f"{shipped_search(patient.config).sentence} ({others})")]
 
 
 def sandbox(patient: Patient) -> Sequence[Diagnosis]:
