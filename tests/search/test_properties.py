@@ -10,7 +10,7 @@ from callgate.search import rank
 from callgate.search.index import Hit, ToolIndex, ToolText
 from tests.search.kit import index
 
-_WORDS = "send sends message Slack file 天气 雨 the get café погода 12 x YouTube 'a b' \"quoted text\""
+_WORDS = "send sends message Slack file. weather? 天气 雨。 the get café погода 12 x YouTube 'a b' \"quoted text\""
 WORDS = st.sampled_from(_WORDS.split())
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
 NAMES = st.sampled_from(["a", "sendMessage", "mcp__slack__post", "b_2", "天气", "get.file"])

@@ -8,13 +8,13 @@ from benchmarks.retrieval import read_sets
 from callgate.search.vectors import tool_vectors
 from tests.search.kit import index, names
 
-# nDCG@10 by words alone and with vectors, less a hundredth. Samples have few tools, so these are higher than those of
-# the whole sets, which `python -m benchmarks --rows retrieval` measures.
+# nDCG@10 by words alone and with vectors, less at most a hundredth. Samples have few tools, so these are higher than
+# those of the whole sets, which `python -m benchmarks --rows retrieval` measures.
 LEAST = {
-    "acebench_zh": (0.980, 0.980),
-    "livemcp": (0.609, 0.607),
+    "acebench_zh": (0.990, 0.990),
+    "livemcp": (0.623, 0.611),
     "metatool": (0.662, 0.729),
-    "stabletoolbench": (0.902, 0.916),
+    "stabletoolbench": (0.913, 0.916),
 }
 
 

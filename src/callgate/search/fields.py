@@ -22,6 +22,8 @@ FIELDS = {
 # The share of a field's weight that its length divides, and the sum at which a term has half its full weight (BM25F).
 LENGTH = 0.75
 SATURATION = 1.2
+# The weight of a term that stands anywhere: many words of a query found once say more than one word found often.
+PRESENT = 0.1
 
 # Characters of a field that are read: a tool with a book for a description takes no longer than others.
 READ = 4_000
@@ -65,7 +67,7 @@ def weigh_terms(text: ToolText) -> dict[str, float]:
         weight /= 1 - LENGTH + LENGTH * len(found) / typical
         for term, count in Counter(found).items():
             summed[term] = summed.get(term, 0.0) + weight * count
-    return {term: total / (SATURATION + total) for term, total in summed.items()}
+    return {term: PRESENT + (1 - PRESENT) * total / (SATURATION + total) for term, total in summed.items()}
 
 
 class _Schema:

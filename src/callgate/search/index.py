@@ -7,8 +7,8 @@ nothing else, and an index that grew is the same as one that was built at once. 
 from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 
-from callgate.search.fields import ToolText, own_name, weigh_terms
-from callgate.search.query import weigh
+from callgate.search.fields import READ, ToolText, own_name, weigh_terms
+from callgate.search.query import Asked, read_words
 from callgate.search.rank import Postings, best
 from callgate.search.tokens import terms
 from callgate.search.vectors import ToolVectors
@@ -19,6 +19,10 @@ POOL = 50
 # Bonus for a name all of whose words are in the query, and the share that a tool gets of the best of its server.
 COVERED_NAME = 1.8
 SIBLINGS = 0.5
+# The share that is added of the score of the best sentence of the query, and of words that are neighbours both in the
+# query and in the tool.
+SENTENCE = 0.5
+NEIGHBOURS = 0.2
 
 
 @noun
@@ -35,6 +39,7 @@ class _Entry:
     server: str
     words: frozenset[str]
     terms: tuple[str, ...]
+    said: str
 
 
 class ToolIndex:
@@ -61,7 +66,9 @@ class ToolIndex:
         weights = weigh_terms(text)
         number = self._numbers[text.name] = self._postings.add(weights)
         server, name = own_name(text)
-        self._entries[number] = _Entry(text, server, frozenset(terms(name)), tuple(weights))
+        words = terms(name)
+        said = f" {' '.join(words)} . {' '.join(terms(text.description[:READ]))} "
+        self._entries[number] = _Entry(text, server, frozenset(words), tuple(weights), said)
         if self._vectors:
             self._vectors.put(number, text)
 
@@ -77,13 +84,45 @@ class ToolIndex:
         """The best tools for a query, best first; each has all of the required terms."""
         needed = dict.fromkeys(terms(" ".join(required)), 1.0)
         allowed = self._postings.having_all(needed) if needed else None
-        weights = {**weigh(query), **needed}
-        pool = best(self._postings, weights, allowed, max(k, POOL))
+        asked = read_words(query)
+        weights = {**asked.weights, **needed}
+        rarest = self._postings.rarest_first(weights)
+        pool = best(self._postings, rarest, allowed, max(k, POOL))
+        self._read_order(pool, asked, dict(rarest))
         rated = self._rated(pool, frozenset(weights))
         if self._vectors:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
         order = nsmallest(k, ((-score, self._entries[number].text.name) for number, score in rated.items()))
         return [Hit(name, -score) for score, name in order]
+
+    def _read_order(self, pool: dict[int, float], asked: Asked, rare: Mapping[str, float]) -> None:
+        """Adds to the pool what the order of words says: the best sentence of the query, and neighbours in both."""
+        fits = self._best_sentence(pool, asked.sentences, rare) if len(asked.sentences) > 1 else pool
+        for number, fit in fits.items():
+            pool[number] += SENTENCE * fit
+        by_term = self._postings.by_term
+        for one, two in asked.pairs:
+            if one in rare and two in rare:
+                phrase, bonus = f" {one} {two} ", NEIGHBOURS * (rare[one] + rare[two])
+                for number in pool.keys() & by_term[one].keys() & by_term[two].keys():
+                    if phrase in self._entries[number].said:
+                        pool[number] += bonus
+
+    def _best_sentence(
+        self, pool: Mapping[int, float], sentences: Sequence[Sequence[str]], rare: Mapping[str, float]
+    ) -> dict[int, float]:
+        fits = dict.fromkeys(pool, 0.0)
+        for sentence in sentences:
+            scores: dict[int, float] = {}
+            for term in sentence:
+                if weight := rare.get(term):
+                    found = self._postings.by_term[term]
+                    for number in found.keys() & pool.keys():
+                        scores[number] = scores.get(number, 0.0) + weight * found[number]
+            for number, score in scores.items():
+                if score > fits[number]:
+                    fits[number] = score
+        return fits
 
     def _rated(self, pool: Mapping[int, float], asked: frozenset[str]) -> dict[int, float]:
         """The pool with what only a look at the whole tool can say: how much of its name is asked for, and how well

@@ -69,11 +69,11 @@ def fits(tool: Tool, query: str) -> bool:
     """True if the query has all words of the tool's own name, or two of its name, hint and first sentence. A ranking
     has a first place for every query, and most words that people say are about no tool at all."""
     from callgate.search.fields import ToolText, own_name  # with the first search, not with the start
-    from callgate.search.query import FAINT, weigh
+    from callgate.search.query import FAINT, read_words
     from callgate.search.tokens import terms
 
     spec, hint = tool.spec, getattr(tool, "search_hint", "")
-    asked = {term for term, weight in weigh(query).items() if weight >= FAINT}
+    asked = {term for term, weight in read_words(query).weights.items() if weight >= FAINT}
     server, name = own_name(ToolText(spec.name))
     named = set(terms(name))
     about = terms(f"{server} {hint} {spec.description.partition('. ')[0][:300]}")

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 
 from callgate.search.tokens import stem, terms
 from callgate.words.noun import noun
@@ -14,6 +15,8 @@ FAINT = 0.5
 NUMBER = 0.3
 QUOTED = 0.5
 ALIKE = 0.3
+# Sentences of so few characters say nothing on their own.
+_END, _SHORT = re.compile(r"(?<=[.?!;])\s+|(?<=[。？！；])|\n+"), 8
 _QUOTED = re.compile(r"\"[^\"]{1,80}\"|“[^”]{1,80}”|(?<!\w)'[^']{1,80}'(?!\w)|`[^`]{1,80}`")
 
 
@@ -24,10 +27,39 @@ class _Words:
     alike: Mapping[str, frozenset[str]]
 
 
-def weigh(query: str) -> dict[str, float]:
-    """The terms of a query with their weights, words of the same meaning included."""
-    words, found = _words(), dict.fromkeys(terms(query), 1.0)
-    outside = set(terms(_QUOTED.sub(" ", query)))
+@noun
+class Asked:
+    """The terms of a query with their weights, words of the same meaning included; the terms of each of its sentences,
+    sorted; and neighbours among its words. Scripts without spaces have those among their terms already."""
+
+    weights: Mapping[str, float]
+    sentences: tuple[tuple[str, ...], ...]
+    pairs: tuple[tuple[str, str], ...]
+
+
+def read_words(query: str) -> Asked:
+    """The words of a query, read once."""
+    parts = [(part, terms(part)) for part in _END.split(query)]
+    alike = _words().alike
+    return Asked(
+        _weigh([term for _, found in parts for term in found], query),
+        tuple(_with_alike(found, alike) for part, found in parts if len(part) > _SHORT),
+        tuple({pair: None for _, found in parts for pair in pairwise(found) if pair[0].isascii()}),
+    )
+
+
+def _with_alike(found: list[str], alike: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    return tuple(sorted({*found}.union(*(alike.get(term, ()) for term in found))))
+
+
+def sentences(query: str) -> list[str]:
+    return [each for each in _END.split(query) if len(each) > _SHORT] or [query]
+
+
+def _weigh(said: list[str], query: str) -> dict[str, float]:
+    words, found = _words(), dict.fromkeys(said, 1.0)
+    unquoted = _QUOTED.sub(" ", query)
+    outside = found if unquoted == query else set(terms(unquoted))
     for term in found:
         if term in words.stop:
             found[term] = 0.0

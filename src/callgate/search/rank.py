@@ -1,7 +1,7 @@
 """Postings, and the sum of terms by which tools are ranked first."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
 from importlib.util import find_spec
@@ -59,10 +59,11 @@ class Postings:
         return [(term, -weight) for weight, term in sorted(rated)]
 
 
-def best(postings: Postings, weights: Mapping[str, float], allowed: set[int] | None, count: int) -> dict[int, float]:
+def best(
+    postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
+) -> dict[int, float]:
     """The scores of the best ``count`` tools, and of those that are as good as the last of them. ``allowed`` are the
     only ones that are looked at."""
-    rated = postings.rarest_first(weights)
     if len(postings) >= LARGE and _has_numpy():
         return _best_by_numpy(postings, rated, allowed, count)
     scores = {} if allowed is None else dict.fromkeys(allowed, 0.0)
@@ -91,7 +92,7 @@ def _has_numpy() -> bool:
 
 
 def _best_by_numpy(
-    postings: Postings, rated: list[tuple[str, float]], allowed: set[int] | None, count: int
+    postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
 ) -> dict[int, float]:
     """The same sums in the same order, so the same scores to the last bit."""
     import numpy

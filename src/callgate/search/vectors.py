@@ -6,7 +6,6 @@ are read directly: the package's own loader looks for the tokenizer on the netwo
 """
 
 import json
-import re
 from collections.abc import Container, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -14,13 +13,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from callgate.search.fields import ToolText, own_name
+from callgate.search.query import sentences
 from callgate.search.tokens import spelled
 
 EXTRA = "callgate[embeddings]"
 _TABLE = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
-# Sentences of so few characters say nothing on their own.
-_END, _SHORT = re.compile(r"(?<=[.?!;])\s+"), 8
 _LATIN = "\u036f"
 WIDTH = 256
 # The part of the vectors in a score, and the number of tools that only they find.
@@ -51,7 +49,7 @@ class ToolVectors:
 
         # A request of several sentences often asks for several tools: for each of them its best sentence counts.
         # einsum, because a product of matrices starts threads, which takes longer than it saves on a busy machine.
-        table, asked = self._encoded(), self._encoder.encode(_sentences(query))
+        table, asked = self._encoded(), self._encoder.encode(sentences(query))
         alike = numpy.max([numpy.einsum("ij,j->i", table, each) for each in asked], axis=0, initial=0)
         most, top = max(scores.values(), default=0.0) or 1.0, max(float(alike.max(initial=0)), 0.01)
         near = [number for number in numpy.argsort(-alike)[:NEAR].tolist() if number in allowed and alike[number] > 0]
@@ -98,10 +96,6 @@ def _said(text: ToolText) -> str:
     parameters = text.parameters.get("properties")
     named = " ".join(map(str, cast("Mapping[Any, Any]", parameters))) if isinstance(parameters, Mapping) else ""
     return f"{spelled(server)} {spelled(name)}. {text.description[:400]} {text.hint[:400]} {spelled(named)}"
-
-
-def _sentences(query: str) -> list[str]:
-    return [each for each in _END.split(query) if len(each) > _SHORT] or [query]
 
 
 class _Encoder:
