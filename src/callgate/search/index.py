@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 
 from callgate.search.fields import READ, ToolText, own_name, weigh_terms
-from callgate.search.query import Asked, read_words
+from callgate.search.query import Asked, read_words, without_stops
 from callgate.search.rank import Postings, best
 from callgate.search.tokens import terms
 from callgate.search.vectors import ToolVectors
@@ -66,8 +66,8 @@ class ToolIndex:
         weights = weigh_terms(text)
         number = self._numbers[text.name] = self._postings.add(weights)
         server, name = own_name(text)
-        words = terms(name)
-        said = f" {' '.join(words)} . {' '.join(terms(text.description[:READ]))} "
+        words, described = terms(name), terms(text.description[:READ])
+        said = f" {' '.join(without_stops(words))} . {' '.join(without_stops(described))} "
         self._entries[number] = _Entry(text, server, frozenset(words), tuple(weights), said)
         if self._vectors:
             self._vectors.put(number, text)

@@ -30,7 +30,8 @@ class _Words:
 @noun
 class Asked:
     """The terms of a query with their weights, words of the same meaning included; the terms of each of its sentences,
-    sorted; and neighbours among its words. Scripts without spaces have those among their terms already."""
+    sorted; and neighbours among its words, with nothing or stop words between them. Scripts without spaces have those
+    among their terms already."""
 
     weights: Mapping[str, float]
     sentences: tuple[tuple[str, ...], ...]
@@ -44,8 +45,13 @@ def read_words(query: str) -> Asked:
     return Asked(
         _weigh([term for _, found in parts for term in found], query),
         tuple(_with_alike(found, alike) for part, found in parts if len(part) > _SHORT),
-        tuple({pair: None for _, found in parts for pair in pairwise(found) if pair[0].isascii()}),
+        tuple({pair: None for _, found in parts for pair in pairwise(without_stops(found)) if pair[0].isascii()}),
     )
+
+
+def without_stops(found: list[str]) -> list[str]:
+    stop = _words().stop
+    return [term for term in found if term not in stop]
 
 
 def _with_alike(found: list[str], alike: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
