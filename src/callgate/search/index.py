@@ -5,7 +5,6 @@ nothing else, and an index that grew is the same as one that was built at once. 
 """
 
 from collections.abc import Mapping, Sequence
-from heapq import nsmallest
 
 from callgate.search.fields import READ, ToolText, own_name, weigh_terms
 from callgate.search.query import Asked, read_words, without_stops
@@ -92,8 +91,8 @@ class ToolIndex:
         rated = self._rated(pool, frozenset(weights))
         if self._vectors:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
-        order = nsmallest(k, ((-score, self._entries[number].text.name) for number, score in rated.items()))
-        return [Hit(name, -score) for score, name in order]
+        order = sorted([(-score, self._entries[number].text.name) for number, score in rated.items()])
+        return [Hit(name, -score) for score, name in order[:k]]
 
     def _read_order(self, pool: dict[int, float], asked: Asked, rare: Mapping[str, float]) -> None:
         """Adds to the pool what the order of words says: the best sentence of the query, and neighbours in both."""
@@ -131,10 +130,13 @@ class ToolIndex:
         servers: dict[str, float] = {}
         for number, score in pool.items():
             entry = self._entries[number]
-            share = len(entry.words & asked) / max(len(entry.words), 1)
-            rated[number] = score = score + COVERED_NAME * share * share
-            servers[entry.server] = max(servers.get(entry.server, 0.0), score)
-        for number, score in rated.items():
+            if covered := len(entry.words & asked):
+                share = covered / len(entry.words)
+                score += COVERED_NAME * share * share
+            rated[number] = score
+            if (server := entry.server) and score > servers.get(server, 0.0):
+                servers[server] = score
+        for number, score in rated.items() if servers else ():
             if server := self._entries[number].server:
-                rated[number] = score + SIBLINGS * servers[server]
+                rated[number] = score + SIBLINGS * servers.get(server, 0.0)
         return rated

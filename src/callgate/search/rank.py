@@ -11,6 +11,8 @@ from typing import Any
 LARGE = 1000
 # Rare terms come first. Once they have found this many tools, common terms add to the scores of those alone.
 ENOUGH = 1000
+# Terms of so many tools are common: the time to make an array of them is felt.
+COMMON = 50
 
 
 class Postings:
@@ -18,8 +20,7 @@ class Postings:
 
     def __init__(self) -> None:
         self.by_term: dict[str, dict[int, float]] = {}
-        # Terms as arrays of numpy, made when they are first asked for.
-        self.arrays: dict[str, tuple[Any, Any]] = {}
+        self._arrays: dict[str, tuple[Any, Any]] = {}
         self.size = 0
         self._free: list[int] = []
 
@@ -34,7 +35,7 @@ class Postings:
             number, self.size = self.size, self.size + 1
         for term, weight in weights.items():
             self.by_term.setdefault(term, {})[number] = weight
-            self.arrays.pop(term, None)
+            self._arrays.pop(term, None)
         return number
 
     def remove(self, number: int, terms: Iterable[str]) -> None:
@@ -42,9 +43,20 @@ class Postings:
         for term in terms:
             found = self.by_term[term]
             del found[number]
-            self.arrays.pop(term, None)
+            self._arrays.pop(term, None)
             if not found:
                 del self.by_term[term]
+
+    def arrays(self, term: str) -> tuple[Any, Any]:
+        """The tools of a term and their weights as arrays of numpy. Those of common terms are made all at once with the
+        first question, those of others when they are asked for."""
+        if not self._arrays:
+            for each, found in self.by_term.items():
+                if len(found) >= COMMON:
+                    self._arrays[each] = _arrays(found)
+        if (pair := self._arrays.get(term)) is None:
+            pair = self._arrays[term] = _arrays(self.by_term[term])
+        return pair
 
     def having_all(self, terms: Iterable[str]) -> set[int]:
         found = sorted((self.by_term.get(term, {}) for term in terms), key=len)
@@ -91,6 +103,12 @@ def _has_numpy() -> bool:
     return find_spec("numpy") is not None
 
 
+def _arrays(found: Mapping[int, float]) -> tuple[Any, Any]:
+    import numpy
+
+    return numpy.fromiter(found, numpy.intp, len(found)), numpy.fromiter(found.values(), float, len(found))
+
+
 def _best_by_numpy(
     postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
 ) -> dict[int, float]:
@@ -102,11 +120,7 @@ def _best_by_numpy(
     if allowed is not None:
         seen[list(allowed)] = True
     for term, weight in rated:
-        if (pair := postings.arrays.get(term)) is None:
-            found = postings.by_term[term]
-            pair = numpy.fromiter(found, dtype=numpy.intp), numpy.fromiter(found.values(), dtype=float)
-            postings.arrays[term] = pair
-        numbers, impacts = pair
+        numbers, impacts = postings.arrays(term)
         if allowed is None and numpy.count_nonzero(seen) < ENOUGH:
             seen[numbers] = True
         scores[numbers] += weight * impacts
