@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from statistics import median
 from typing import Any
+from warnings import catch_warnings
 
 from benchmarks.measure import Size, cpu_seconds, interleaved, ratio, spread
 from benchmarks.report import Row
@@ -144,7 +145,8 @@ def _chat(data: bytes) -> Callable[[], object]:
 
 
 def _gemini(data: bytes) -> Callable[[], object]:
-    genai = import_module("google.genai")
+    with catch_warnings(action="ignore"):  # about its source, where nothing has compiled it yet
+        genai = import_module("google.genai")
     client = genai.Client(api_key="x", http_options=genai.types.HttpOptions(httpx_client=_answering(data)))
     return lambda: [*client.models.generate_content_stream(model="m", contents="go")]
 
