@@ -140,7 +140,7 @@ def main() -> None:
             answer(number, {"resources": [{"uri": "note://a", "name": "a\x1b[31m note"}]})
         elif method == "resources/templates/list":
             answer(number, {"resourceTemplates": []})
-        elif method == "resources/read":
+        elif method == "resources/read" and BEHAVIOUR != "refuses reading":
             answer(number, {"contents": [{"uri": message["params"]["uri"], "text": "remember the milk"}]})
         elif method == "resources/subscribe" and BEHAVIOUR != "refuses subscriptions":
             answer(number, {})

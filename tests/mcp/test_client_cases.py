@@ -68,7 +68,7 @@ async def _odd_names(row: Row, folder: Path) -> None:
     given = [each["name"] for each in row["server"]["tools"]]
     assert tool_names("srv", given) == {}
     async with connected(place_in(folder), raw("tools", json.dumps(row["server"]["tools"]))) as servers:
-        assert servers.tools() == ()
+        assert servers.servers["srv"].tools == ()
         assert sum("is left out" in line for line in servers.servers["srv"].log.lines()) == len(given)
 
 

@@ -205,6 +205,17 @@ class Ledger:
         """True if the open turn's message is known to be complete."""
         return self.open_message is not None and self.open_message.stop_reason in WHOLE
 
+    @property
+    def unanswered(self) -> list[Message]:
+        """The messages of people since the model's last one, oldest first."""
+        found: list[Message] = []
+        for message in reversed(self.messages):
+            if message.role == "assistant":
+                break
+            if message.id[:1] == "u" and message.id not in self.about:
+                found.append(message)
+        return found[::-1]
+
     def history(self) -> History:
         return self.view.history()
 

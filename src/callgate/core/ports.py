@@ -345,6 +345,16 @@ class Suggestions(Protocol):
         ...
 
 
+class Opening(Protocol):
+    """Makes the calls that people's words ask for by themselves, such as the read of a resource that they mention.
+    It may not raise."""
+
+    def stand_in(self, said: Sequence[Message], abilities: Abilities) -> Model | None:
+        """A model that makes these calls, asked once in place of the session's own, which has these abilities. None if
+        there are none to make. ``said`` are the messages of people since the model's last one."""
+        ...
+
+
 class Compaction(Protocol):
     """Keeps the history within the window of a model: trims results, writes summaries. It works between two turns,
     when no turn is open, and writes boundaries to the record. None of it may raise."""

@@ -21,7 +21,19 @@ from callgate.core.executor import CallExecutor
 from callgate.core.intake import call_part
 from callgate.core.ledger import Entry
 from callgate.core.outlet import bounded_together
-from callgate.core.ports import Compaction, Gate, Host, Meter, Model, Reminder, Staging, Suggestions, Target, ToolSource
+from callgate.core.ports import (
+    Compaction,
+    Gate,
+    Host,
+    Meter,
+    Model,
+    Opening,
+    Reminder,
+    Staging,
+    Suggestions,
+    Target,
+    ToolSource,
+)
 from callgate.core.reading import MessageReading
 from callgate.core.record import Record
 from callgate.core.recovery import Recovery, Remedy, answered_by
@@ -90,6 +102,8 @@ class Equipment:
     """Actions that are pending: reminders, forced tool choices, and calls that have to wait."""
     suggestions: Suggestions | None = None
     """Tools that the model is told of between requests."""
+    opening: Opening | None = None
+    """Calls that are made before the model is asked, because a person's message names their subject."""
     compaction: Compaction | None = None
     """Keeps the history within the window of the model; the loop asks it between turns."""
     file_outcome: Callable[[str], str] | None = None
@@ -118,7 +132,7 @@ class Turn:
         self._waiting = waiting
         self._going = going
         self._reader: asyncio.Task[None] | None = None
-        self._because: TurnCause = because
+        self.because: TurnCause = because
         self._interrupted = False
         self.stop: StopReason = "cut_off"
         self.affected: tuple[ToolCall, ...] = ()
@@ -253,7 +267,7 @@ class Turn:
     async def _fresh(self) -> StopReason:
         wanted = self._remind()
         forced = wanted.kind == "named"
-        started = TurnStarted(self._clock.now(), self._number, self._message_id, forced, self._because)
+        started = TurnStarted(self._clock.now(), self._number, self._message_id, forced, self.because)
         written = self._record.write_first(started)
         if written is not None:
             await written  # what was said so far is on record before the model is asked
@@ -285,7 +299,7 @@ class Turn:
     def _remind(self) -> ToolChoice:
         """Puts reminders on record before the model is asked, and gives the tool choice that goes with them."""
         kit, due, wanted = self._kit, list[Reminder](), ToolChoice()
-        if kit.staging is not None:
+        if kit.staging is not None and self.because != "mention":  # the model is not asked yet
             found, wanted = kit.staging.before_request(self._reading.model.abilities)
             due += found
         if kit.suggestions is not None:

@@ -6,6 +6,7 @@ definitions  a tool as its server describes it: bounded, cleaned, hashed, compar
 approved     the definitions that were approved, kept in the data folder
 tool         a server's tool as a Tool; ``results`` makes a Result of its answer
 place        the state of a server, and what it is connected from
+mentions     resources that a message mentions, read before the model is asked
 server       one server: its status, its task, its tools
 servers      all servers of a session: the source of their tools
 link         the connection itself, on the SDK: ``stdio`` and ``web`` are its transports

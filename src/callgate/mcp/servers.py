@@ -6,6 +6,7 @@ from typing import Any
 
 from callgate.core.ports import Target, Tool, Unknown
 from callgate.mcp.config import ServerConfig
+from callgate.mcp.mentions import READ
 from callgate.mcp.place import ServerPlace
 from callgate.mcp.resources import late_ones, login_tool, resource_tools, waiting_tool
 from callgate.mcp.server import Server
@@ -45,13 +46,18 @@ class ServerList:
             if server.state.status == "needs login":
                 found.append(login_tool(server))
             found += server.tools
-        shown = [
-            each for each in found if self._hides is None or not self._hides(each.spec.name, each.traits({}).server)
-        ]
+        shown = [each for each in found if not self._hidden(each.spec.name, each.traits({}).server)]
         waiting = (waiting_tool(self.servers),) if late_ones(self.servers) else ()
-        return (*shown, *waiting, *(self._own if shown else ()))
+        there = shown or any(
+            each.state.status == "connected" and not self._hidden(READ, each.name) for each in self.servers.values()
+        )
+        return (*shown, *waiting, *(self._own if there else ()))
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        """Resources can be read before any server is there: the call waits, or says why not."""
         tools = self.tools()
-        found = next((each for each in tools if each.spec.name == name), None)
+        found = next((each for each in (*tools, *self._own) if each.spec.name == name), None)
         return unknown(name, tools) if found is None else Target(found, raw)
+
+    def _hidden(self, tool: str, server: str) -> bool:
+        return self._hides is not None and self._hides(tool, server)

@@ -56,13 +56,8 @@ class Prefetch:
 
 def just_said(ledger: Ledger) -> str:
     """The words of a person since the model's last message; else those of the model in it."""
-    said: list[str] = []
-    for message in reversed(ledger.messages):
-        if message.role == "assistant":
-            return "\n".join(reversed(said)) or message.text
-        if message.role == "user" and message.id not in ledger.about:
-            said.append(message.text)
-    return "\n".join(reversed(said))
+    said = "\n".join(message.text for message in ledger.unanswered)
+    return said or next((message.text for message in reversed(ledger.messages) if message.role == "assistant"), "")
 
 
 def fits(tool: Tool, query: str) -> bool:

@@ -63,7 +63,7 @@ class Conversation(SessionView):
         self.folders: tuple[str, ...] = ()
         """Further folders that the person works in, set by the maker of the session."""
         self.servers: ServerList | None = None
-        """The MCP servers, set by the maker of the session; they end with it."""
+        """The MCP servers, see ``use_servers``."""
         self.compacts = parts.compacts
         self._toolbox = parts.equipment.toolbox
         self._search = parts.search
@@ -169,6 +169,13 @@ class Conversation(SessionView):
     def mcp_servers(self) -> tuple[Server, ...]:
         """The MCP servers, in the order of their configuration."""
         return () if self.servers is None else tuple(self.servers.servers.values())
+
+    def use_servers(self, servers: ServerList) -> None:
+        """Takes the MCP servers, which end with the session: what a message mentions of them is read."""
+        from callgate.mcp.mentions import MentionedResources  # only where there are servers
+
+        self.servers = servers
+        self._work.open_with(MentionedResources(servers.servers, self._toolbox, self.inform))
 
     @property
     def deferred_specs(self) -> tuple[ToolSpec, ...]:

@@ -9,7 +9,7 @@ from callgate.core.allowance import budget_in
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop
-from callgate.core.ports import Model
+from callgate.core.ports import Model, Opening
 from callgate.core.recovery import answered_by
 from callgate.core.turn import Equipment
 from callgate.session.history import HistoryEdits
@@ -162,6 +162,10 @@ class Work:
         self._equipment = equipment
         if self.loop is not None:
             self.loop.equipment = equipment
+
+    def open_with(self, opening: Opening) -> None:
+        """Calls that people's words ask for are made before the model is asked."""
+        self._equip(replace(self._equipment, opening=opening))
 
     def run_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> str | None:
         """Runs an edit as the session's task. Gives the reason if a turn is under way."""

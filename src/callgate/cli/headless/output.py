@@ -14,7 +14,7 @@ from callgate.cli.headless.lines import LineWriter
 from callgate.cli.headless.result import SCHEMA_VERSION, HeadlessResult
 from callgate.cli.terminal import safe
 from callgate.formats.jsonable import to_json
-from callgate.words.events import Compacted, Event, Noted, RequestRetried
+from callgate.words.events import CallSettled, Compacted, Event, Noted, RequestRetried, TurnStarted
 
 T = TypeVar("T")
 _WITH_BYTES = ('"type": "Image"', '"type": "Resource"', '"type": "Opaque"', '"type": "FileChange"')
@@ -72,12 +72,17 @@ class TextOutput:
 
     def __init__(self, cleaner: Cleaner) -> None:
         self._clean = cleaner.noun
+        self._mentions = False  # the calls of this turn were asked for by the prompt itself
 
     def start(self, facts: Mapping[str, Any]) -> None:
         return
 
     def event(self, event: Event) -> None:
         text = notice(event)
+        if isinstance(event, TurnStarted):
+            self._mentions = event.because == "mention"
+        elif isinstance(event, CallSettled) and self._mentions and event.result.is_error:
+            text = f"what the prompt mentions was not read: {event.result.text}"
         if text:
             say(self._clean(text))
 
