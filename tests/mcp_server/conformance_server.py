@@ -8,6 +8,7 @@ import sys
 from base64 import b64decode
 from typing import Any
 
+from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from starlette.types import Receive, Scope, Send
 
 from callgate import Result, Store, tool
@@ -17,10 +18,9 @@ from callgate.core.ports import Run
 from callgate.mcp_server.calls import ServedSession
 from callgate.mcp_server.client_model import ClientModel
 from callgate.mcp_server.http import HttpServer, listen, names_of
-from callgate.mcp_server.server import McpDoor
+from callgate.mcp_server.server import Context, McpDoor
 from callgate.mcp_server.sessions import IDLE, ServedSessions
 from callgate.tools.tool import schema_tool
-from callgate.words.decisions import Question
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Image, Resource, Text
 
@@ -156,8 +156,18 @@ KEYS = {
 
 
 class ConformanceDoor(McpDoor):
-    def input_key(self, question: Question) -> str:
-        return KEYS.get(question.tool, super().input_key(question))
+    """Renames the one input of an answer, and of the call that brings it back."""
+
+    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        key = KEYS.get(params.name)
+        given = params.input_responses or {}
+        if key in given:
+            params = params.model_copy(update={"input_responses": {"question": given[key]}})
+        result = await super().call_tool(ctx, params)
+        if key is None or not isinstance(result, InputRequiredResult):
+            return result
+        asked = result.input_requests or {}
+        return result.model_copy(update={"input_requests": {key: asked["question"]}})
 
 
 async def serve() -> None:

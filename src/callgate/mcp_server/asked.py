@@ -9,16 +9,16 @@ class AskedQuestions:
     """Each state that is given out stands for one question and is taken once: an answer is not good for two calls."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, tuple[str, str]] = {}
+        self._asked: dict[str, str] = {}
 
-    def add(self, mark: str, key: str) -> str:
-        """The state that the client has to bring back, for the question with this mark, asked under this key."""
+    def add(self, mark: str) -> str:
+        """The state that the client has to bring back, for the question with this mark."""
         state = token_urlsafe(24)
-        self._asked[state] = (mark, key)
+        self._asked[state] = mark
         while len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
         return state
 
-    def take(self, state: str) -> tuple[str, str] | None:
-        """Mark and key of its question; None if the state was not given out, or came back before."""
+    def take(self, state: str) -> str | None:
+        """The mark of its question; None if the state was not given out, or came back before."""
         return self._asked.pop(state, None)

@@ -47,6 +47,7 @@ INSTRUCTIONS = (
     "put to a person. Edits are shown first: the answer has a diff and an id, and `resolve` with that id applies or "
     "discards exactly that."
 )
+_INPUT = "question"  # its name among the inputs that a client is asked for
 _AGAIN = "Its question was sent to the client, which calls again with the answer."
 
 
@@ -97,11 +98,10 @@ class McpDoor:
         """The mark of the question that a client was sent, and the answer it brings."""
         if params.request_state is None:
             return None
-        about = self._asked.take(params.request_state)
-        if about is None:
+        mark = self._asked.take(params.request_state)
+        if mark is None:
             raise MCPError(code=INVALID_PARAMS, message="Invalid or expired requestState")
-        mark, key = about
-        answer = (params.input_responses or {}).get(key)
+        answer = (params.input_responses or {}).get(_INPUT)
         return (mark, answer) if isinstance(answer, ElicitResult) else None
 
     # ---- one call -----------------------------------------------------------------------------------------------
@@ -147,13 +147,8 @@ class McpDoor:
 
     def _question(self, question: Question) -> InputRequiredResult:
         form = ElicitRequestFormParams(message=message_of(question, self._root), requested_schema=schema_of(question))
-        key = self.input_key(question)
-        state = self._asked.add(mark_of(question), key)
-        return InputRequiredResult(input_requests={key: ElicitRequest(params=form)}, request_state=state)
-
-    def input_key(self, question: Question) -> str:
-        """The name of the question among the inputs that a client is asked for."""
-        return "question"
+        state = self._asked.add(mark_of(question))
+        return InputRequiredResult(input_requests={_INPUT: ElicitRequest(params=form)}, request_state=state)
 
 
 class _Progress:
