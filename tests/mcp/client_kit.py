@@ -72,19 +72,10 @@ class ToldRun(PlainRun):
         self.told.set()
 
 
-class Changes:
-    """Hears of changes of servers: ``told`` is for a ServerPlace."""
-
-    def __init__(self) -> None:
-        self._changed = asyncio.Event()
-
-    def told(self) -> None:
-        self._changed.set()
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            self._changed.clear()
-            await self._changed.wait()
+async def until(server: Server, holds: Callable[[], bool]) -> None:
+    """Waits until this holds, looking whenever the server changes."""
+    while not holds():
+        await server.moved()
 
 
 class Answering:

@@ -12,6 +12,7 @@ from typing import Any
 BEHAVIOUR, VALUE = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
 LISTINGS = [0]
 CANCELLED: list[int] = []
+FIRST_LIFE = BEHAVIOUR == "dies once" and not os.path.exists(VALUE)
 ADD = {
     "name": "add",
     "description": "Add two numbers",
@@ -46,6 +47,9 @@ def listed(count: int) -> list[dict[str, Any]]:
 def call(number: Any, params: dict[str, Any]) -> None:
     given = params.get("arguments") or {}
     if BEHAVIOUR == "dies":
+        os._exit(3)
+    elif FIRST_LIFE:  # what was read before changes before the second one
+        open(VALUE, "x", encoding="utf-8").close()
         os._exit(3)
     elif BEHAVIOUR == "silent":
         if given.get("a") == 99:  # it tells which calls were cancelled
@@ -144,7 +148,7 @@ def main() -> None:
             answer(number, {"contents": [{"uri": message["params"]["uri"], "text": "remember the milk"}]})
         elif method == "resources/subscribe" and BEHAVIOUR != "refuses subscriptions":
             answer(number, {})
-            for _ in range(100):
+            for _ in range(0 if FIRST_LIFE else 100):
                 send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": message["params"]})
         elif method == "tools/call":
             call(number, message["params"])

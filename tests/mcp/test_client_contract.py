@@ -52,15 +52,15 @@ async def _look_at(server: Server, person: Answering) -> None:
     assert [(each.text, each.current, each.total) for each in run.said] == [
         (f"step {at}", float(at), 3.0) for at in (1, 2, 3)
     ]
-    assert {each.get("uri") or each.get("uriTemplate") for each in await server.resources(run)} == {
+    assert {each.get("uri") or each.get("uriTemplate") for each in await server.requests.resources(run)} == {
         "note://first",
         "note://{name}",
     }
-    assert await server.read("note://first", run) == (
+    assert await server.requests.read("note://first", run) == (
         Resource("note://first", text="remember the milk", media_type="text/plain"),
     )
     assert [each["name"] for each in server.prompts] == ["review"]
-    assert await server.prompt_parts("review", {"path": "a.py"}) == (Text("Review a.py with care."),)
+    assert await server.requests.prompt_parts("review", {"path": "a.py"}) == (Text("Review a.py with care."),)
     assert (await use(server, "weather")).text == "sunny in Ulm"
     assert person.asked[0][1] == "The MCP server friendly asks: Which city?"
     told = ToldRun()

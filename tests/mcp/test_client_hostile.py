@@ -17,7 +17,7 @@ from callgate.testing import PlainRun
 from callgate.words.calls import Result
 from callgate.words.decisions import FieldAnswer
 from callgate.words.messages import Resource
-from tests.mcp.client_kit import Answering, Changes, ToldRun, connected, place_in, raw, use
+from tests.mcp.client_kit import Answering, ToldRun, connected, place_in, raw, until, use
 
 
 def called(tmp_path: Path, behaviour: str, value: str = "") -> Result:
@@ -77,26 +77,53 @@ def test_a_line_without_end_is_dropped_and_the_call_ends_in_time(tmp_path: Path)
 @pytest.mark.spec("MCP-3")
 def test_a_server_that_dies_in_a_call_gives_one_error_and_is_started_again(tmp_path: Path) -> None:
     async def main() -> None:
-        changes, states = Changes(), list[str]()
-
-        def told() -> None:
-            found = [each.state.status for each in servers.servers.values()]
-            if found and found[0] not in states[-1:]:
-                states.append(found[0])
-            changes.told()
-
         servers = ServerList((raw("dies"),))
-        servers.begin(place_in(tmp_path, told=told))
+        servers.begin(place_in(tmp_path))
+        server = servers.servers["srv"]
+        states = [server.state.status]
+
+        def seen() -> int:
+            if server.state.status != states[-1]:
+                states.append(server.state.status)
+            return len(states)
+
+        following = asyncio.ensure_future(until(server, lambda: seen() == 4))
         try:
             await servers.settled()
             result = await use(servers.servers["srv"], "add", a=1, b=2)
             assert result.is_error
             assert result.effects == "unknown"
             assert "was lost during the call" in result.text
-            await changes.until(lambda: len(states) == 4)
+            await following
             assert states == ["connecting", "connected", "connecting", "connected"]
         finally:
             await servers.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_resources_that_were_read_are_watched_again_after_a_new_connection(tmp_path: Path) -> None:
+    async def main() -> None:
+        told, all_told = list[str](), asyncio.Event()
+
+        def inform(text: str) -> None:
+            told.append(text)
+            if len(told) == 2:
+                all_told.set()
+
+        place = place_in(tmp_path, inform=inform)
+        async with connected(place, raw("dies once", str(tmp_path / "lived"))) as servers:
+            server = servers.servers["srv"]
+            for uri in ("note://a", "note://b"):
+                await server.requests.read(uri, PlainRun())
+            assert told == []
+            assert (await use(server, "add", a=1)).effects == "unknown"
+            await all_told.wait()
+            assert (await use(server, "add", a=1)).text == "1"  # each was told a hundred times before this answer
+            assert sorted(told) == [
+                f"the resource 'note://{name}' of the MCP server srv changed since it was read" for name in "ab"
+            ]
 
     asyncio.run(main())
 
@@ -257,7 +284,7 @@ def test_a_resource_that_changes_is_told_once_for_each_time_it_was_read(tmp_path
         notes: list[str] = []
         async with connected(place_in(tmp_path, inform=notes.append), raw()) as servers:
             server, run = servers.servers["srv"], PlainRun()
-            assert await server.read("note://a", run) == (Resource("note://a", text="remember the milk"),)
+            assert await server.requests.read("note://a", run) == (Resource("note://a", text="remember the milk"),)
             await use(server, "add", a=1)  # what the server sent before has been heard when this is answered
             assert notes == ["the resource 'note://a' of the MCP server srv changed since it was read"]
 
@@ -332,7 +359,8 @@ def test_a_resource_is_read_although_its_server_refuses_to_tell_of_changes(tmp_p
     async def main() -> None:
         async with connected(place_in(tmp_path), raw("refuses subscriptions")) as servers:
             server = servers.servers["srv"]
-            assert await server.read("note://a", PlainRun()) == (Resource("note://a", text="remember the milk"),)
+            found = await server.requests.read("note://a", PlainRun())
+            assert found == (Resource("note://a", text="remember the milk"),)
             assert "it does not tell of changes of note://a" in server.log.lines()[-1]
 
     asyncio.run(main())
@@ -407,14 +435,13 @@ def test_only_a_trusted_server_is_believed_that_it_reads(tmp_path: Path) -> None
 @pytest.mark.spec("MCP-2")
 def test_a_list_that_changed_is_read_again(tmp_path: Path) -> None:
     async def main() -> None:
-        changes = Changes()
         tools = [[{"name": name, "inputSchema": {"type": "object"}}] for name in ("one", "two")]
         config = raw("versions", json.dumps(tools))
-        async with connected(place_in(tmp_path, told=changes.told), config) as servers:
+        async with connected(place_in(tmp_path), config) as servers:
             server = servers.servers["srv"]
             assert [each.spec.name for each in server.tools] == ["mcp__srv__one"]
             server.heard_of("tools")
-            await changes.until(lambda: [each.spec.name for each in server.tools] == ["mcp__srv__two"])
+            await until(server, lambda: [each.spec.name for each in server.tools] == ["mcp__srv__two"])
 
     asyncio.run(main())
 

@@ -12,7 +12,7 @@ import pytest
 
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.place import ServerLimits
-from tests.mcp.client_kit import OWN, Changes, connected, place_in, use
+from tests.mcp.client_kit import OWN, connected, place_in, until, use
 from tests.mcp.client_login_server import LoginServer, running
 
 
@@ -105,8 +105,7 @@ def test_a_compressed_answer_is_refused() -> None:
 @pytest.mark.spec("MCP-3")
 def test_a_server_that_goes_away_is_lost_and_says_why(tmp_path: Path) -> None:
     async def main(server: LoginServer, end_server: Callable[[], None]) -> None:
-        changes = Changes()
-        place = place_in(tmp_path, told=changes.told, limits=ServerLimits(connect=5.0))
+        place = place_in(tmp_path, limits=ServerLimits(connect=5.0))
         async with connected(place, open_to(server)) as servers:
             found = servers.servers["web"]
             assert found.state.status == "connected"
@@ -114,7 +113,7 @@ def test_a_server_that_goes_away_is_lost_and_says_why(tmp_path: Path) -> None:
             result = await use(found, "whoami")
             assert result.is_error
             assert result.effects == "unknown"
-            await changes.until(lambda: bool(found.state.reason))
+            await until(found, lambda: bool(found.state.reason))
             assert "connect" in found.state.reason.lower()
 
     with ExitStack() as stack:

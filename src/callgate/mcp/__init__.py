@@ -7,7 +7,7 @@ approved     the definitions that were approved, kept in the data folder
 tool         a server's tool as a Tool; ``results`` makes a Result of its answer
 place        the state of a server, and what it is connected from
 mentions     resources that a message mentions, read before the model is asked
-server       one server: its status, its task, its tools
+server       one server: its status, its task, its tools; ``requests`` are what it is asked, ``watched`` what it read
 servers      all servers of a session: the source of their tools
 link         the connection itself, on the SDK: ``stdio`` and ``web`` are its transports
 asking       questions of servers to a person; ``login`` is OAuth; ``log`` the log file of a server

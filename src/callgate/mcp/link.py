@@ -100,19 +100,24 @@ class Link:
         found = await self._request(lambda: self._client.get_prompt(name, arguments))
         return found["messages"]
 
-    async def subscribe(self, uri: str) -> None:
-        """Asks to be told of changes of a resource, where the server offers that."""
+    async def subscribe(self, uris: Sequence[str]) -> None:
+        """Asks to be told of changes of these resources, where the server offers that; the log says if it does not."""
         has = self._client.server_capabilities.resources
-        if has is None or not has.subscribe or uri in self._uris:
+        new = [uri for uri in uris if uri not in self._uris]
+        if has is None or not has.subscribe or not new:
             return
-        self._uris.append(uri)
+        self._uris += new
         if self.version in MODERN_PROTOCOL_VERSIONS:
-            self.listen()  # anew, with one more address
-        else:
-            params = types.SubscribeRequestParams(uri=uri)
-            await self._request(
-                lambda: self._client.session.send_request(types.SubscribeRequest(params=params), types.EmptyResult)
-            )
+            self.listen()  # anew, with more addresses
+            return
+        for uri in new:
+            asked = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+            try:
+                await self._request(lambda each=asked: self._client.session.send_request(each, types.EmptyResult))
+            except LinkFault as fault:
+                self._log.say(f"it does not tell of changes of {uri}: {fault}")
+                if fault.lost:
+                    return
 
     async def call(self, name: str, arguments: Mapping[str, Any], tell: Progress) -> Mapping[str, Any]:
         async def report(progress: float, total: float | None, message: str | None) -> None:

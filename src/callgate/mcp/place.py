@@ -41,8 +41,7 @@ class ServerState:
 @noun
 class ServerPlace:
     """The surroundings that a server is connected from: the session's host and folders, the data folder, and the
-    person. ``told`` is called when the state or the tools of a server changed, ``note`` with a sentence
-    for people, ``inform`` with one for people and the model."""
+    person. ``note`` is called with a sentence for people, ``inform`` with one for people and the model."""
 
     host: Host
     roots: tuple[str, ...]
@@ -52,6 +51,5 @@ class ServerPlace:
     limits: ServerLimits = ServerLimits()
     person: Person | None = None
     tokens: TokenStore | None = None
-    told: Callable[[], None] = lambda: None
     note: Callable[[str], None] = lambda text: None
     inform: Callable[[str], None] = lambda text: None

@@ -1,13 +1,12 @@
-"""One server: a task keeps it connected, and the tools it has now can be called.
+"""One server: a task keeps it connected and its lists current; ``requests`` are what it can be asked.
 
 It connects with a deadline and again after a failure, later each time. Whatever it does, it costs its own calls alone.
-A call is sent once: if the connection is lost in the middle, its outcome is not known, and it is not repeated.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,19 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from callgate.core.ports import Run
-from callgate.mcp.calling import CallsUnderWay, ProgressShare
+from callgate.mcp.calling import CallsUnderWay
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.definitions import MOST_TOOLS, Definition, clean
-from callgate.mcp.faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
+from callgate.mcp.definitions import MOST_TOOLS
+from callgate.mcp.faults import INSTALL, ConnectionFault, NotInstalled, fault_of
 from callgate.mcp.listing import prompts_of, tools_of
 from callgate.mcp.log import ServerLog
 from callgate.mcp.place import ServerPlace, ServerState, ServerStatus
 from callgate.mcp.questions import ServerQuestions
-from callgate.mcp.results import message_content, resource_content, result_of
+from callgate.mcp.requests import ServerRequests
 from callgate.mcp.tool import ServerTool
-from callgate.words.calls import Result
+from callgate.mcp.watched import WatchedResources
 from callgate.words.errors import ToolFailure
-from callgate.words.messages import Content
 
 if TYPE_CHECKING:
     from callgate.mcp.link import Link
@@ -35,9 +33,7 @@ if TYPE_CHECKING:
 _ATTEMPTS = 5
 _LONGEST_PAUSE = 60.0
 _STEADY = 60.0  # seconds after which a connection that is lost is a new failure
-_MOST_SUBSCRIBED = 100
 _MOST_WARNINGS = 10  # for people; the log has all
-_CHANGED = "The server changed or removed its tool {} after this call was decided, so it was not sent. Call it again."
 _REFRESH = 1.0  # seconds between two looks at a list that changes
 
 
@@ -60,17 +56,23 @@ class Server:
         self._stale: set[str] = set()
         self._lost = ""
         self._warnings = 0
-        self._were_read: set[str] = set()
         self._settled = asyncio.Event()
         self._moved = asyncio.Event()
         self._calls = CallsUnderWay(place.host.clock, place.limits.call)
         self._questions = ServerQuestions(config.name, self._calls, place.person, self._warn)
+        self._watched = WatchedResources(config.name, place.inform)
+        self.requests = ServerRequests(self, self._calls, self._watched, self._clock, place.limits.call)
 
     @property
     def identity(self) -> str:
         """The name of the server in what is kept: one of a project is another one than a person's own."""
         where = self._place.roots[0] if self.config.origin.layer == "project" else ""
         return f"{self.name}@{where}" if where else self.name
+
+    @property
+    def link(self) -> Link | None:
+        """The connection; None while there is none."""
+        return self._link
 
     # ---- its life -----------------------------------------------------------------------------------------------
 
@@ -154,7 +156,7 @@ class Server:
         await asyncio.to_thread(self._place.approved.load)
         events = module.LinkEvents(
             changed=self.heard_of,
-            resource=self.resource_changed,
+            resource=self._watched.changed,
             elicit=self._questions.elicit,
             ended=self._ended,
         )
@@ -174,7 +176,12 @@ class Server:
             took = self._clock.monotonic() - began
             self.log.say(f"connected: {link.said or 'no name'}, protocol {link.version}, {len(self.tools)} tools")
             self._become("connected", seconds=took, version=link.version, said=link.said)
-            await self._stay(link)
+            renewing = asyncio.create_task(self._watched.renew(link))
+            try:
+                await self._stay(link)
+            finally:
+                renewing.cancel()
+                await asyncio.wait({renewing})
 
     async def _stay(self, link: Link) -> None:
         """Looks at lists that changed, at most once a second and less often while they go on changing, until the
@@ -197,7 +204,9 @@ class Server:
             listed = await link.tools()
             if len(listed) > MOST_TOOLS:
                 self._warn(f"the server {self.name} has more than {MOST_TOOLS} tools: the first {MOST_TOOLS} are taken")
-            make = partial(tools_of, listed[:MOST_TOOLS], self.name, self, self._place.approved, say=self.log.say)
+            make = partial(
+                tools_of, listed[:MOST_TOOLS], self.name, self.requests, self._place.approved, say=self.log.say
+            )
             # In a thread, because schemas of a stranger may take long to compile.
             self.tools = await asyncio.to_thread(make, trusted=self.config.trusted)
         if "prompts" in stale:
@@ -218,21 +227,12 @@ class Server:
             self._settled.set()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
-        self._place.told()
 
     def heard_of(self, what: str) -> None:
         """A list of the server is another one now."""
         if what in ("tools", "prompts"):
             self._stale.add(what)
             self._woken.set()
-
-    def resource_changed(self, uri: str) -> None:
-        """Told once for each time that it was read."""
-        if uri in self._were_read:
-            self._were_read.discard(uri)
-            self._place.inform(
-                f"the resource {clean(uri, 200)!r} of the MCP server {self.name} changed since it was read"
-            )
 
     def _ended(self, why: str) -> None:
         """The connection is of no use any more."""
@@ -255,57 +255,14 @@ class Server:
         finally:
             timer.cancel()
 
-    # ---- requests -----------------------------------------------------------------------------------------------
-
-    async def call(self, definition: Definition, arguments: Mapping[str, Any], run: Run) -> Result:
-        share = ProgressShare(self._clock)
-
-        def progress(current: float, total: float | None, text: str) -> None:
-            if share.takes():
-                run.progress(text[:500], current=current, total=total)
-
-        async def send(link: Link) -> Any:
-            if not any(each.definition == definition for each in self.tools):
-                return Result.failed("tool_error", _CHANGED.format(definition.given), effects="none")
-            return await link.call(definition.given, arguments, progress)
-
-        answer = await self._asked(run, send)
-        return answer if isinstance(answer, Result) else result_of(answer, definition)
-
-    async def resources(self, run: Run) -> list[Mapping[str, Any]]:
-        return _or_failure(await self._asked(run, lambda link: link.resources()))
-
-    async def read(self, uri: str, run: Run) -> tuple[Content, ...]:
-        """Reads a resource, and asks to be told when it changes."""
-
-        async def read_and_subscribe(link: Link) -> Sequence[Mapping[str, Any]]:
-            found = await link.read(uri)
-            if len(self._were_read) < _MOST_SUBSCRIBED:
-                self._were_read.add(uri)
-                try:
-                    await link.subscribe(uri)
-                except LinkFault as fault:  # the resource was read all the same
-                    self.log.say(f"it does not tell of changes of {uri}: {fault}")
-            return found
-
-        return resource_content(_or_failure(await self._asked(run, read_and_subscribe)))
-
-    async def prompt_parts(self, name: str, arguments: dict[str, str]) -> tuple[Content, ...]:
-        """The content of a prompt, for a person who chose it. ToolFailure in words."""
-        link = await self._ready()
-        try:
-            return message_content(await link.prompt(name, arguments))
-        except LinkFault as fault:
-            raise ToolFailure(f"The server {self.name} gave no prompt: {fault}") from None
-
     async def log_in(self, run: Run | None) -> str:
         """Connects while a call runs, in which the person can be asked to log in. ToolFailure if it is in vain."""
         with self._calls.begun(run) as call, call.waiting():
             self.begin()
-            await self._ready()
+            await self.ready()
         return f"The server {self.name} is connected; it has {len(self.tools)} tools."
 
-    async def _ready(self) -> Link:
+    async def ready(self) -> Link:
         """The connection; waits while it is being made."""
         while self._link is None and self.state.status == "connecting" and self._keeping is not None:
             await self.moved()
@@ -313,31 +270,11 @@ class Server:
             raise ToolFailure(f"The server {self.name} is not connected ({self.state.status}). {self.state.reason}")
         return self._link
 
-    async def _asked(self, run: Run, send: Callable[[Link], Awaitable[Any]]) -> Any:
-        """The answer to a request within the time for a call, or a Result that says what went wrong."""
-        with self._calls.begun(run) as call:
-            link = None
-            try:
-                link = await self._ready()
-                return await send(link)
-            except asyncio.CancelledError:
-                if not call.expired:
-                    raise
-            except LinkFault as fault:
-                return self._failed(fault, link)
-        seconds = self._place.limits.call
-        return Result.failed(
-            "timed_out", f"The server {self.name} did not answer within {seconds:g} s, and the call was cancelled."
-        )
-
-    def _failed(self, fault: LinkFault, link: Link | None) -> Result:
-        if not fault.lost:
-            return Result.failed("tool_error", f"The server {self.name} says: {fault}")
+    def lost(self, link: Link | None, why: str) -> str:
+        """A request found that this connection is of no use any more; gives the reason in words."""
         if link is self._link:  # otherwise it is connected again already
-            self._ended(str(fault))
-        why = self._lost or str(fault)
-        text = f"The server {self.name} was lost during the call ({why}): what it did is not known."
-        return Result.failed("tool_error", text, effects="unknown")
+            self._ended(why)
+        return self._lost or why
 
     async def _auth(self) -> Any:
         if self.config.transport == "stdio" or self._place.tokens is None:
@@ -346,9 +283,3 @@ class Server:
         config = self.config.expanded(self._place.environ)
         show = self._questions.show_login
         return await login.login_auth(self.identity, config.url, self._place.tokens, show, config.client)
-
-
-def _or_failure(answer: Any) -> Any:
-    if isinstance(answer, Result):
-        raise ToolFailure(answer.text)
-    return answer

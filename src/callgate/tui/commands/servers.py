@@ -65,7 +65,7 @@ def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
 def _send(server: str, prompt: Mapping[str, Any], terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
     async def send() -> None:
         found = next(each for each in session_of(terminal).mcp_servers if each.name == server)
-        terminal.post(Prompt(await found.prompt_parts(prompt["name"], _arguments(prompt, text))))
+        terminal.post(Prompt(await found.requests.prompt_parts(prompt["name"], _arguments(prompt, text))))
 
     return send()
 
