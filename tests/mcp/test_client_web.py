@@ -1,8 +1,9 @@
 """Servers on the web that send too much, go away and forget."""
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from callgate.mcp.config import ServerConfig
+from callgate.mcp.definitions import MOST_TOOLS
 from callgate.mcp.place import ServerLimits
 from tests.mcp.client_kit import OWN, connected, place_in, until, use
 from tests.mcp.client_login_server import LoginServer, running
@@ -48,6 +50,92 @@ def test_a_body_that_is_too_large_fails_its_call_alone(tmp_path: Path, megabytes
 
     with running(Talkative(megabytes)) as server:
         asyncio.run(main(server))
+
+
+class Listing(LoginServer):
+    """Lists thousands of tools."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = {"open"}
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        answer = super().answer(message)
+        if message.get("method") == "tools/list" and answer is not None:
+            answer["result"]["tools"] = listed(10_000)
+        return answer
+
+
+def listed(count: int) -> list[dict[str, Any]]:
+    return [{"name": f"tool{at}", "description": "x" * 80, "inputSchema": {"type": "object"}} for at in range(count)]
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_long_list_is_parsed_in_a_thread_and_what_the_loop_parses_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transport = pytest.importorskip("mcp.client.streamable_http")
+    adapter, sizes = transport.jsonrpc_message_adapter, list[int]()
+
+    class Measured:
+        """The SDK's own parser, which it calls on the loop."""
+
+        def validate_json(self, data: bytes | str, **options: Any) -> Any:
+            sizes.append(len(data))
+            return adapter.validate_json(data, **options)
+
+    monkeypatch.setattr(transport, "jsonrpc_message_adapter", Measured())
+
+    async def main(server: Listing) -> None:
+        async with connected(place_in(tmp_path), open_to(server)) as servers:
+            assert servers.servers["web"].state.tools == MOST_TOOLS
+
+    with running(Listing()) as server:
+        asyncio.run(main(server))
+    assert max(sizes) <= len(json.dumps(listed(1_000))) + 1_000
+
+
+@pytest.mark.spec("MCP-3")
+def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.MonkeyPatch) -> None:
+    httpx2 = pytest.importorskip("httpx2")
+    from callgate.mcp import bodies
+
+    types = pytest.importorskip("mcp_types")
+    adapter, threads = types.jsonrpc_message_adapter, list[threading.Thread]()
+
+    class Noted:
+        """The SDK's own parser, which says where it is used."""
+
+        def validate_json(self, data: bytes, **options: Any) -> Any:
+            threads.append(threading.current_thread())
+            return adapter.validate_json(data, **options)
+
+    monkeypatch.setattr(types, "jsonrpc_message_adapter", Noted())
+    large = json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"tools": listed(3_000)}}).encode()
+
+    class Pieces(httpx2.AsyncByteStream):
+        """A stream of events in small pieces, with every kind of line end."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            whole = (
+                b'event: message\r\ndata: {"a": 1}\r\n\r\n: ping\n\ndata: 1\rdata: 2\r\rid: 7\ndata: ' + large + b"\n\n"
+            )
+            for at in range(0, len(whole), 1_000):
+                yield whole[at : at + 1_000]
+            yield b"data: no mess" + b"x" * bodies.LARGE
+
+        async def aclose(self) -> None: ...
+
+    async def main() -> bytes:
+        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), events=True)])
+
+    small, _, rest = asyncio.run(main()).partition(b"id: 7\n")
+    assert small == b'event: message\r\ndata: {"a": 1}\r\n\r\n: ping\n\ndata: 1\rdata: 2\r\r'
+    light, _, last = rest.partition(b"\n\n")
+    assert len(json.loads(light.removeprefix(b"data: "))["result"]["tools"]) == 1_000
+    assert last == b"data: null\n"
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
 
 
 class Refusing(BaseHTTPRequestHandler):
@@ -93,7 +181,7 @@ def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, st
 @pytest.mark.spec("MCP-3")
 def test_a_compressed_answer_is_refused() -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.web import TooLarge, refuse_large
+    from callgate.mcp.bodies import TooLarge, refuse_large
 
     async def main() -> None:
         with pytest.raises(TooLarge, match="compressed"):

@@ -10,6 +10,7 @@ mentions     resources that a message mentions, read before the model is asked
 server       one server: its status, its task, its tools; ``requests`` are what it is asked, ``watched`` what it read
 servers      all servers of a session: the source of their tools
 link         the connection itself, on the SDK: ``stdio`` and ``web`` are its transports
+bodies       answers of servers on the web, bounded before the SDK reads them
 asking       questions of servers to a person; ``login`` is OAuth; ``log`` the log file of a server
 
 Nothing of the package ``mcp`` is imported before a server is configured: ``link`` and what it imports are loaded in a

@@ -1,15 +1,11 @@
-"""The transports of servers on the web: streamable HTTP, and SSE for old ones.
-
-Answers are bounded: a body, and each event of a stream, has at most as many bytes as a line of a program. Compressed
-ones are refused, because a small one may unpack to any size.
-"""
+"""The transports of servers on the web: streamable HTTP, and SSE for old ones. ``bodies`` bounds their answers."""
 
 import json
 import shlex
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from typing import Any, cast
+from typing import Any
 
 import httpx2
 from mcp.client.sse import sse_client
@@ -18,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
+from callgate.mcp.bodies import refuse_large
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.faults import innermost
 from callgate.mcp.stdio import LARGEST_LINE
@@ -26,37 +23,6 @@ _SECONDS = 30.0
 _HELPER_SECONDS = 10.0
 _HELPER_BYTES = 64_000
 _WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs "type": "sse"'
-
-
-class TooLarge(httpx2.StreamError):
-    """Reported by the SDK as the error of the one request that it answers."""
-
-
-class BoundedStream(httpx2.AsyncByteStream):
-    """A body that fails once it, or one event of it, is larger than a message may be."""
-
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size, before = 0, b""
-        async for chunk in self._inner:
-            end = max((before + chunk).rfind(b"\n\n"), (before + chunk).rfind(b"\n\r\n"))
-            size = len(before + chunk) - end if end >= 0 else size + len(chunk)
-            before = chunk[-3:]
-            if size > LARGEST_LINE:
-                raise TooLarge(f"the answer has more than {LARGEST_LINE >> 20} MiB, so it was not read")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-async def refuse_large(response: httpx2.Response) -> None:
-    """A hook for each response: bounds its body."""
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise TooLarge("the answer is compressed, which was not asked for")
-    response.stream = BoundedStream(cast(httpx2.AsyncByteStream, response.stream))
 
 
 def is_inward(host: str) -> bool:
