@@ -41,7 +41,8 @@ ROOMS = {
     # A copy goes on from the numbers of the fold; an export pairs calls and results as a request does.
     "transcript": (*ROOM, "core.chain", "core.ledger", "core.view", "host"),
     "tracing": ROOM,
-    "mcp": (*ROOM, "tools", "host"),
+    # A login asks no host near this machine; which those are is one table.
+    "mcp": (*ROOM, "tools", "host", "policy.hosts"),
     "acp": ROOM,
     "agents": (*ROOM, "tools", "transcript", "host"),
     "workflows": (*ROOM, "agents", "tools", "host"),

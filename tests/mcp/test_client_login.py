@@ -156,6 +156,23 @@ def test_the_command_shows_the_address_and_waits_for_the_browser(
     assert len(shown) == 1
 
 
+class _Addresses(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        raise OSError(f"no address for {name}")
+
+
+ADDRESSES = _Addresses(
+    {
+        "h.example": "93.184.215.14",
+        "login.example": "93.184.215.15",
+        "inward.example": "127.0.0.1",
+        "both.example": "93.184.215.14 10.0.0.7",
+        "six.example": "2606:2800:21f:cb07:6820:80da:af6b:8b2c",
+        "six-inward.example": "fe80::1%eth0",
+    }
+)
+
+
 @pytest.mark.spec("MCP-1")
 @pytest.mark.parametrize(
     ("server", "asked", "is_asked"),
@@ -171,13 +188,21 @@ def test_the_command_shows_the_address_and_waits_for_the_browser(
         ("https://h.example/mcp", "https://intranet/", False),
         ("http://127.0.0.1:8000/mcp", "http://127.0.0.1:9000/token", True),
         ("http://nas.local/mcp", "http://login.local/token", True),
+        ("https://h.example/mcp", "https://localhost./", False),
+        ("https://h.example/mcp", "https://inward.example/token", False),
+        ("https://h.example/mcp", "https://both.example/token", False),
+        ("https://h.example/mcp", "https://six.example/token", True),
+        ("https://h.example/mcp", "https://six-inward.example/token", False),
+        ("https://both.example/mcp", "https://inward.example/token", False),
+        ("https://inward.example/mcp", "https://inward.example:8443/token", True),
+        ("https://h.example/mcp", "https://unknown.example/token", True),
     ],
 )
 def test_a_server_on_the_net_cannot_name_a_host_near_this_machine(server: str, asked: str, is_asked: bool) -> None:
     httpx2 = pytest.importorskip("httpx2")
     from callgate.mcp.web import outward_only
 
-    check = outward_only(server)(httpx2.Request("GET", asked))
+    check = outward_only(server, lambda name, port: ADDRESSES[name].split())(httpx2.Request("GET", asked))
     if is_asked:
         asyncio.run(check)
     else:

@@ -1,10 +1,10 @@
 """The transports of servers on the web: streamable HTTP, and SSE for old ones. ``bodies`` bounds their answers."""
 
+import asyncio
 import json
 import shlex
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from typing import Any
 
 import httpx2
@@ -14,10 +14,12 @@ from mcp.shared.exceptions import MCPError
 
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
+from callgate.host.resolving import Resolve, system_addresses
 from callgate.mcp.bodies import refuse_large
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.faults import innermost
 from callgate.mcp.stdio import LARGEST_LINE
+from callgate.policy.hosts import is_private
 
 _SECONDS = 30.0
 _HELPER_SECONDS = 10.0
@@ -25,26 +27,36 @@ _HELPER_BYTES = 64_000
 _WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs "type": "sse"'
 
 
-def is_inward(host: str) -> bool:
-    """True for a name or number that only machines near this one answer to."""
-    try:
-        return not ip_address(host.strip("[]")).is_global
-    except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local", ".internal")) or "." not in host
-
-
-def outward_only(url: str) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
+def outward_only(
+    url: str, resolve: Resolve = system_addresses
+) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
     """A hook for each request to a server on the net and to the hosts that it names for its login: those are on the net
-    too, and encrypted. So no server makes this machine ask another one that it cannot reach itself."""
+    too, by all addresses that their names have, and encrypted. So no server makes this machine ask another one that it
+    cannot reach itself. A server counts as near this machine if all its addresses are."""
     own = httpx2.URL(url)
+
+    async def near(there: httpx2.URL) -> list[bool]:
+        """Whether the host belongs to this machine or its network: by its name, else by each of its addresses."""
+        if is_private(_literal(there.host)):
+            return [True]
+        try:
+            found = await asyncio.to_thread(resolve, there.host, there.port or 443)
+        except (OSError, UnicodeError):  # then it cannot be asked either
+            return [False]
+        return [is_private(_literal(each)) for each in found]
 
     async def check(request: httpx2.Request) -> None:
         there = request.url
-        is_own = (there.scheme, there.host, there.port) == (own.scheme, own.host, own.port)
-        if not is_own and not is_inward(own.host) and (there.scheme != "https" or is_inward(there.host)):
+        if (there.scheme, there.host, there.port) == (own.scheme, own.host, own.port) or all(await near(own)):
+            return
+        if there.scheme != "https" or any(await near(there)):
             raise ValueError(f"it names {there.scheme}://{there.host} for its login, which is not asked")
 
     return check
+
+
+def _literal(host: str) -> str:
+    return f"[{host.partition('%')[0]}]" if ":" in host else host
 
 
 @asynccontextmanager
