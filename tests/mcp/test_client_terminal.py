@@ -15,6 +15,9 @@ from callgate.formats.columns import width as measured
 from callgate.mcp.config import as_entry
 from callgate.testing import ScriptedModel, say, turn
 from callgate.tui.commands import all_commands, run_command
+from callgate.tui.composer.completion import candidates_at
+from callgate.tui.composer.files import FileIndex
+from callgate.tui.composer.resources import ResourceIndex
 from callgate.tui.panels.page import CODES
 from callgate.words.inputs import Prompt
 from callgate.words.messages import Text
@@ -39,6 +42,38 @@ def test_the_terminal_shows_servers_with_reconnect_disable_and_log(tmp_path: Pat
             assert "takes nothing" in await terminal.run("/mcp dance")
         async with await agent_session(config, model) as session:
             assert "callgate mcp add" in await FakeTerminal(session, config).run("/mcp")
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_mentions_are_completed_with_names_of_servers_and_addresses_of_resources(tmp_path: Path) -> None:
+    async def main() -> None:
+        config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
+        (config.root / "srv.txt").touch()
+        async with await agent_session(config, model, mcp=flags(raw(), raw("never connects", name="slow"))) as session:
+            terminal, came = FakeTerminal(session, config), asyncio.Event()
+            await session.mcp_servers[0].settled()
+            files = FileIndex(terminal.start, lambda: config.root, came.set)
+            resources = ResourceIndex(terminal.start, came.set)
+
+            def shown(text: str) -> list[tuple[str, str]]:
+                found = candidates_at(terminal, lambda: files, resources, text, len(text))
+                return [] if found is None else [(found.kind, each.text) for each in found.candidates]
+
+            assert shown("see @sr") == [("files", "@srv:")]  # the names of servers are there at once
+            await came.wait()
+            assert shown("see @sr") == [("files", "@srv:"), ("files", "@srv.txt")]
+            came.clear()
+            assert shown("see @srv:") == []  # the server is asked meanwhile
+            await came.wait()
+            assert shown("see @srv:") == [("resources", "@srv:note://a ")]
+            assert shown('see @"srv:NOTE') == [("resources", "@srv:note://a ")]
+            assert shown("see @srv:note://a") == shown("see @srv:other") == []
+            came.clear()
+            assert shown("@slow:") == []
+            await came.wait()  # a server that is not there is not waited for
+            assert shown("@slow:") == []
 
     asyncio.run(main())
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from callgate.core.ports import Clock, Run
 from callgate.mcp.calling import CallsUnderWay, ProgressShare
-from callgate.mcp.definitions import Definition
+from callgate.mcp.definitions import Definition, clean
 from callgate.mcp.faults import LinkFault
 from callgate.mcp.results import message_content, resource_content, result_of
 from callgate.mcp.watched import WatchedResources
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from callgate.mcp.tool import ServerTool
 
 _CHANGED = "The server changed or removed its tool {} after this call was decided, so it was not sent. Call it again."
-_MOMENT = 5.0
+_MOMENT = 5.0  # seconds that a person who types may wait for a list
+_LONGEST_TYPED = 500
 
 
 class Connected(Protocol):
@@ -88,7 +89,7 @@ class ServerRequests:
         return _or_failure(await self._asked(run, lambda link: link.resources()))
 
     async def addresses(self) -> list[str]:
-        """Those of its resources, for a person who types one: none if it cannot say them now."""
+        """Those of its resources that can be typed; none if it cannot say them within a moment."""
         link = self._server.link
         if link is None:
             return []
@@ -97,7 +98,8 @@ class ServerRequests:
                 found = await link.resources()
         except (LinkFault, TimeoutError):
             return []
-        return [str(each["uri"]) for each in found if "uri" in each]
+        named = [str(each["uri"]) for each in found if "uri" in each]
+        return [uri for uri in named if uri == clean(uri, _LONGEST_TYPED) and '"' not in uri]
 
     async def read(self, uri: str, run: Run) -> tuple[Content, ...]:
         """Reads a resource, and asks to be told when it changes."""

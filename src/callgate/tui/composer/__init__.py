@@ -2,7 +2,7 @@
 
 attachments  long pasted texts and images, one character each; ``marks`` shows them by their labels
 mentions     ``@path`` and paths of images in a text
-completion   the list below the line; ``files`` and ``ranking`` find the paths for it
+completion   the list below the line; ``files`` and ``ranking`` find paths for it, ``resources`` addresses of servers
 recall       earlier messages
 hints        the lines around the input: messages that wait, and what Enter will do
 """
@@ -24,6 +24,7 @@ from callgate.tui.composer.completion import CandidateList, candidates_at, searc
 from callgate.tui.composer.hints import enter_hint, waiting_lines
 from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at
 from callgate.tui.composer.recall import Recall, RecalledPrompt
+from callgate.tui.composer.resources import ResourceIndex
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import EditPrompt, Input, Prompt, Steer, WithdrawPrompt
 from callgate.words.messages import Image
@@ -53,6 +54,7 @@ class Composer:
         self._history: PromptHistory | None = None
         self._unkept: list[RecalledPrompt] = []
         self._files: FileIndex | None = None
+        self._resources = ResourceIndex(app.start, self._look)
 
     # ---- the text -----------------------------------------------------------------------------------------------
 
@@ -318,7 +320,7 @@ class Composer:
             self._show_entry(marked.entry)
             return
         typed = self.text[found.start : self.buffer.cursor_position]
-        if found.kind == "files" and not marked.text.rstrip('"').endswith("/"):
+        if found.kind == "files" and not marked.text.rstrip('"').endswith(("/", ":")):
             after = self._picture(marked.shown) if image_paths(marked.text) else ""
             self._replace(found.start, (after or marked.text) + " ")
             if sends and typed == marked.text:
@@ -351,7 +353,9 @@ class Composer:
         elif self._asking is not None or not self.text:
             self.list = self._closed_at = None
         else:
-            self.list = candidates_at(self._app, self._file_index, self.text, self.buffer.cursor_position)
+            self.list = candidates_at(
+                self._app, self._file_index, self._resources, self.text, self.buffer.cursor_position
+            )
             if self.list is None:
                 self._closed_at = None
             elif self.list.start == self._closed_at:

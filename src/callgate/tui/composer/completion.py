@@ -1,4 +1,4 @@
-"""The list below the input line: files behind ``@``, commands behind ``/``, earlier messages that are searched."""
+"""The list below the input line: files and resources behind ``@``, commands behind ``/``, earlier messages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from callgate.words.noun import noun
 if TYPE_CHECKING:
     from callgate.tui.composer.files import FileIndex
     from callgate.tui.composer.recall import Recall, RecalledPrompt
+    from callgate.tui.composer.resources import ResourceIndex
     from callgate.tui.port import Terminal
     from callgate.tui.theme import Theme
 
 ROWS = 8
 _PLACES = ("/", "~", ".")
 """A path that begins so is completed by looking into its folder: it may be hidden, or lie outside the workspace."""
-Kind = Literal["files", "commands", "words", "history"]
+Kind = Literal["files", "resources", "commands", "words", "history"]
 
 
 @noun
@@ -86,13 +87,15 @@ def searched(recall: Recall, typed: str) -> CandidateList | None:
     return CandidateList("history", 0, found) if found else None
 
 
-def candidates_at(terminal: Terminal, files: Callable[[], FileIndex], text: str, cursor: int) -> CandidateList | None:
+def candidates_at(
+    terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, text: str, cursor: int
+) -> CandidateList | None:
     """The list for what stands before the cursor; None if nothing is to be completed there."""
     before = text[:cursor]
     if text.startswith("/") and "\n" not in before:
         found = _commands(terminal, before)
     else:
-        found = _files(files, before)
+        found = _mentioned(terminal, files, resources, before)
     return found if found is not None and found.candidates else None
 
 
@@ -128,11 +131,24 @@ def _commands(terminal: Terminal, before: str) -> CandidateList | None:
     )
 
 
-def _files(index: Callable[[], FileIndex], before: str) -> CandidateList | None:
+def _mentioned(
+    terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, before: str
+) -> CandidateList | None:
     mention = mention_at(before)
     if mention is None:
         return None
-    files, typed = index(), mention.typed
+    servers = {} if terminal.session is None else {each.name: each for each in terminal.session.mcp_servers}
+    name, colon, typed = mention.typed.partition(":")
+    if colon and name in servers:
+        found = [each for each in resources.addresses(servers[name]) if typed.lower() in each.lower() and each != typed]
+        whole = [f"{name}:{each}" for each in found]
+        return CandidateList("resources", mention.start, [Candidate(f"{mention_of(each)} ", each) for each in whole])
+    named = [each for each in servers if name and not colon and each.lower().startswith(name.lower())]
+    shown = [Candidate(f"@{each}:", f"{each}:", "resources of an MCP server") for each in named]
+    return CandidateList("files", mention.start, [*shown, *_files(files(), mention.typed)])
+
+
+def _files(files: FileIndex, typed: str) -> list[Candidate]:
     if typed.startswith(_PLACES):
         folder, slash, name = typed.rpartition("/")
         lead = folder + slash
@@ -140,4 +156,4 @@ def _files(index: Callable[[], FileIndex], before: str) -> CandidateList | None:
         paths = [lead + each for each in names if name or not each.startswith(".")] if lead or name != "~" else []
     else:
         paths = files.ranked(typed)
-    return CandidateList("files", mention.start, [Candidate(mention_of(path), path) for path in paths])
+    return [Candidate(mention_of(path), path) for path in paths]
