@@ -40,11 +40,6 @@ class Connected(Protocol):
     @property
     def tools(self) -> Sequence[ServerTool]: ...
 
-    @property
-    def link(self) -> Link | None:
-        """None while it is not connected."""
-        ...
-
     async def ready(self) -> Link:
         """The connection; waits while it is being made. ToolFailure if it cannot be."""
         ...
@@ -90,13 +85,10 @@ class ServerRequests:
 
     async def addresses(self) -> list[str]:
         """Those of its resources that can be typed; none if it cannot say them within a moment."""
-        link = self._server.link
-        if link is None:
-            return []
         try:
             async with asyncio.timeout(_MOMENT):
-                found = await link.resources()
-        except (LinkFault, TimeoutError):
+                found = await (await self._server.ready()).resources()
+        except (ToolFailure, LinkFault, TimeoutError):
             return []
         named = [str(each["uri"]) for each in found if "uri" in each]
         return [uri for uri in named if uri == clean(uri, _LONGEST_TYPED) and '"' not in uri]

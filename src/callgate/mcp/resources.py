@@ -72,6 +72,7 @@ def resource_tools(servers: Mapping[str, Server]) -> tuple[Tool, ...]:
         icon="read",
         locks=shared,
         address=None,
+        label="uri",
         search_hint="read a resource of an MCP server by its address",
     )
     return (_OfServer(listing, servers), _OfServer(reading, servers))

@@ -69,11 +69,6 @@ class Server:
         where = self._place.roots[0] if self.config.origin.layer == "project" else ""
         return f"{self.name}@{where}" if where else self.name
 
-    @property
-    def link(self) -> Link | None:
-        """The connection; None while there is none."""
-        return self._link
-
     # ---- its life -----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
