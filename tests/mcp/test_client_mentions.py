@@ -10,7 +10,7 @@ import pytest
 from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.config import Config
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.mentions import MOST, ResourceMention, mentions_in
+from callgate.mcp.mentions import MOST_MENTIONED, ResourceMention, mentions_in
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.transcript.store import Store
 from callgate.words.events import CallSettled, Event, Noted, QuestionAsked, RunEnded, TurnStarted
@@ -116,10 +116,10 @@ def test_a_server_without_tools_has_resources_that_can_be_mentioned(tmp_path: Pa
 @pytest.mark.spec("MCP-7")
 def test_only_so_many_resources_are_read_and_the_reads_take_no_turn_of_the_model(tmp_path: Path) -> None:
     config = config_in(tmp_path, allow=["mcp__srv"])
-    text = " ".join(f"@srv:note://{at}" for at in range(MOST + 5))
+    text = " ".join(f"@srv:note://{at}" for at in range(MOST_MENTIONED + 5))
     events, request = asyncio.run(told(config, flags(raw()), text, limits=LoopLimits(max_turns=1)))
-    assert len(results(request)) == MOST
-    said = f"the first {MOST} of {MOST + 5} resources that the message mentions are read"
+    assert len(results(request)) == MOST_MENTIONED
+    said = f"the first {MOST_MENTIONED} of {MOST_MENTIONED + 5} resources that the message mentions are read"
     assert said in [event.text for event in events if isinstance(event, Noted)]
     assert any(said in message.text for message in request.messages)
     assert [event.reason for event in events if isinstance(event, RunEnded)] == ["done"]

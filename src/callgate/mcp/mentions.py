@@ -24,7 +24,7 @@ from callgate.words.noun import noun
 from callgate.words.tool_search import EXECUTE
 
 READ = "ReadMcpResource"
-MOST = 20
+MOST_MENTIONED = 20
 """Resources that are read for one message; of the others the person and the model are told."""
 _LONGEST = 2_000
 _MENTION = re.compile(r"""(?:^|(?<=[\s(\[{]))@(?:"([^"\n]+)"|([^\s"]+))""")
@@ -61,11 +61,11 @@ class MentionedResources:
         found = mentions_in("\n".join(message.text for message in said), self._servers)
         if not found:
             return None
-        if len(found) > MOST:
-            self._inform(f"the first {MOST} of {len(found)} resources that the message mentions are read")
+        if len(found) > MOST_MENTIONED:
+            self._inform(f"the first {MOST_MENTIONED} of {len(found)} resources that the message mentions are read")
         names = {each.spec.name for each in self._toolbox.tools()}
         deferred = EXECUTE in names and READ not in names
-        return MentionModel(found[:MOST], said[-1].id, abilities, deferred=deferred)
+        return MentionModel(found[:MOST_MENTIONED], said[-1].id, abilities, deferred=deferred)
 
 
 class MentionModel:

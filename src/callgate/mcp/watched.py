@@ -10,7 +10,7 @@ from callgate.mcp.definitions import clean
 if TYPE_CHECKING:
     from callgate.mcp.link import Link
 
-MOST = 100
+MOST_WATCHED = 100
 """Resources of one server; changes of the others are not told."""
 
 
@@ -24,7 +24,7 @@ class WatchedResources:
 
     async def add(self, uri: str, link: Link) -> None:
         """It was read just now."""
-        if uri in self._were_read or len(self._were_read) < MOST:
+        if uri in self._were_read or len(self._were_read) < MOST_WATCHED:
             self._were_read.add(uri)
             await link.subscribe([uri])
 

@@ -36,7 +36,7 @@ def outward_only(
     own = httpx2.URL(url)
 
     async def near(there: httpx2.URL) -> list[bool]:
-        """Whether the host belongs to this machine or its network: by its name, else by each of its addresses."""
+        """True for each address of the host that belongs to this machine or its network; its name alone may say so."""
         if is_private(_literal(there.host)):
             return [True]
         try:
