@@ -159,7 +159,7 @@ class HeadlessDriver:
             case MessageAdded() if event.message.role == "assistant":
                 self._text = event.message.text
             case TurnStarted():
-                self._turns += 1
+                self._turns += event.because != "mention"  # no request was sent
                 self._turn = event.turn
             case TurnEnded():
                 if event.spent is not None and event.turn == self._turn:
