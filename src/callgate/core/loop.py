@@ -149,7 +149,11 @@ class Loop:
 
     async def _hindrance(self) -> RunEnded | None:
         """The end of the run if no other request may be sent: an interrupt, a limit, a history that is too long."""
-        if self._record.ledger.open_turn is not None:
+        ledger, opening = self._record.ledger, self.equipment.opening
+        if ledger.open_turn is not None:
+            left = [entry.name for entry in ledger.calls.values() if entry.result is None]
+            if left and opening is not None and self._interrupt is None:
+                await self._interruptible(opening.before_resume(left))
             return None  # it has been paid for, and each of its calls gets a result even after an interrupt
         if self._interrupt is not None:
             return self._ended("interrupted")

@@ -354,6 +354,10 @@ class Opening(Protocol):
         there are none to make. ``said`` are the messages of people since the model's last one."""
         ...
 
+    async def before_resume(self, tools: Sequence[str]) -> None:
+        """Waits until it is known whether these tools are there, calls of which were left open. May be cancelled."""
+        ...
+
 
 class Compaction(Protocol):
     """Keeps the history within the window of a model: trims results, writes summaries. It works between two turns,

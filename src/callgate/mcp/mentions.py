@@ -5,10 +5,12 @@ gate, record, limits and resume are those of every call. The mention gives no pe
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from json import dumps
 
 from callgate.core.ports import Model, ToolSource
+from callgate.mcp.late import settled
+from callgate.mcp.server import Server
 from callgate.words.messages import Message
 from callgate.words.model import (
     Abilities,
@@ -52,7 +54,7 @@ def mentions_in(text: str, servers: Collection[str]) -> list[ResourceMention]:
 class MentionedResources:
     """The port ``Opening``. ``toolbox`` says whether the tool is deferred; ``inform`` tells people and the model."""
 
-    def __init__(self, servers: Collection[str], toolbox: ToolSource, inform: Callable[[str], None]) -> None:
+    def __init__(self, servers: Mapping[str, Server], toolbox: ToolSource, inform: Callable[[str], None]) -> None:
         self._servers = servers
         self._toolbox = toolbox
         self._inform = inform
@@ -66,6 +68,9 @@ class MentionedResources:
         names = {each.spec.name for each in self._toolbox.tools()}
         deferred = EXECUTE in names and READ not in names
         return MentionModel(found[:MOST_MENTIONED], said[-1].id, abilities, deferred=deferred)
+
+    async def before_resume(self, tools: Sequence[str]) -> None:
+        await settled(self._servers, tools)
 
 
 class MentionModel:

@@ -1,6 +1,5 @@
-"""ListMcpResources, ReadMcpResource, and tools that stand for servers that are not there yet, or need a login."""
+"""ListMcpResources, ReadMcpResource, and the tool that stands for a server which needs a login."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -90,35 +89,6 @@ class _OfServer(Named):
         found, name = self.inner.traits(arguments), str(arguments.get("server") or "")
         trusted = name in self._servers and self._servers[name].config.trusted
         return replace(found, server=name, effects="none" if trusted else found.effects)
-
-
-def late_ones(servers: Mapping[str, Server]) -> list[Server]:
-    """Those of which it is not known yet whether they can be connected."""
-    return [each for each in servers.values() if each.state.status == "connecting" and not each.state.reason]
-
-
-def waiting_tool(servers: Mapping[str, Server]) -> FunctionTool[..., Any]:
-    """A tool that waits for servers which are being connected: a session begins before they are."""
-    late = late_ones(servers)
-
-    async def wait_for_servers() -> str:
-        await asyncio.gather(*(each.settled() for each in late))
-        states = [each.state for each in late]
-        lines = (
-            f"{each.name}: {state.status}, {state.tools} tools. {state.reason}".rstrip()
-            for each, state in zip(late, states, strict=True)
-        )
-        return "\n".join(lines)
-
-    return tool(
-        wait_for_servers,
-        name="WaitForMcpServers",
-        description=_text("wait_for_servers.md").format(", ".join(each.name for each in late)),
-        title="Wait for MCP servers",
-        effects="none",
-        locks=shared,
-        search_hint=f"tools of {' '.join(each.name for each in late)}",
-    )
 
 
 def login_tool(server: Server) -> FunctionTool[..., Any]:

@@ -111,6 +111,9 @@ class Server:
             if self.state.status == "connected" and self._clock.monotonic() - began > _STEADY:
                 failures = 0
             failures += 1
+            if failures == 1:
+                hint = "callgate mcp login" if fault.login else "see callgate mcp test"
+                self._place.note(f"the MCP server {self.name} is not connected: {fault.text}; {hint} {self.name}")
             if fault.final or failures >= _ATTEMPTS:
                 self._become("needs login" if fault.login else "failed", fault.text)
                 return

@@ -6,9 +6,10 @@ from typing import Any
 
 from callgate.core.ports import Target, Tool, Unknown
 from callgate.mcp.config import ServerConfig
+from callgate.mcp.late import WAIT, WaitingTool, early_call, late_ones, prefix_of
 from callgate.mcp.mentions import READ
 from callgate.mcp.place import ServerPlace
-from callgate.mcp.resources import late_ones, login_tool, resource_tools, waiting_tool
+from callgate.mcp.resources import login_tool, resource_tools
 from callgate.mcp.server import Server
 from callgate.tools.toolbox import unknown
 
@@ -47,16 +48,22 @@ class ServerList:
                 found.append(login_tool(server))
             found += server.tools
         shown = [each for each in found if not self._hidden(each.spec.name, each.traits({}).server)]
-        waiting = (waiting_tool(self.servers),) if late_ones(self.servers) else ()
+        waiting = (WaitingTool(self.servers),) if late_ones(self.servers) else ()
         there = shown or any(
             each.state.status == "connected" and not self._hidden(READ, each.name) for each in self.servers.values()
         )
         return (*shown, *waiting, *(self._own if there else ()))
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
-        """Resources can be read before any server is there: the call waits, or says why not."""
+        """Resources can be read before any server is there: the call waits, or says why not. So does one of a tool that
+        may still come, and the tool that waits can be called when there is nothing to wait for any more."""
         tools = self.tools()
         found = next((each for each in (*tools, *self._own) if each.spec.name == name), None)
+        if found is None and name == WAIT and self.servers:
+            found = WaitingTool(self.servers)
+        late = next((each for each in late_ones(self.servers) if name.startswith(prefix_of(each.name))), None)
+        if found is None and late is not None and not self._hidden(name, late.name):
+            found = early_call(name, late)
         return unknown(name, tools) if found is None else Target(found, raw)
 
     def _hidden(self, tool: str, server: str) -> bool:

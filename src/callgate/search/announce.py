@@ -34,7 +34,7 @@ class Announcements:
 
     def due(self, deferred: Sequence[Tool], loaded: Sequence[Tool] = ()) -> Sequence[Reminder]:
         """The announcement for the next request, if there is something to announce. A tool that was announced and is
-        ``loaded`` in a resumed session is not gone."""
+        ``loaded`` in a resumed session is not gone, nor is one that a server may have once it is connected."""
         ledger = self._record.ledger
         state = (ledger, ledger.view.changes, len(ledger.about))
         if deferred is self._deferred and state == self._state:
@@ -42,7 +42,8 @@ class Announcements:
         self._deferred, self._state = deferred, state
         told = self.told() - {each.spec.name for each in loaded}
         names = [each.spec.name for each in deferred]
-        removed = sorted(told - set(names))
+        coming = tuple(prefix for each in deferred for prefix in getattr(each, "expects", ()))
+        removed = sorted(name for name in told.difference(names) if not name.startswith(coming))
         room = MOST_CHARS - sum(map(len, told)) + sum(map(len, removed))
         added: list[str] = []
         for name in sorted(name for name in names if name not in told and sayable(name)):

@@ -1,0 +1,75 @@
+"""Servers that are still being connected: a tool that waits for them, and answers for calls that come too early."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from callgate.core.ports import Tool
+from callgate.mcp.server import Server
+from callgate.tools.tool import schema_tool, tool
+from callgate.tools.wrappers import Named
+from callgate.words.calls import Result
+from callgate.words.traits import shared
+
+WAIT = "WaitForMcpServers"
+_DESCRIPTION = Path(__file__).with_name("wait_for_servers.md").read_text(encoding="utf-8").strip()
+
+
+def late_ones(servers: Mapping[str, Server]) -> list[Server]:
+    """Those of which it is not known yet whether they can be connected."""
+    return [each for each in servers.values() if each.state.status == "connecting" and not each.state.reason]
+
+
+def prefix_of(server: str) -> str:
+    """The beginning of the names of its tools."""
+    return f"mcp__{server}__"
+
+
+class WaitingTool(Named):
+    """Waits for servers which are being connected: a session begins before they are. Tools whose names begin with one
+    of ``expects`` may still come."""
+
+    def __init__(self, servers: Mapping[str, Server]) -> None:
+        late = [each.name for each in late_ones(servers)]
+        self.expects = tuple(map(prefix_of, late))
+
+        async def wait_for_servers() -> str:
+            await asyncio.gather(*(each.settled() for each in servers.values()))
+            lines = (f"{each.name}: {_state(each)}" for each in servers.values())
+            return "\n".join(lines)
+
+        made = tool(
+            wait_for_servers,
+            name=WAIT,
+            description=_DESCRIPTION.format(", ".join(late) or "none"),
+            title="Wait for MCP servers",
+            effects="none",
+            locks=shared,
+            search_hint=f"tools of {' '.join(late)}",
+        )
+        super().__init__(made, WAIT)
+
+
+def early_call(name: str, server: Server) -> Tool:
+    """A tool of a server that has not said yet which tools it has: waits for it, and asks the model to call again."""
+
+    async def wait(arguments: dict[str, Any]) -> Result:
+        await server.settled()
+        text = f"The server {server.name} was still being connected, so nothing was sent. Now it is {_state(server)}"
+        return Result.failed("tool_error", f"{text}\nCall the tool again if it is there.", effects="none")
+
+    return schema_tool(
+        name, "", {"type": "object"}, wait, effects="none", locks=shared, server=server.name, own_state=True
+    )
+
+
+async def settled(servers: Mapping[str, Server], tools: Sequence[str]) -> None:
+    """Waits until it is known of the servers of these tools whether they are connected."""
+    wanted = [each for name, each in servers.items() if any(tool.startswith(prefix_of(name)) for tool in tools)]
+    await asyncio.gather(*(each.settled() for each in wanted))
+
+
+def _state(server: Server) -> str:
+    state = server.state
+    return f"{state.status}, {state.tools} tools. {state.reason}".rstrip()

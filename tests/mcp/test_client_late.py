@@ -1,0 +1,116 @@
+"""Servers that are not connected yet: calls left open wait for them, and none of their tools counts as gone."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate import Session, Store
+from callgate.assembly.agent import agent_session
+from callgate.host.local import LocalHost
+from callgate.mcp.servers import ServerList
+from callgate.testing import ManualClock, PlainRun, ScriptedModel, say, turn
+from callgate.words.arguments import Accepted
+from callgate.words.calls import Result
+from callgate.words.events import Event, MessageAdded, QuestionAsked
+from callgate.words.inputs import Answer, Continue
+from tests.mcp.client_kit import place_in, raw
+from tests.mcp.test_client_session import asked, config_in, extra, flags, texts
+
+
+async def answered(session: Session, sent: Any) -> list[Event]:
+    """The events until the run is over; each question gets a yes."""
+    events: list[Event] = []
+    async for event in session.send(sent, until="idle"):
+        events.append(event)
+        if isinstance(event, QuestionAsked):
+            session.post(Answer(event.question.yes()))
+    return events
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_call_that_was_left_open_waits_for_its_server_when_the_session_goes_on(tmp_path: Path) -> None:
+    async def main() -> list[Event]:
+        config = config_in(tmp_path)
+        store = Store(config.root, config.data)
+        model = ScriptedModel(turn(extra("mcp__srv__add", a=1, b=2)), turn(say("Done.")))
+        async with await agent_session(config, model, mcp=flags(raw()), journal=await store.create()) as session:
+            assert session.servers is not None
+            await session.servers.settled()
+            assert len(asked([event async for event in session.send("go")])) == 1
+            kept = session.id
+        again = await store.open(kept)
+        async with await agent_session(config, model, mcp=flags(raw()), journal=again) as session:
+            return await answered(session, Continue())  # at once: the server is being connected
+
+    events = asyncio.run(main())
+    assert texts(events) == ["3"]
+    told = [event.message.text for event in events if isinstance(event, MessageAdded) and event.about == "tools"]
+    assert not any("- mcp__srv__add" in text for text in told)
+
+
+@pytest.mark.spec("SRC-6")
+def test_tools_of_a_server_that_is_being_connected_again_are_not_announced_as_gone(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        config = config_in(tmp_path)
+        store = Store(config.root, config.data)
+        model = ScriptedModel(turn(say("Hello.")), turn(say("Hello.")))
+        async with await agent_session(config, model, mcp=flags(raw()), journal=await store.create()) as session:
+            assert session.servers is not None
+            await session.servers.settled()
+            await answered(session, "go")
+            kept = session.id
+        hangs, again = raw("never connects"), await store.open(kept)
+        async with await agent_session(config, model, mcp=flags(hangs), journal=again) as session:
+            await answered(session, "go on")
+        return [message.text for message in model.requests[-1].messages]
+
+    said = asyncio.run(main())
+    assert any("+ mcp__srv__add" in text for text in said)
+    assert not any("- mcp__srv__add" in text for text in said)
+
+
+async def called(servers: ServerList, name: str) -> Result:
+    found: Any = servers.resolve(name, {"a": 1, "b": 2})
+    read = found.tool.read({} if name == "WaitForMcpServers" else found.raw)
+    assert isinstance(read, Accepted)
+    return await found.tool.run(read.arguments, PlainRun())
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_call_of_a_tool_that_may_still_come_waits_and_is_not_sent(tmp_path: Path) -> None:
+    async def main() -> None:
+        servers = ServerList([raw()])
+        servers.begin(place_in(tmp_path))
+        try:
+            early = await called(servers, "mcp__srv__add")
+            assert early.is_error
+            assert "nothing was sent. Now it is connected, 2 tools." in early.text
+            assert (await called(servers, "mcp__srv__add")).text == "3"
+            assert (await called(servers, "WaitForMcpServers")).text == "srv: connected, 2 tools."
+        finally:
+            await servers.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-3")
+def test_people_are_told_once_that_a_server_is_not_connected(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        said: list[str] = []
+        clock = ManualClock()
+        servers = ServerList([raw("refuses", "no such database")])
+        servers.begin(place_in(tmp_path, host=LocalHost(tmp_path, clock=clock), note=said.append))
+        server = servers.servers["srv"]
+        try:
+            await servers.settled()
+            while server.state.status != "failed":
+                clock.advance(10.0)
+                await server.moved()
+        finally:
+            await servers.aclose()
+        return said
+
+    (note,) = asyncio.run(main())
+    assert note == "the MCP server srv is not connected: no such database; see callgate mcp test srv"
