@@ -348,10 +348,21 @@ def test_the_rest_of_a_list_that_is_too_long_is_cut_off_before_the_loop_reads_it
 
     tools = [{"name": f"t{index}", "inputSchema": {}} for index in range(5_000)]
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools, "other": [*range(2_000)]}}).encode()
-    (message,) = parsed(line)
-    assert not isinstance(message, Exception)
-    result = message.message.result  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-    assert (len(result["tools"]), len(result["other"])) == (1_000, 2_000)  # pyright: ignore[reportUnknownArgumentType]
+    for written in (line, b"[" + line + b"]"):
+        (message,) = parsed(written)
+        assert not isinstance(message, Exception)
+        result = message.message.result  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        assert (len(result["tools"]), len(result["other"])) == (1_000, 2_000)  # pyright: ignore[reportUnknownArgumentType]
+
+
+@pytest.mark.spec("MCP-3")
+def test_an_array_holds_no_text_that_a_message_alone_may_not_hold() -> None:
+    from callgate.mcp.stdio import parsed
+
+    line = b'{"jsonrpc":"2.0","method":"a","params":{"half a character":"\\ud800"}}'
+    for written in (line, b"[" + line + b"]"):
+        (refused,) = parsed(written)
+        assert isinstance(refused, ValueError), written
 
 
 @pytest.mark.spec("MCP-7")

@@ -138,6 +138,16 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
     assert threading.main_thread() not in threads
 
 
+@pytest.mark.spec("MCP-3")
+def test_a_large_body_that_is_not_one_message_becomes_a_short_one_that_is_refused() -> None:
+    pytest.importorskip("httpx2")
+    from callgate.mcp.bodies import LARGE, lighter_message
+
+    blank, message = b" " * LARGE, b'{"jsonrpc":"2.0","method":"a","params":{"b":"\\ud800"}}'
+    for body in (b"[" + blank + b"]", b"[" + message + blank + b"]", message + blank, b"[1]" + blank, blank):
+        assert lighter_message(body) == b"null", body[-60:]
+
+
 class Refusing(BaseHTTPRequestHandler):
     """Answers every POST with the status in its path."""
 

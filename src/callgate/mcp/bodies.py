@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 import httpx2
+from mcp.shared.message import SessionMessage
 
 from callgate.mcp.stdio import LARGEST_LINE, parsed
 
@@ -62,10 +63,11 @@ async def refuse_large(response: httpx2.Response) -> None:
 
 def lighter_message(body: bytes) -> bytes:
     """The message without the rest of its lists. What is none becomes a short one that the SDK refuses. Blocks."""
-    found, *more = parsed(body)
-    if more or isinstance(found, Exception):
-        return _NO_MESSAGE
-    return found.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    match parsed(body):
+        case [SessionMessage() as found]:
+            return found.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        case _:
+            return _NO_MESSAGE
 
 
 def lighter_events(body: bytes) -> bytes:

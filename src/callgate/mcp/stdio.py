@@ -6,7 +6,6 @@ threads costs as much as all else of a call. Lines are bounded, and a server tha
 """
 
 import asyncio
-import json
 import os
 import re
 from collections import deque
@@ -19,6 +18,7 @@ from typing import Any, Self, cast
 import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
+from pydantic_core import from_json
 
 from callgate.core.ports import Host
 from callgate.host.ports import Command, processes_of
@@ -245,7 +245,7 @@ def parsed(line: bytes | bytearray) -> list[Item]:
     read = types.jsonrpc_message_adapter
     try:
         if line.lstrip()[:1] == b"[":
-            return [SessionMessage(read.validate_python(each, by_name=False)) for each in json.loads(line)]
+            return [SessionMessage(_cut(read.validate_python(each, by_name=False))) for each in from_json(line)]
         return [SessionMessage(_cut(read.validate_json(line, by_name=False)))]
     except (ValueError, TypeError, RecursionError) as error:
         return [_refused(line, f"the message does not keep to the protocol ({type(error).__name__})")]
