@@ -164,3 +164,27 @@ def test_a_session_that_was_closed_while_a_mention_was_asked_about_goes_on_with_
         assert sum(message.role == "user" and "@srv" in message.text for message in request.messages) == 1
 
     asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_reads_that_go_on_after_a_restart_take_no_turn_of_the_model_and_their_denials_pause_nothing(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        config, limits = config_in(tmp_path), LoopLimits(max_turns=1, denials_in_a_row=1)
+        store = Store(config.root, config.data)
+        model = ScriptedModel(turn(say("Done.")))
+        async with await agent_session(config, model, mcp=flags(raw()), journal=await store.create()) as session:
+            kept = session.id
+            await session.send("See @srv:note://a")
+        again = await store.open(kept)
+        async with await agent_session(config, model, mcp=flags(raw()), journal=again, limits=limits) as session:
+            events: list[Event] = []
+            async for event in session.send(Continue(), until="idle"):
+                events.append(event)
+                if isinstance(event, QuestionAsked):
+                    session.post(Answer(event.question.no()))
+        assert [event.reason for event in events if isinstance(event, RunEnded)] == ["done"]
+        assert [part.is_error for part in results(model.requests[0])] == [True]
+
+    asyncio.run(main())

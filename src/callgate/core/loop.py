@@ -225,13 +225,13 @@ class Loop:
         return ledger.open_turn is not None or not ledger.messages or ledger.messages[-1].role != "assistant"
 
     def _next_turn(self) -> Turn:
-        kit, ledger = self.equipment, self._record.ledger
-        if kit.opening is not None and ledger.open_turn is None:
+        kit, ledger, opened = self.equipment, self._record.ledger, self._record.ledger.open_turn
+        if kit.opening is not None and opened is None:
             stand_in = kit.opening.stand_in(ledger.unanswered, self._model.abilities)
-            if stand_in is not None:  # no request is sent, so it counts against no limit but that of time
-                self._allowance.resume()
-                kit = replace(kit, model=stand_in)
-                return Turn(kit, because="mention", waiting=self._waits, going=self._goes)
+            kit = kit if stand_in is None else replace(kit, model=stand_in)
+        if kit is not self.equipment or (opened is not None and opened.because == "mention"):
+            self._allowance.resume()  # no request is sent, so it counts against no limit but that of time
+            return Turn(kit, because="mention", waiting=self._waits, going=self._goes)
         limits = self.equipment.limits
         if self._raised:
             limits = replace(limits, max_output_tokens=self._model.abilities.output_tokens)
