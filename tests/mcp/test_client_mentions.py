@@ -11,6 +11,8 @@ from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.config import Config
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.mentions import MOST_MENTIONED, ResourceMention, mentions_in
+from callgate.mcp.resources import resource_tools
+from callgate.mcp.servers import ServerList
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.transcript.store import Store
 from callgate.words.events import CallSettled, Event, Noted, QuestionAsked, RunEnded, TurnStarted
@@ -18,7 +20,8 @@ from callgate.words.inputs import Answer, Continue, Prompt, Steer
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import ResultPart
 from callgate.words.model import Request
-from tests.mcp.client_kit import raw
+from tests.flows.pending.kit import DONE, Bench, apply, choices, model_of, staging
+from tests.mcp.client_kit import place_in, raw
 from tests.mcp.test_client_session import asked, config_in, flags, texts
 
 
@@ -186,5 +189,22 @@ def test_reads_that_go_on_after_a_restart_take_no_turn_of_the_model_and_their_de
                     session.post(Answer(event.question.no()))
         assert [event.reason for event in events if isinstance(event, RunEnded)] == ["done"]
         assert [part.is_error for part in results(model.requests[0])] == [True]
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_a_mention_while_an_action_is_pending_does_not_make_the_model_resolve_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        bench, model = Bench(tmp_path), model_of(turn(staging()), turn(apply()), DONE)
+        servers = ServerList((raw(trusted=True),))
+        async with bench.session(model, more=resource_tools(servers.servers)) as session:
+            servers.begin(place_in(tmp_path))
+            session.use_servers(servers)
+            async for event in session.send("go"):
+                if isinstance(event, CallSettled) and event.call_id.startswith("call"):
+                    session.post(Steer("and @srv:note://a"))
+        assert "remember the milk" in str(results(model.requests[1])[-1].content)
+        assert choices(model) == ["auto"] * 3
 
     asyncio.run(main())

@@ -109,7 +109,8 @@ class State:
 
     def _turn_started(self, event: TurnStarted) -> None:
         self.message = event.message_id
-        self.faced = next(reversed(self.actions), None)
+        faces = event.because != "mention"  # the model is not asked yet
+        self.faced = next(reversed(self.actions), None) if faces else None
         self._turn_forced = event.forced
         self._indexes, self._resolving, self._resolves = {}, {}, False
 
