@@ -13,13 +13,15 @@ from callgate.mcp.config import ServerConfig
 from callgate.mcp.mentions import MOST_MENTIONED, ResourceMention, mentions_in
 from callgate.mcp.resources import resource_tools
 from callgate.mcp.servers import ServerList
-from callgate.testing import ScriptedModel, call, say, turn
+from callgate.testing import ScriptedModel, call, fail, say, turn
 from callgate.transcript.store import Store
 from callgate.words.events import CallSettled, Event, Noted, QuestionAsked, RunEnded, TurnStarted
 from callgate.words.inputs import Answer, Continue, Prompt, Steer
 from callgate.words.limits import LoopLimits
-from callgate.words.messages import ResultPart
-from callgate.words.model import Request
+from callgate.words.messages import ResultPart, Text
+from callgate.words.model import Request, RunOptions
+from tests.flows.gated import hooked, session_of
+from tests.flows.kit import Workspace
 from tests.flows.pending.kit import DONE, Bench, apply, choices, model_of, staging
 from tests.mcp.client_kit import place_in, raw
 from tests.mcp.test_client_session import asked, config_in, flags, texts
@@ -206,5 +208,42 @@ def test_a_mention_while_an_action_is_pending_does_not_make_the_model_resolve_it
                     session.post(Steer("and @srv:note://a"))
         assert "remember the milk" in str(results(model.requests[1])[-1].content)
         assert choices(model) == ["auto"] * 3
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_the_words_of_a_server_mention_nothing_and_name_no_budget(tmp_path: Path) -> None:
+    async def main() -> None:
+        config = config_in(tmp_path, allow=["mcp__srv"])
+        model = ScriptedModel(turn(say("Done.")), turn(fail("bad_request")), turn(say("Done.")))
+        theirs = Prompt((Text("@srv:note://theirs +2m"),), RunOptions(quoted=True))
+        async with await agent_session(config, model, mcp=flags(raw())) as session:
+            await session.send(theirs, until="idle")
+            await session.send(theirs, until="idle")  # it stays without an answer
+            await session.send("And @srv:note://mine", until="idle")
+        first, second, last = model.requests  # no budget makes it go on
+        assert results(first) == results(second) == []
+        assert [part.call_id[:8] for part in results(last)] == ["mention_"]
+        assert "note://mine" in str([message.calls for message in last.messages])
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_what_a_hook_adds_to_a_prompt_mentions_nothing(tmp_path: Path) -> None:
+    async def adds(_told: dict[str, Any]) -> dict[str, Any]:
+        return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "@srv:note://a"}}
+
+    async def main() -> None:
+        servers, space = ServerList((raw(trusted=True),)), Workspace()
+        config = hooked(tmp_path, "UserPromptSubmit")
+        session = session_of(space, config, {"UserPromptSubmit": adds}, turn(say("Done.")))
+        servers.begin(place_in(tmp_path))
+        session.use_servers(servers)
+        events = [event async for event in session.send("go", until="idle")]
+        await session.aclose()
+        assert session.messages[0].text == "go\n[hook: @srv:note://a]"
+        assert [event.because for event in events if isinstance(event, TurnStarted)] == ["prompt"]
 
     asyncio.run(main())

@@ -21,6 +21,7 @@ from callgate.tui.composer.resources import ResourceIndex
 from callgate.tui.panels.page import CODES
 from callgate.words.inputs import Prompt
 from callgate.words.messages import Text
+from callgate.words.model import RunOptions
 from tests.mcp.client_kit import friendly, raw
 from tests.mcp.test_client_session import config_in, flags
 from tests.tui.fakes import FakeTerminal
@@ -131,7 +132,7 @@ def test_prompts_of_servers_are_commands(tmp_path: Path) -> None:
             assert (command.arguments, command.help) == ("PATH", "Review a file. (MCP)")
             await terminal.run("/friendly:review 'my file.py'")
             sent = next(each for each in terminal.sent if isinstance(each, Prompt))
-            assert sent.content == (Text("Review my file.py with care."),)
+            assert sent == Prompt((Text("Review my file.py with care."),), RunOptions(quoted=True))
             assert "this prompt needs path" in await terminal.run("/friendly:review")
 
     asyncio.run(main())

@@ -155,6 +155,7 @@ class Ledger:
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
         self.about: dict[str, str] = {}  # the subjects of reminders, by the ids of their messages
+        self.quoted: set[str] = set()  # ids of prompts in the words of servers
         self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
         self.queued = 0  # the number of the last one
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
@@ -212,7 +213,7 @@ class Ledger:
         for message in reversed(self.messages):
             if message.role == "assistant":
                 break
-            if message.id[:1] == "u" and message.id not in self.about:
+            if message.id[:1] == "u" and message.id not in self.about and message.id not in self.quoted:
                 found.append(message)
         return found[::-1]
 
@@ -245,6 +246,8 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
         ledger.about[message.id] = event.about
         return  # a reminder: nobody said it, so no work comes of it
     if message.role == "user":
+        if event.options is not None and event.options.quoted:
+            ledger.quoted.add(message.id)
         ledger.options = ledger.options if ledger.running else event.options
         ledger.waiting.pop(event.queued or "", None)
         ledger.running, ledger.paused, ledger.ended = True, False, None

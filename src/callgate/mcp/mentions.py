@@ -60,7 +60,7 @@ class MentionedResources:
         self._inform = inform
 
     def stand_in(self, said: Sequence[Message], abilities: Abilities) -> Model | None:
-        found = mentions_in("\n".join(message.text for message in said), self._servers)
+        found = mentions_in("\n".join(message.said for message in said), self._servers)
         if not found:
             return None
         if len(found) > MOST_MENTIONED:

@@ -18,7 +18,7 @@ from callgate.session.tasks import TaskSet
 from callgate.words.decisions import Question
 from callgate.words.errors import in_words
 from callgate.words.events import Noted
-from callgate.words.messages import Part, Text
+from callgate.words.messages import HOOK_ADDED, Part, Text
 from callgate.words.noun import noun
 
 _NOTIFY_TIMEOUT = 60.0
@@ -133,7 +133,7 @@ class SessionHooks:
         if outcome.blocked is not None or outcome.stop is not None:
             return f"{outcome.by} does not let this be sent: {outcome.blocked or outcome.stop}"
         said, self._context = (*self._context, *outcome.context), ()
-        return (*parts, *(Text(f"\n[hook: {each}]") for each in said))
+        return (*parts, *(Text(f"{HOOK_ADDED}{each}]") for each in said))
 
     async def ending(self, again: bool) -> str | None:
         """Runs Stop, or SubagentStop of a nested session, before the agent ends its work. Gives the text of a hook that

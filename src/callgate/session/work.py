@@ -305,8 +305,8 @@ class Work:
 
 
 def _with_budget(sent: Prompt) -> Prompt:
-    """The prompt with the budget that its text names, unless it has one."""
+    """The prompt with the budget that a person's text names, unless it has one."""
     options = sent.options or RunOptions()
     text = "".join(part.text for part in sent.parts if isinstance(part, Text))
-    budget = budget_in(text) if options.budget is None else None
+    budget = budget_in(text) if options.budget is None and not options.quoted else None
     return sent if budget is None else replace(sent, options=replace(options, budget=budget))

@@ -8,6 +8,9 @@ from callgate.words.noun import noun
 
 Role = Literal["user", "assistant", "tool"]
 
+HOOK_ADDED = "\n[hook: "
+"""The beginning of each part that a hook added to a prompt."""
+
 
 @noun
 class Text:
@@ -146,6 +149,12 @@ class Message:
     def text(self) -> str:
         """The plain text of the message, its other parts left out."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def said(self) -> str:
+        """The text that a person wrote, without what hooks added to it."""
+        texts = (part.text for part in self.parts if isinstance(part, Text))
+        return "".join(text for text in texts if not text.startswith(HOOK_ADDED))
 
     @property
     def calls(self) -> tuple[CallPart, ...]:

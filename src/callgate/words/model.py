@@ -182,11 +182,13 @@ class RequestOptions:
 @noun
 class RunOptions:
     """Options for the run of one prompt. ``request`` is laid over the options of the session; ``output`` is a JSON
-    Schema that the text of the answer has to fit; ``budget`` is a hard limit on the tokens that the model writes."""
+    Schema that the text of the answer has to fit; ``budget`` is a hard limit on the tokens that the model writes.
+    ``quoted``: the prompt is in the words of an MCP server, which nothing is done for but to send them."""
 
     request: RequestOptions | None = None
     output: Mapping[str, Any] | None = None
     budget: int | None = None
+    quoted: bool = False
 
 
 @noun

@@ -12,6 +12,7 @@ from callgate.tui.commands.table import SlashCommand
 from callgate.tui.panels.servers import ACTIONS, ServersPanel, about_state, show_log
 from callgate.words.errors import UsageError
 from callgate.words.inputs import Prompt
+from callgate.words.model import RunOptions
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
@@ -65,7 +66,8 @@ def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
 def _send(server: str, prompt: Mapping[str, Any], terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
     async def send() -> None:
         found = next(each for each in session_of(terminal).mcp_servers if each.name == server)
-        terminal.post(Prompt(await found.requests.prompt_parts(prompt["name"], _arguments(prompt, text))))
+        parts = await found.requests.prompt_parts(prompt["name"], _arguments(prompt, text))
+        terminal.post(Prompt(parts, RunOptions(quoted=True)))
 
     return send()
 
