@@ -5,16 +5,19 @@ import json
 import os
 import threading
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.host.local import LocalHost
+from callgate.host.ports import Command
 from callgate.mcp import stdio
 from callgate.mcp.log import ServerLog
-from callgate.mcp.stdio import Item, OutputLines, parsed
+from callgate.mcp.stdio import Item, OutputLines, parsed, program_streams
 
 LONG = 20_000  # more than is parsed on the loop
 lines = st.lists(
@@ -131,3 +134,54 @@ def test_a_pipe_that_another_program_holds_open_ends_with_the_program() -> None:
             os.close(writer)
 
     asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_wait_for_a_message_that_is_given_up_loses_none() -> None:
+    async def main() -> list[Item | BaseException]:
+        found: list[Item | BaseException] = []
+        async with output_of(b"".join(b"%d\n" % number for number in range(100)), []) as output:
+            while not (found and isinstance(found[-1], anyio.EndOfStream)):
+                waiting = asyncio.create_task(output.receive())
+                await asyncio.sleep(0)
+                waiting.cancel()
+                found += await asyncio.gather(waiting, return_exceptions=True)
+        return found
+
+    taken = [each for each in asyncio.run(main()) if isinstance(each, ValueError)]
+    assert len(taken) == 100
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_second_cancel_while_the_program_ends_leaves_no_pipe_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, pipe = list[tuple[int, int]](), os.pipe
+
+    def noted() -> tuple[int, int]:
+        reader, writer = pipe()
+        made.append((reader, os.fstat(reader).st_ino))
+        return reader, writer
+
+    async def main() -> None:
+        entered, host = asyncio.Event(), LocalHost(tmp_path)
+
+        async def use() -> None:
+            log = ServerLog("srv", None, lambda: 0.0)
+            command = Command(("sh", "-c", "trap '' TERM; while :; do sleep 1; done"), str(tmp_path), dict(os.environ))
+            async with program_streams(command, host, log, lambda why: None):
+                entered.set()
+                await asyncio.Event().wait()
+
+        using = asyncio.create_task(use())
+        await entered.wait()
+        for _ in range(2):
+            using.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait({using})
+
+    monkeypatch.setattr(stdio.os, "pipe", noted)
+    asyncio.run(main())
+    reader, pipe_number = made[1]
+    with suppress(OSError):
+        assert os.fstat(reader).st_ino != pipe_number

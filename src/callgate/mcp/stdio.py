@@ -177,6 +177,9 @@ class OutputLines:
     # ---- the read stream ----------------------------------------------------------------------------------------
 
     async def receive(self) -> Item:
+        self._taken += 1
+        if self._taken % _FAIR == 0:
+            await asyncio.sleep(0)  # before a message is taken, which a cancel would lose
         while not self._items:
             if self._closed:
                 raise anyio.ClosedResourceError
@@ -187,9 +190,6 @@ class OutputLines:
         item, size = self._items.popleft()
         self._bytes -= size
         self._listen()
-        self._taken += 1
-        if self._taken % _FAIR == 0:
-            await asyncio.sleep(0)
         return item
 
     async def aclose(self) -> None:
@@ -310,9 +310,11 @@ async def program_streams(
         await output.aclose()
         if lines is not None:
             await lines.aclose()
-        if process.running:
-            await end_process(process, host.clock, _GRACE)
-        output.release()
+        try:
+            if process.running:
+                await end_process(process, host.clock, _GRACE)
+        finally:
+            output.release()
 
 
 def _pipe(stack: ExitStack) -> tuple[int, int]:
