@@ -153,6 +153,59 @@ def test_a_wait_for_a_message_that_is_given_up_loses_none() -> None:
 
 
 @pytest.mark.spec("MCP-3")
+def test_many_short_lines_leave_others_on_the_loop_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+
+    def counted(line: bytes | bytearray) -> list[Item]:
+        nonlocal count
+        count += 1
+        return parsed(line)
+
+    monkeypatch.setattr(stdio, "parsed", counted)
+
+    async def main() -> None:
+        reader, writer = os.pipe()
+        os.write(writer, b"x\n" * 10_000)
+        output = OutputLines(reader, ServerLog("srv", None, lambda: 0.0))
+        try:
+            while count < 10_000:
+                before = count
+                await asyncio.sleep(0)
+                assert count - before <= 500
+        finally:
+            output.release()
+            os.close(writer)
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_flood_in_one_array_is_a_flood_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_BURST", 100)
+    monkeypatch.setattr(stdio, "_PER_SECOND", 1e-3)
+    one = b'{"jsonrpc":"2.0","method":"a"}'
+
+    async def main() -> None:
+        reader, writer = os.pipe()
+        os.write(writer, b"[" + b",".join([one] * 200) + b"]\n")
+        output = OutputLines(reader, ServerLog("srv", None, lambda: 0.0))
+        try:
+            for _ in range(200):
+                await output.receive()
+            os.write(writer, one + b"\n")
+            waiting = asyncio.create_task(output.receive())
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert not waiting.done()
+            waiting.cancel()
+        finally:
+            output.release()
+            os.close(writer)
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-3")
 def test_a_second_cancel_while_the_program_ends_leaves_no_pipe_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

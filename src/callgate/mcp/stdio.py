@@ -35,6 +35,7 @@ _PER_SECOND, _BURST = 5_000, 20_000  # messages, or so much of one:
 _BYTES_A_MESSAGE = 8 << 10
 _CHUNK = 64 << 10
 _SHORT = 8 << 10  # bytes of a line that is parsed on the loop
+_LINES = 250  # lines that are read before others on the loop get their turn
 _FAIR = 16  # messages that are taken before others on the loop get their turn
 _GRACE = 2.0
 _LINGER = 1.0  # seconds that a program may take to end after its output
@@ -56,7 +57,7 @@ class OutputLines:
         self._items: deque[tuple[Item, int]] = deque()
         self._bytes = 0
         self._line = bytearray()
-        self._unread: deque[bytes] = deque()  # pieces of lines behind a long one that is being parsed
+        self._unread: deque[bytes] = deque()  # pieces of lines, while others are parsed
         self._too_long = False  # of the line only the beginning is kept
         self._parsing = False
         self._closed = self._exited = self._over = False
@@ -88,11 +89,15 @@ class OutputLines:
             self._split()
 
     def _split(self) -> None:
-        """Makes messages of what was read, until a line has to be parsed in a thread."""
-        while self._unread and not self._parsing:
+        """Makes messages of what was read, until a line has to be parsed in a thread or others get their turn."""
+        for _ in range(_LINES):
+            if self._parsing or not self._unread:
+                break
             self._add(self._unread.popleft())
             if self._unread:
                 self._end_line()
+        if self._unread and not self._parsing:
+            self._loop.call_soon(self._split)
         self._listen()
 
     def _add(self, piece: bytes) -> None:
@@ -124,6 +129,8 @@ class OutputLines:
                 self._log.say(f"a line that is no message: {item}")
             self._items.append((item, size))
             self._bytes += size
+        if len(items) > 1:
+            self._spend(len(items) - 1)
         self._arrived.set()
 
     def _spend(self, cost: float) -> None:
@@ -131,6 +138,8 @@ class OutputLines:
         self._allowance = min(float(_BURST), self._allowance + (now - self._counted_at) * _PER_SECOND) - cost
         self._counted_at = now
         if self._allowance < 0:
+            if self._pause is not None:
+                self._pause.cancel()
             self._pause = self._loop.call_later(-self._allowance / _PER_SECOND, self._resume)
 
     def _resume(self) -> None:
@@ -139,7 +148,8 @@ class OutputLines:
 
     @property
     def _paused(self) -> bool:
-        return not self._closed and (self._parsing or self._pause is not None or self._bytes > _WAITING)
+        waits = self._parsing or bool(self._unread) or self._pause is not None or self._bytes > _WAITING
+        return not self._closed and waits
 
     def _listen(self) -> None:
         """Reads on, or pauses."""
@@ -195,6 +205,7 @@ class OutputLines:
     async def aclose(self) -> None:
         self._closed = True
         self._items.clear()
+        self._unread.clear()
         self._listen()
         self._arrived.set()
 
