@@ -140,6 +140,8 @@ def main() -> None:
         elif method == "tools/list":
             answer(number, {"tools": listed(LISTINGS[0])})
             LISTINGS[0] += 1
+            if BEHAVIOUR == "falls silent":
+                os.close(1)
         elif method == "resources/list":
             answer(number, {"resources": [{"uri": "note://a", "name": "a\x1b[31m note"}]})
         elif method == "resources/templates/list":

@@ -102,6 +102,20 @@ def test_a_server_that_dies_in_a_call_gives_one_error_and_is_started_again(tmp_p
     asyncio.run(main())
 
 
+@pytest.mark.spec("MCP-3")
+def test_a_server_that_closes_its_output_and_runs_on_is_started_again_before_a_call_finds_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callgate.mcp.stdio._LINGER", 0.0)
+
+    async def main() -> None:
+        async with connected(place_in(tmp_path), raw("falls silent")) as servers:
+            server = servers.servers["srv"]
+            await until(server, lambda: server.state.reason == "it closed its output")
+
+    asyncio.run(main())
+
+
 @pytest.mark.spec("MCP-7")
 def test_resources_that_were_read_are_watched_again_after_a_new_connection(tmp_path: Path) -> None:
     async def main() -> None:

@@ -48,11 +48,12 @@ Item = SessionMessage | Exception
 class OutputLines:
     """The messages in the output of a program, read from the pipe ``reader`` on the loop. It is the read stream of the
     SDK. Reading pauses while too much waits to be taken, while the program has sent more than its share, and while a
-    long line is parsed in a thread."""
+    long line is parsed in a thread. ``silent`` is called when the program closes its output and runs on."""
 
-    def __init__(self, reader: int, log: ServerLog) -> None:
+    def __init__(self, reader: int, log: ServerLog, silent: Callable[[], None] = lambda: None) -> None:
         self._reader = reader
         self._log = log
+        self._silent = silent
         self._loop = asyncio.get_running_loop()
         self._items: deque[tuple[Item, int]] = deque()
         self._bytes = 0
@@ -168,7 +169,12 @@ class OutputLines:
         self._listen()
         self._arrived.set()
         if not self._exited:  # the exit status says more than an output that is closed
-            self._pause = self._loop.call_later(_LINGER, self.exited)
+            self._pause = self._loop.call_later(_LINGER, self._runs_on)
+
+    def _runs_on(self) -> None:
+        self.exited()
+        if not self._closed:
+            self._silent()
 
     def exited(self) -> None:
         """The program has ended: what is in the pipe now is the rest."""
@@ -295,7 +301,7 @@ async def program_streams(
     command: Command, host: Host, log: ServerLog, ended: Callable[[str], None]
 ) -> AsyncGenerator[tuple[OutputLines, InputLines]]:
     """Starts the program; at the end it is told to end, and is killed a little later. ``ended`` is called with a
-    sentence when it ends by itself. OSError when it cannot be started."""
+    sentence when it ends by itself, or says nothing more. OSError when it cannot be started."""
     loop, processes = asyncio.get_running_loop(), processes_of(host)
     with ExitStack() as stack:
         input_fd, writer = _pipe(stack)
@@ -307,7 +313,7 @@ async def program_streams(
         stack.callback(os.close, reader)
         process = await processes.start(started, log.take)
         stack.pop_all()
-    output = OutputLines(reader, log)
+    output = OutputLines(reader, log, lambda: ended("it closed its output"))
     watching = asyncio.create_task(_watch(process, output, ended))
     lines: InputLines | None = None
     try:
