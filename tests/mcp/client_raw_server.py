@@ -148,6 +148,8 @@ def main() -> None:
             answer(number, {"resourceTemplates": []})
         elif method == "resources/read" and BEHAVIOUR != "refuses reading":
             answer(number, {"contents": [{"uri": message["params"]["uri"], "text": "remember the milk"}]})
+        elif method == "resources/subscribe" and BEHAVIOUR == "ignores subscriptions":
+            continue
         elif method == "resources/subscribe" and BEHAVIOUR != "refuses subscriptions":
             answer(number, {})
             for _ in range(0 if FIRST_LIFE else 100):

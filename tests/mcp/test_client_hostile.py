@@ -380,6 +380,21 @@ def test_an_array_holds_no_text_that_a_message_alone_may_not_hold() -> None:
 
 
 @pytest.mark.spec("MCP-7")
+def test_a_resource_is_read_although_its_server_does_not_answer_whether_it_tells_of_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callgate.mcp.requests._MOMENT", 0.0)
+
+    async def main() -> None:
+        place = place_in(tmp_path, limits=ServerLimits(call=1.0))
+        async with connected(place, raw("ignores subscriptions")) as servers:
+            found = await servers.servers["srv"].requests.read("note://a", PlainRun())
+            assert found == (Resource("note://a", text="remember the milk"),)
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
 def test_a_resource_is_read_although_its_server_refuses_to_tell_of_changes(tmp_path: Path) -> None:
     async def main() -> None:
         async with connected(place_in(tmp_path), raw("refuses subscriptions")) as servers:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from callgate.core.ports import Clock, Run
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from callgate.mcp.tool import ServerTool
 
 _CHANGED = "The server changed or removed its tool {} after this call was decided, so it was not sent. Call it again."
-_MOMENT = 5.0  # seconds that a person who types may wait for a list
+_MOMENT = 5.0  # seconds for a list while a person types, and for the answer to a subscription
 _LONGEST_TYPED = 500
 
 
@@ -98,7 +99,9 @@ class ServerRequests:
 
         async def read_and_watch(link: Link) -> Sequence[Mapping[str, Any]]:
             found = await link.read(uri)
-            await self._watched.add(uri, link)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_MOMENT):  # what was read is there, whatever becomes of this
+                    await self._watched.add(uri, link)
             return found
 
         return resource_content(_or_failure(await self._asked(run, read_and_watch)))
