@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import pytest
 
-from callgate.search.index import ToolText
+from callgate.search.index import ToolIndex, ToolText
+from callgate.search.query import Asked
 from tests.search.kit import index, names
 
 
@@ -96,6 +98,22 @@ def test_equal_tools_come_in_the_order_of_their_names() -> None:
     tools = index(*(ToolText(name, "Same.") for name in ("c", "a", "d", "b")))
     assert names(tools, "same") == ["a", "b", "c", "d"]
     assert names(tools, "same", k=2) == ["a", "b"]
+
+
+def test_of_thousands_of_equal_tools_few_are_looked_at_closely() -> None:
+    looked: list[int] = []
+
+    class Looked(ToolIndex):
+        def _read_order(self, pool: dict[int, float], asked: Asked, rare: Mapping[str, float]) -> None:
+            looked.append(len(pool))
+            super()._read_order(pool, asked, rare)
+
+    found = Looked()
+    for number in reversed(range(2_000)):
+        found.put(ToolText(f"tool{number:04}", "Send a letter."))
+    assert [hit.name for hit in found.search("send a letter", 3)] == ["tool0000", "tool0001", "tool0002"]
+    assert len(found.search("send a letter", 400)) == 400
+    assert looked == [200, 400]
 
 
 def test_a_required_term_is_enforced() -> None:

@@ -15,6 +15,8 @@ from callgate.words.noun import noun
 
 # The best by the sum of their terms are looked at more closely.
 POOL = 50
+# Those that are as good as the last of them come in addition, up to so many in all, in the order of their names.
+MOST_EQUAL = 200
 # Bonus for a name all of whose words are in the query, and the share that a tool gets of the best of its server.
 COVERED_NAME = 1.8
 SIBLINGS = 0.5
@@ -86,13 +88,20 @@ class ToolIndex:
         asked = read_words(query)
         weights = {**asked.weights, **needed}
         rarest = self._postings.rarest_first(weights)
-        pool = best(self._postings, rarest, allowed, max(k, POOL))
+        pool = self._fewer(best(self._postings, rarest, allowed, max(k, POOL)), max(k, MOST_EQUAL))
         self._read_order(pool, asked, dict(rarest))
         rated = self._rated(pool, frozenset(weights))
         if self._vectors:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
         order = sorted([(-score, self._entries[number].text.name) for number, score in rated.items()])
         return [Hit(name, -score) for score, name in order[:k]]
+
+    def _fewer(self, pool: dict[int, float], most: int) -> dict[int, float]:
+        """The best of the pool, because each word of a query is looked up in each of them."""
+        if len(pool) <= most:
+            return pool
+        entries = self._entries
+        return dict(sorted(pool.items(), key=lambda each: (-each[1], entries[each[0]].text.name))[:most])
 
     def _read_order(self, pool: dict[int, float], asked: Asked, rare: Mapping[str, float]) -> None:
         """Adds to the pool what the order of words says: the best sentence of the query, and neighbours in both."""
