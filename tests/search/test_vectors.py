@@ -46,6 +46,11 @@ def test_other_scripts_and_texts_without_words_are_ranked_by_words_alone(vectors
     assert names(tools, "") == []
 
 
+def test_half_a_character_in_a_query_or_a_tool_breaks_no_search(vectors: ToolVectors) -> None:
+    tools = index(AQUARIUM, INVOICES, ToolText("odd", "Half \ud83d of a character."), vectors=vectors)
+    assert names(tools, "my goldfish \udc20 looks ill")[0] == "aquarium_care"
+
+
 def test_an_empty_index_finds_nothing(vectors: ToolVectors) -> None:
     assert names(index(vectors=vectors), "fish") == []
 

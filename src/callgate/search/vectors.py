@@ -118,8 +118,9 @@ class _Encoder:
 
         made = numpy.zeros((len(texts), WIDTH), dtype=numpy.float32)
         for at, text in enumerate(texts):
+            whole = text.encode("utf-8", "replace").decode()  # JSON may hold half a character, which it refuses
             # One by one: a batch starts threads, and then warns on stderr when the process forks.
-            if pieces := self._tokenizer.encode(text, add_special_tokens=False).ids:
+            if pieces := self._tokenizer.encode(whole, add_special_tokens=False).ids:
                 made[at] = self._pieces[pieces].sum(axis=0, dtype=numpy.float32)
         lengths = numpy.linalg.norm(made, axis=1, keepdims=True)
         return made / numpy.where(lengths > 0, lengths, 1)
