@@ -19,7 +19,7 @@ from callgate.words.events import CallSettled, Event, Noted, QuestionAsked, RunE
 from callgate.words.inputs import Answer, Continue, Prompt, Steer
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import ResultPart, Text
-from callgate.words.model import Request, RunOptions
+from callgate.words.model import Request, RequestOptions, RunOptions
 from tests.flows.gated import hooked, session_of
 from tests.flows.kit import Workspace
 from tests.flows.pending.kit import DONE, Bench, apply, choices, model_of, staging
@@ -226,6 +226,22 @@ def test_the_words_of_a_server_mention_nothing_and_name_no_budget(tmp_path: Path
         assert results(first) == results(second) == []
         assert [part.call_id[:8] for part in results(last)] == ["mention_"]
         assert "note://mine" in str([message.calls for message in last.messages])
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_an_answer_that_is_sent_back_with_its_faults_mentions_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        config = config_in(tmp_path, allow=["mcp__srv"])
+        model = ScriptedModel(turn(say('"see @srv:note://a"')), turn(say("7")))
+        async with await agent_session(config, model, mcp=flags(raw())) as session:
+            answered = await session.run(Prompt("How many?", RunOptions(RequestOptions(temperature=0.5))), output=int)
+        first, last = model.requests
+        assert answered.output == 7
+        assert any("see @srv:note://a" in each.text for each in last.messages if each.role == "user")
+        assert results(last) == []
+        assert first.options.temperature == 0.5, "the options of the prompt hold"
 
     asyncio.run(main())
 

@@ -155,7 +155,7 @@ class Ledger:
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
         self.about: dict[str, str] = {}  # the subjects of reminders, by the ids of their messages
-        self.quoted: set[str] = set()  # ids of prompts in the words of servers
+        self.quoted: set[str] = set()  # ids of prompts with words of servers or the model
         self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
         self.queued = 0  # the number of the last one
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from callgate.words.decisions import Question
@@ -14,6 +14,7 @@ from callgate.words.errors import StateError, UsageError
 from callgate.words.events import InputRefused, RunEnded
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Message, Text
+from callgate.words.model import RunOptions
 
 if TYPE_CHECKING:
     from callgate.session.conversation import Conversation
@@ -49,13 +50,13 @@ async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[
 
     output = OutputType[Any](kind)
     if isinstance(sent, Prompt):
-        sent = Prompt((*sent.parts, Text(f"\n\n{output.instruction}")))
+        sent = replace(sent, content=(*sent.parts, Text(f"\n\n{output.instruction}")))
     result = await _run_once(session, sent)
     if not result.ok:
         return result
     found = output.read(result.text)
     if isinstance(found, Misfit):
-        result = await _run_once(session, Prompt(output.repair(found)))
+        result = await _run_once(session, Prompt(output.repair(found), RunOptions(quoted=True)))
         if not result.ok:
             return result
         found = output.read(result.text)

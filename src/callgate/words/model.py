@@ -183,7 +183,7 @@ class RequestOptions:
 class RunOptions:
     """Options for the run of one prompt. ``request`` is laid over the options of the session; ``output`` is a JSON
     Schema that the text of the answer has to fit; ``budget`` is a hard limit on the tokens that the model writes.
-    ``quoted``: the prompt is in the words of an MCP server, which nothing is done for but to send them."""
+    ``quoted``: the prompt has words of an MCP server or of the model, so no mention and no budget is read in it."""
 
     request: RequestOptions | None = None
     output: Mapping[str, Any] | None = None

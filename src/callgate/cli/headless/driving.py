@@ -26,6 +26,7 @@ from callgate.words.events import (
 )
 from callgate.words.inputs import Input, Interrupt, Prompt
 from callgate.words.messages import Spent, Usage
+from callgate.words.model import RunOptions
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -148,7 +149,7 @@ class HeadlessDriver:
 
         found = schema.read(self._text)
         if isinstance(found, Misfit):
-            await self._send(Prompt(schema.repair(found)))
+            await self._send(Prompt(schema.repair(found), RunOptions(quoted=True)))
             if self._reason != "done":
                 return None, ()
             found = schema.read(self._text)
