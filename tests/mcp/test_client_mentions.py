@@ -103,6 +103,19 @@ def test_a_mention_that_cannot_be_read_is_told_in_words_and_the_prompt_goes_on(t
 
 
 @pytest.mark.spec("MCP-7")
+def test_denied_reads_of_what_a_person_mentions_are_no_tries_of_the_model(tmp_path: Path) -> None:
+    async def main() -> list[Event]:
+        config = config_in(tmp_path, deny=["mcp__srv"])
+        model = ScriptedModel(turn(call("Read", path="missing.txt")), turn(say("Done.")))
+        limits = LoopLimits(denials=4, denials_in_a_row=4)
+        async with await agent_session(config, model, mcp=flags(raw()), limits=limits) as session:
+            text = " ".join(f"@srv:note://{number}" for number in range(4))
+            return [event async for event in session.send(text, until="rest")]
+
+    assert [event.reason for event in asyncio.run(main()) if isinstance(event, RunEnded)] == ["done"]
+
+
+@pytest.mark.spec("MCP-7")
 def test_a_server_of_a_folder_that_is_not_trusted_is_not_mentioned(tmp_path: Path) -> None:
     config = config_in(tmp_path, allow=["mcp__srv"])
     (config.root / ".mcp.json").write_text(flags(raw()).given[0], encoding="utf-8")

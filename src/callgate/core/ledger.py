@@ -1,6 +1,7 @@
 """State is the fold of events: where every call is, what was said, what is remembered."""
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import takewhile
 from typing import Any, cast
 
 from callgate.core.view import History, View
@@ -207,15 +208,16 @@ class Ledger:
         return self.open_message is not None and self.open_message.stop_reason in WHOLE
 
     @property
+    def mentioned(self) -> bool:
+        """True if the calls of the open turn are not the model's: a person's message mentions their subjects."""
+        return self.open_turn is not None and self.open_turn.because == "mention"
+
+    @property
     def unanswered(self) -> list[Message]:
         """The messages of people since the model's last one, oldest first."""
-        found: list[Message] = []
-        for message in reversed(self.messages):
-            if message.role == "assistant":
-                break
-            if message.id[:1] == "u" and message.id not in self.about and message.id not in self.quoted:
-                found.append(message)
-        return found[::-1]
+        since = takewhile(lambda each: each.role != "assistant", reversed(self.messages))
+        said = [each for each in since if each.id[:1] == "u" and each.id not in self.about]
+        return [each for each in reversed(said) if each.id not in self.quoted]
 
     def history(self) -> History:
         return self.view.history()
@@ -366,7 +368,7 @@ def _settled(ledger: Ledger, event: CallSettled) -> None:
     entry.duration_ms = event.duration_ms
     if code == "ok":
         ledger.denied_in_a_row = 0
-    elif CODES[code].denial:
+    elif CODES[code].denial and not ledger.mentioned:
         ledger.denied_in_a_row += 1
         ledger.denied += 1
 

@@ -109,7 +109,7 @@ class Loop:
         if isinstance(follows, RunEnded):
             return follows
         self._cause = follows
-        return None if turn.because == "mention" else self._paused()
+        return self._paused()
 
     def say(
         self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
@@ -225,11 +225,11 @@ class Loop:
         return ledger.open_turn is not None or not ledger.messages or ledger.messages[-1].role != "assistant"
 
     def _next_turn(self) -> Turn:
-        kit, ledger, opened = self.equipment, self._record.ledger, self._record.ledger.open_turn
-        if kit.opening is not None and opened is None:
+        kit, ledger = self.equipment, self._record.ledger
+        if kit.opening is not None and ledger.open_turn is None:
             stand_in = kit.opening.stand_in(ledger.unanswered, self._model.abilities)
             kit = kit if stand_in is None else replace(kit, model=stand_in)
-        if kit is not self.equipment or (opened is not None and opened.because == "mention"):
+        if kit is not self.equipment or ledger.mentioned:
             self._allowance.resume()  # no request is sent, so it counts against no limit but that of time
             return Turn(kit, because="mention", waiting=self._waits, going=self._goes)
         limits = self.equipment.limits

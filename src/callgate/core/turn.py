@@ -132,7 +132,7 @@ class Turn:
         self._waiting = waiting
         self._going = going
         self._reader: asyncio.Task[None] | None = None
-        self.because: TurnCause = because
+        self._because: TurnCause = because
         self._interrupted = False
         self.stop: StopReason = "cut_off"
         self.affected: tuple[ToolCall, ...] = ()
@@ -267,7 +267,7 @@ class Turn:
     async def _fresh(self) -> StopReason:
         wanted = self._remind()
         forced = wanted.kind == "named"
-        started = TurnStarted(self._clock.now(), self._number, self._message_id, forced, self.because)
+        started = TurnStarted(self._clock.now(), self._number, self._message_id, forced, self._because)
         written = self._record.write_first(started)
         if written is not None:
             await written  # what was said so far is on record before the model is asked
@@ -299,7 +299,7 @@ class Turn:
     def _remind(self) -> ToolChoice:
         """Puts reminders on record before the model is asked, and gives the tool choice that goes with them."""
         kit, due, wanted = self._kit, list[Reminder](), ToolChoice()
-        if kit.staging is not None and self.because != "mention":  # the model is not asked yet
+        if kit.staging is not None and self._because != "mention":  # the model is not asked yet
             found, wanted = kit.staging.before_request(self._reading.model.abilities)
             due += found
         if kit.suggestions is not None:
