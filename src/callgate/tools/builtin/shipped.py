@@ -41,6 +41,7 @@ class ShippedTool:
     """A Tool that is made of its module when it is first used for more than its spec and its place in a search."""
 
     server_description = ""
+    expects: tuple[str, ...] = ()
 
     def __init__(self, spec: ToolSpec, row: Mapping[str, Any], make: "Callable[[], Tool]") -> None:
         self.spec = spec
