@@ -1,6 +1,7 @@
 """Servers that are not connected yet: calls left open wait for them, and none of their tools counts as gone."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from callgate import Session, Store
 from callgate.assembly.agent import agent_session
 from callgate.host.local import LocalHost
 from callgate.mcp.servers import ServerList
-from callgate.testing import ManualClock, PlainRun, ScriptedModel, say, turn
+from callgate.testing import ManualClock, PlainRun, ScriptedModel, call, say, turn
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result
 from callgate.words.events import Event, MessageAdded, QuestionAsked
@@ -114,3 +115,22 @@ def test_people_are_told_once_that_a_server_is_not_connected(tmp_path: Path) -> 
 
     (note,) = asyncio.run(main())
     assert note == "the MCP server srv is not connected: no such database; see callgate mcp test srv"
+
+
+@pytest.mark.spec("MCP-3", "SRC-2")
+def test_a_call_or_a_search_for_a_tool_of_a_server_that_is_not_there_says_why_and_what_to_do(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        missing = replace(raw(name="gone"), command="/no/such/program")
+        search = call("SearchExtraTools", query="select:mcp__srv__add")
+        steps = extra("mcp__srv__add", a=1, b=2), search, extra("mcp__gone__add")
+        model = ScriptedModel(*map(turn, steps), turn(say("Done.")))
+        async with await agent_session(config_in(tmp_path), model, mcp=flags(raw(), missing)) as session:
+            assert session.servers is not None
+            await session.servers.settled()
+            await session.servers.servers["srv"].end()
+            return texts(await answered(session, "go"))
+
+    called, searched, failing = asyncio.run(main())
+    assert called == searched
+    assert "The MCP server srv is not connected (disabled). The user can connect it with /mcp reconnect srv" in called
+    assert "The MCP server gone is not connected (failed: it cannot be started: No such file" in failing

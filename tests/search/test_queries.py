@@ -96,7 +96,7 @@ async def test_a_core_tool_is_said_to_be_loaded_already_by_the_name_that_it_is_c
 async def test_a_name_that_there_is_not_gets_the_nearest_and_the_others_are_answered() -> None:
     part = await answer("select:mcp__hub__send_male,mcp__hub__create_issue")
     assert [each["name"] for each in found(part)] == ["mcp__hub__create_issue"]
-    assert "There is no tool 'mcp__hub__send_male'. Did you mean mcp__hub__send_mail" in said(part)
+    assert "There is no tool named 'mcp__hub__send_male'. Did you mean mcp__hub__send_mail" in said(part)
 
 
 async def test_of_names_that_differ_in_capitals_alone_the_one_that_is_meant_is_found() -> None:

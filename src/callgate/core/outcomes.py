@@ -1,10 +1,10 @@
 """The words a model reads when a call did not simply succeed. Each says why, and what is known about the world."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from traceback import format_exception
 from typing import Any
 
+from callgate.core.ports import Unknown
 from callgate.words.calls import Code, Known, Result
 from callgate.words.errors import ToolFailure, in_words
 from callgate.words.messages import Text
@@ -27,10 +27,8 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
-def unknown_tool(name: str, found: Sequence[str]) -> Result:
-    close, shown = list(found), repr(name[:80])
-    hint = f" Did you mean {', '.join(close)}?" if close else ""
-    return Result.failed("unknown_tool", f"There is no tool named {shown}.{hint}", effects="none", close=close)
+def unknown_tool(unknown: Unknown) -> Result:
+    return Result.failed("unknown_tool", unknown.sentence, effects="none", close=[*unknown.close])
 
 
 def invalid_arguments(name: str, errors: tuple[str, ...]) -> Result:

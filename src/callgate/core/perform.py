@@ -60,7 +60,7 @@ class Performer(Part):
         try:
             found = self._resolve(given.name, raw)
             if isinstance(found, Unknown):
-                return outcomes.unknown_tool(found.name, found.close)
+                return outcomes.unknown_tool(found)
             call.name = name = found.tool.spec.name
             return self._read(call, found.tool, found.raw, name, self._ledger.hashes_before(given.id))
         except BaseException as error:

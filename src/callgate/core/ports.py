@@ -193,10 +193,18 @@ class Target(NamedTuple):
 
 @noun
 class Unknown:
-    """``close`` are names that may have been meant; they may be found only when they are read."""
+    """``close`` are names that may have been meant; they may be found only when they are read. ``reason`` is a sentence
+    on a tool that is known and cannot be called now, with what to do about it."""
 
     name: str
     close: Sequence[str] = ()
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """For the model: the reason, or else the names that may have been meant."""
+        hint = self.reason or (f"Did you mean {', '.join(self.close)}?" if self.close else "")
+        return f"There is no tool named {self.name[:80]!r}. {hint}".rstrip()
 
 
 class ToolSource(Protocol):

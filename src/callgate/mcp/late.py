@@ -1,4 +1,4 @@
-"""Servers that are still being connected: a tool that waits for them, and answers for calls that come too early."""
+"""Servers that are not connected: a tool that waits for them, and answers for calls that come too early or too late."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,13 @@ WAIT = "WaitForMcpServers"
 _DESCRIPTION = Path(__file__).with_name("wait_for_servers.md").read_text(encoding="utf-8").strip()
 
 
+def is_late(server: Server) -> bool:
+    """True while it is not known whether the server can be connected."""
+    return server.state.status == "connecting" and not server.state.reason
+
+
 def late_ones(servers: Mapping[str, Server]) -> list[Server]:
-    """Those of which it is not known yet whether they can be connected."""
-    return [each for each in servers.values() if each.state.status == "connecting" and not each.state.reason]
+    return [each for each in servers.values() if is_late(each)]
 
 
 def prefix_of(server: str) -> str:
@@ -62,6 +66,19 @@ def early_call(name: str, server: Server) -> Tool:
     return schema_tool(
         name, "", {"type": "object"}, wait, effects="none", locks=shared, server=server.name, own_state=True
     )
+
+
+def absent(server: Server) -> str:
+    """The reason why tools of a server are not there, with what to do; empty while it is connected."""
+    state = server.state
+    if state.status == "connected":
+        return ""
+    next_step = {
+        "connecting": "It is being tried again: wait, or go on without it.",
+        "needs login": f"mcp__{server.name}__log_in asks the user to log in.",
+    }.get(state.status, f"The user can connect it with /mcp reconnect {server.name}; go on without it, or ask.")
+    why = f"{state.status}: {state.reason}" if state.reason else state.status
+    return f"The MCP server {server.name} is not connected ({why}). {next_step}"
 
 
 async def settled(servers: Mapping[str, Server], tools: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from callgate.core.ports import Target, Tool, Unknown
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.late import WAIT, WaitingTool, early_call, late_ones, prefix_of
+from callgate.mcp.late import WAIT, WaitingTool, absent, early_call, is_late, late_ones, prefix_of
 from callgate.mcp.mentions import READ
 from callgate.mcp.place import ServerPlace
 from callgate.mcp.resources import login_tool, resource_tools
@@ -61,10 +61,12 @@ class ServerList:
         found = next((each for each in (*tools, *self._own) if each.spec.name == name), None)
         if found is None and name == WAIT and self.servers:
             found = WaitingTool(self.servers)
-        late = next((each for each in late_ones(self.servers) if name.startswith(prefix_of(each.name))), None)
-        if found is None and late is not None and not self._hidden(name, late.name):
-            found = early_call(name, late)
-        return unknown(name, tools) if found is None else Target(found, raw)
+        if found is not None:
+            return Target(found, raw)
+        its = next((each for key, each in self.servers.items() if name.startswith(prefix_of(key))), None)
+        if its is None or self._hidden(name, its.name):
+            return unknown(name, tools)
+        return Target(early_call(name, its), raw) if is_late(its) else unknown(name, tools, absent(its))
 
     def _hidden(self, tool: str, server: str) -> bool:
         return self._hides is not None and self._hides(tool, server)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from json import dumps
 
 from callgate.core.ports import Tool
-from callgate.tools.names import close_names
 from callgate.words.messages import Content, Resource, Text
 from callgate.words.model import ToolSpec
 from callgate.words.noun import noun
@@ -72,14 +71,3 @@ def _json(value: object) -> str:
 def loaded_already(names: Sequence[str]) -> str:
     verb, them = ("is", "it by its") if len(names) == 1 else ("are", "them by their")
     return f"{', '.join(names)} {verb} loaded already: call {them} own name, without {EXECUTE}."
-
-
-def unknown_names(names: Sequence[str], known: Sequence[Tool]) -> str:
-    """A line for each name that there is not, with the nearest ones."""
-    there = [(each.spec.name, each.aliases) for each in known]
-    lines: list[str] = []
-    for name in names:
-        close = close_names(name, there)
-        hint = f" Did you mean {', '.join(close)}?" if close else ""
-        lines.append(f"There is no tool {name[:80]!r}.{hint}")
-    return "\n".join(lines)

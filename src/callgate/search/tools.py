@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from callgate.core.ports import Run, Tool
+from callgate.core.ports import Run, Target, Tool, Unknown
 from callgate.host.threads import in_thread
 from callgate.search.finder import ToolFinder
-from callgate.search.queries import MOST_CHARS, definitions, loaded_already, read_query, unknown_names
+from callgate.search.queries import MOST_CHARS, definitions, loaded_already, read_query
 from callgate.tools.arguments import Arguments
+from callgate.tools.toolbox import Raw
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Display, Result
 from callgate.words.changes import ChangeSet
@@ -59,6 +60,8 @@ class Searchable(Protocol):
 
     def deferred(self) -> Sequence[Tool]: ...
 
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown: ...
+
 
 class _SearchTool:
     """A tool that reads the tools of the session alone: no text in its arguments is a path."""
@@ -95,7 +98,9 @@ class SearchExtraTools(_SearchTool):
             raise ToolFailure(f"The query says nothing to search for. {_TRY}")
         loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
-            return _answer(*await in_thread(lambda: _selected(query.names, loaded, deferred)))
+            found, texts, wrong = _selected(query.names, loaded, deferred)
+            missing = [self._tools.resolve(name, {}) for name in wrong]
+            return _answer(found, [*texts, *await in_thread(lambda: [*map(_missing, missing)])])
         hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL_RESULTS), query.required)
         by_name = {each.spec.name: each for each in deferred}
         found = [by_name[hit.name] for hit in hits if hit.name in by_name]
@@ -111,9 +116,17 @@ def _names(tool: Tool) -> list[str]:
     return [name.casefold() for name in (tool.spec.name, *tool.aliases)]
 
 
-def _selected(names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[Tool]) -> tuple[list[Tool], list[str]]:
-    """The tools of these names, and texts about those that are loaded, those that there are not, and those that are
-    too many."""
+def _missing(found: Target | Unknown) -> str:
+    """A line about a name that no tool has. One that can be called all the same is of a source that is not ready."""
+    if isinstance(found, Unknown):
+        return found.sentence
+    return f"{found.tool.spec.name} is not known yet: its server is being connected. {EXECUTE} waits for it."
+
+
+def _selected(
+    names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[Tool]
+) -> tuple[list[Tool], list[str], list[str]]:
+    """The tools of these names, texts about those that are loaded and those that are too many, and the other names."""
     there = {name: each for each in deferred for name in _names(each)}
     there |= {each.spec.name: each for each in deferred}  # of two that differ in capitals alone, the one that is meant
     known = {name: each.spec.name for each in loaded for name in _names(each)} | {RESOLVE: RESOLVE}
@@ -127,11 +140,9 @@ def _selected(names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[T
         else:
             wrong.append(name)
     texts = [loaded_already([*meant])] if meant else []
-    if wrong:
-        texts.append(unknown_names(wrong, [*loaded, *deferred]))
     if len(names) > _MOST_RESULTS:
         texts.append(f"{_MOST_RESULTS} names are looked up at once: {len(names) - _MOST_RESULTS} more were not.")
-    return [*found.values()], texts
+    return [*found.values()], texts, wrong
 
 
 def _answer(found: Sequence[Tool], texts: Sequence[str]) -> Result:

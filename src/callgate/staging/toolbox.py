@@ -70,7 +70,7 @@ class StagingToolbox:
         found = self._box.resolve(name, raw)
         if isinstance(found, Unknown):
             near = close_names(name, ((RESOLVE, ()),), 1)
-            return Unknown(found.name, (*near, *found.close))
+            return replace(found, close=(*near, *found.close))
         return self._lent(found) if getattr(found.tool, "stages", False) else found
 
     def _lent(self, found: Target) -> Target:

@@ -34,8 +34,8 @@ def all_tools(box: ToolSource) -> Sequence[Tool]:
     return getattr(box, "all_tools", box.tools)()
 
 
-def unknown(name: str, tools: Iterable[Tool]) -> Unknown:
-    return Unknown(name, CloseNames(name, ((each.spec.name, each.aliases) for each in tools)))
+def unknown(name: str, tools: Iterable[Tool], reason: str = "") -> Unknown:
+    return Unknown(name, CloseNames(name, ((each.spec.name, each.aliases) for each in tools)), reason)
 
 
 def refuse_shared_names(tools: Iterable[Tool]) -> None:

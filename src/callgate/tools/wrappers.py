@@ -107,10 +107,13 @@ class Merged:
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         by_alias: Target | None = None
+        reason = ""
         for box in self._boxes:
             found = box.resolve(name, raw)
-            if isinstance(found, Target):
-                if found.tool.spec.name == name:
-                    return found
+            if isinstance(found, Unknown):
+                reason = reason or found.reason
+            elif found.tool.spec.name == name:
+                return found
+            else:
                 by_alias = by_alias or found
-        return by_alias or unknown(name, self.tools())
+        return by_alias or unknown(name, self.tools(), reason)
