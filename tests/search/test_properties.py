@@ -70,7 +70,8 @@ def test_no_text_is_too_strange(
     tools = index(ToolText(name, said, schema, server, said, query), ToolText("send", said))
     hits = tools.search(query, required=required)
     assert all(hit.name in tools and hit.score >= 0 for hit in hits)
-    assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.name))
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
     tools.drop(name)
     tools.drop("send")
     assert (len(tools), tools.search(query)) == (0, [])

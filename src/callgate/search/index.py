@@ -4,8 +4,9 @@ A posting says how much a term says about a tool and depends on that tool alone.
 nothing else, and an index that grew is the same as one that was built at once. One thread uses an index.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from callgate.search.coverage import spread
 from callgate.search.fields import READ, ToolText, own_name, weigh_terms
 from callgate.search.query import Asked, read_words, without_stops
 from callgate.search.rank import Postings, best
@@ -93,8 +94,17 @@ class ToolIndex:
         rated = self._rated(pool, frozenset(weights))
         if self._vectors:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
-        order = sorted([(-score, self._entries[number].text.name) for number, score in rated.items()])
-        return [Hit(name, -score) for score, name in order[:k]]
+        entries = self._entries
+        order = sorted(rated, key=lambda number: (-rated[number], entries[number].text.name))
+        if len(asked.sentences) > 1:
+            rated = spread(order, rated, self._terms_of(rarest), k)
+            order = [*rated]
+        return [Hit(entries[number].text.name, rated[number]) for number in order[:k]]
+
+    def _terms_of(self, rarest: Sequence[tuple[str, float]]) -> Callable[[int], Mapping[str, float]]:
+        """Gives the terms of a query that a tool has, with their part in its score."""
+        found = [(term, weight, self._postings.by_term[term]) for term, weight in rarest]
+        return lambda number: {term: weight * has[number] for term, weight, has in found if number in has}
 
     def _fewer(self, pool: dict[int, float], most: int) -> dict[int, float]:
         """The best of the pool, because each word of a query is looked up in each of them."""

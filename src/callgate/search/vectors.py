@@ -47,14 +47,16 @@ class ToolVectors:
             return  # The table knows next to nothing of other scripts.
         import numpy
 
-        # A request of several sentences often asks for several tools: for each of them its best sentence counts.
+        # A request of several sentences often asks for several tools: each sentence is compared with the tool that is
+        # most like it, and of a tool its best sentence counts.
         # einsum, because a product of matrices starts threads, which takes longer than it saves on a busy machine.
         table, asked = self._encoded(), self._encoder.encode(sentences(query))
-        alike = numpy.max([numpy.einsum("ij,j->i", table, each) for each in asked], axis=0, initial=0)
-        most, top = max(scores.values(), default=0.0) or 1.0, max(float(alike.max(initial=0)), 0.01)
+        products = [numpy.einsum("ij,j->i", table, each) for each in asked]
+        alike = numpy.max([each / max(float(each.max(initial=0)), 0.01) for each in products], axis=0, initial=0)
+        most = max(scores.values(), default=0.0) or 1.0
         near = [number for number in numpy.argsort(-alike)[:NEAR].tolist() if number in allowed and alike[number] > 0]
         for number in {*scores, *near}:
-            scores[number] = (1 - SHARE) * scores.get(number, 0.0) / most + SHARE * float(alike[number]) / top
+            scores[number] = (1 - SHARE) * scores.get(number, 0.0) / most + SHARE * float(alike[number])
 
     def _encoded(self) -> Any:
         """The table with the vectors of all tools, those that were put since the last time encoded now."""
