@@ -134,3 +134,17 @@ def test_a_call_or_a_search_for_a_tool_of_a_server_that_is_not_there_says_why_an
     assert called == searched
     assert "The MCP server srv is not connected (disabled). The user can connect it with /mcp reconnect srv" in called
     assert "The MCP server gone is not connected (failed: it cannot be started: No such file" in failing
+
+
+@pytest.mark.spec("SRC-1", "MCP-3")
+@pytest.mark.parametrize("query", ["add numbers", "select:mcp__srv__add"])
+def test_a_search_while_a_server_is_being_connected_says_that_its_tools_are_still_to_come(
+    query: str, tmp_path: Path
+) -> None:
+    async def main() -> list[str]:
+        model = ScriptedModel(turn(call("SearchExtraTools", query=query)), turn(say("Done.")))
+        async with await agent_session(config_in(tmp_path), model, mcp=flags(raw("never connects"))) as session:
+            return texts(await answered(session, "go"))
+
+    (said,) = asyncio.run(main())
+    assert "Still to come: mcp__srv__…. WaitForMcpServers waits for them; then search again." in said

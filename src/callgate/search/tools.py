@@ -100,7 +100,8 @@ class SearchExtraTools(_SearchTool):
         if query.names:
             found, texts, wrong = _selected(query.names, loaded, deferred)
             missing = [self._tools.resolve(name, {}) for name in wrong]
-            return _answer(found, [*texts, *await in_thread(lambda: [*map(_missing, missing)])])
+            texts += await in_thread(lambda: [*map(_missing, missing)])
+            return _answer(found, texts, deferred if missing else ())
         hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL_RESULTS), query.required)
         by_name = {each.spec.name: each for each in deferred}
         found = [by_name[hit.name] for hit in hits if hit.name in by_name]
@@ -109,7 +110,7 @@ class SearchExtraTools(_SearchTool):
         if not found and not meant:
             must = f" that has {' and '.join(query.required)}" if query.required else ""
             texts.append(f"No tool{must} was found for {query.words[:200]!r}. {_TRY}")
-        return _answer(found, texts)
+        return _answer(found, texts, deferred)
 
 
 def _names(tool: Tool) -> list[str]:
@@ -120,7 +121,7 @@ def _missing(found: Target | Unknown) -> str:
     """A line about a name that no tool has. One that can be called all the same is of a source that is not ready."""
     if isinstance(found, Unknown):
         return found.sentence
-    return f"{found.tool.spec.name} is not known yet: its server is being connected. {EXECUTE} waits for it."
+    return f"{found.tool.spec.name} is not known yet."
 
 
 def _selected(
@@ -145,7 +146,12 @@ def _selected(
     return [*found.values()], texts, wrong
 
 
-def _answer(found: Sequence[Tool], texts: Sequence[str]) -> Result:
+def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool]) -> Result:
+    """``deferred`` may have a tool that waits for others: then the search did not see all there will be."""
+    for each in deferred:
+        if coming := getattr(each, "expects", ()):
+            begin = ", ".join(f"{prefix}…" for prefix in coming)
+            texts = [*texts, f"Still to come: {begin}. {each.spec.name} waits for them; then search again."]
     said: list[Content] = [Text(text) for text in texts]
     names = ", ".join(each.spec.name for each in found)
     return Result((*said, *definitions(found)), (Display("text", "\n".join((*texts, *((names,) if names else ())))),))
