@@ -7,7 +7,7 @@ nothing else, and an index that grew is the same as one that was built at once. 
 from collections.abc import Mapping, Sequence
 
 from callgate.search.fields import READ, ToolText, own_name, weigh_terms
-from callgate.search.query import Asked, read_words, without_stops
+from callgate.search.query import FAINT, Asked, read_words, without_stops
 from callgate.search.rank import Postings, best
 from callgate.search.tokens import terms
 from callgate.search.vectors import ToolVectors
@@ -24,6 +24,8 @@ SIBLINGS = 0.5
 # query and in the tool.
 SENTENCE = 0.5
 NEIGHBOURS = 0.2
+# Words of a query that finds nothing for which near ones are looked for: each takes a look at every term.
+MOST_NEAR = 3
 
 
 @noun
@@ -87,14 +89,22 @@ class ToolIndex:
         allowed = self._postings.having_all(needed) if needed else None
         asked = read_words(query)
         weights = {**asked.weights, **needed}
+        if not needed and self._postings.by_term.keys().isdisjoint(weights):
+            weights = self._near(asked)
         rarest = self._postings.rarest_first(weights)
         pool = self._fewer(best(self._postings, rarest, allowed, max(k, POOL)), max(k, MOST_EQUAL))
         self._read_order(pool, asked, dict(rarest))
         rated = self._rated(pool, frozenset(weights))
-        if self._vectors:
+        if self._vectors and asked.weights:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
         order = sorted([(-score, self._entries[number].text.name) for number, score in rated.items()])
         return [Hit(name, -score) for score, name in order[:k]]
+
+    def _near(self, asked: Asked) -> dict[str, float]:
+        """Terms near the words of a short query that no tool has: words that are misspelled or inflected, and parts of
+        compounds."""
+        words = [term for term, weight in asked.weights.items() if weight >= FAINT]
+        return {term: 1.0 for word in words if len(words) <= MOST_NEAR for term in self._postings.near(word)}
 
     def _fewer(self, pool: dict[int, float], most: int) -> dict[int, float]:
         """The best of the pool, because each word of a query is looked up in each of them."""
