@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -63,6 +65,14 @@ def test_a_line_that_cannot_be_used_says_why_and_the_rest_goes_on() -> None:
     assert [list(answer) for answer in answers[:-2]] == [["error"]] * (len(BAD) + len(worse))
     assert answers[0]["error"].startswith("line 1: write one JSON object per line")
     assert answers[-2:] == [{"ready": True}, {"names": ["send_message"]}]
+    (answer,), _ = _answers({"tools": [{"name": "a"}, {"name": "b", "description": 1}]})
+    assert answer["error"].startswith('line 1: tool 2: give it a "name"')
+
+
+def test_without_standard_input_there_is_nothing_to_rank() -> None:
+    words = [sys.executable, "-m", "callgate", "tools", "rank", "--jsonl"]
+    ran = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, text=True, check=True)
+    assert ran.stdout + ran.stderr == ""
 
 
 @given(st.text(), st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.lists(inner, max_size=2)))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,14 @@ def test_rules_name_a_server_and_one_that_is_denied_whole_is_not_even_listed(tmp
     assert "mcp__srv__add" in told
     assert "mcp__db" not in told
     assert "no tool" in texts(events)[1].lower()
+
+
+@pytest.mark.spec("MCP-2")
+def test_a_rule_that_has_expired_hides_no_server(tmp_path: Path) -> None:
+    config = config_in(tmp_path, allow=["mcp__srv"], deny=["mcp__srv"])
+    old = tuple(replace(line, expires_at=1.0) if line.effect == "deny" else line for line in config.rules)
+    events = asyncio.run(ran(replace(config, rules=old), flags(raw()), extra("mcp__srv__add", a=1, b=2)))
+    assert texts(events) == ["3"]
 
 
 TOOL = {"name": "add", "description": "Add two numbers", "inputSchema": {"type": "object", "properties": {}}}

@@ -15,6 +15,7 @@ from callgate.providers.openai_chat import OpenAIChat
 from callgate.providers.openai_responses import OpenAIResponses
 from callgate.providers.openai_responses_stream import ResponsesParser
 from callgate.testing import MemoryHost, ScriptedModel, call, run_virtual, say, turn
+from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text
 from callgate.words.model import ArgumentsDelta, MessageEnded, PartStarted, Request
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
@@ -174,6 +175,30 @@ def test_a_search_of_the_api_is_a_call_of_ours_and_one_by_the_server_is_not() ->
     assert starts == [("tool_call", "c1", SEARCH), ("opaque", "", "")]
     assert [json.loads(each.text) for each in told if isinstance(each, ArgumentsDelta)] == [{"query": "mail"}]
     assert [each.stop_reason for each in told if isinstance(each, MessageEnded)] == ["tool_calls"]
+
+
+@pytest.mark.spec("SRC-8")
+@pytest.mark.parametrize("kept", [{"id": "ts_1", "execution": "client", "status": "completed"}, {"id": "fc_1"}])
+@pytest.mark.parametrize(
+    ("name", "offered", "form"),
+    [
+        ("gpt-6.1-sol", True, ("tool_search_call", "tool_search_output")),
+        ("gpt-6.1-sol", False, ("function_call", "function_call_output")),
+        ("gpt-4.1", True, ("function_call", "function_call_output")),
+    ],
+)
+def test_a_search_has_the_form_of_the_request_that_it_goes_back_in_and_no_data_of_another_form(
+    kept: dict[str, str], name: str, offered: bool, form: tuple[str, str]
+) -> None:
+    wrote = CallPart("c1", SEARCH, {"query": "mail"}, kept=Opaque("openai", kept))
+    history = (Message("a1", "assistant", (wrote,)), Message("t1", "tool", (ResultPart("c1", SEARCH, (Text("no"),)),)))
+    tools = requests()[0].tools if offered else (look.spec,)
+    body = json.loads(OpenAIResponses().post(Request("", history, tools), facts(name), "key")[0].body)
+    called, told = body["input"][:2]
+    assert (called["type"], told["type"]) == form
+    native = form[0] == "tool_search_call"
+    assert called.get("id") == (kept["id"] if ("execution" in kept) == native else None)
+    assert ("execution" in called) == native
 
 
 @pytest.mark.spec("SRC-8")

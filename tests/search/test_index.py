@@ -80,6 +80,36 @@ def test_a_query_of_common_words_alone_still_finds() -> None:
     assert names(index(ToolText("the_who", "About the who."), ToolText("other")), "the who") == ["the_who"]
 
 
+@pytest.mark.spec("SRC-3")
+def test_a_word_that_no_tool_has_finds_the_nearest_ones() -> None:
+    tools = index(
+        ToolText("post", "Posts a message."),
+        ToolText("tracker", "Lists an issue."),
+        ToolText("meteo", "Gibt die Wettervorhersage."),
+        ToolText("bill", "Erstellt eine Rechnung."),
+        ToolText("mail", "Надсилає листівку."),
+    )
+    near = {
+        "mesage": ["post"],
+        "the isue": ["tracker"],
+        "vorhersage": ["meteo"],
+        "Wettervorhersagen": ["meteo"],
+        "Rechnungen": ["bill"],
+        "Kundenrechnung": ["bill"],
+        "листівками": ["mail"],
+        "zebra": [],
+        "qq": [],
+        "雨": [],
+    }
+    assert {query: names(tools, query) for query in near} == near
+    assert names(tools, "mesage about an issue") == ["tracker"]
+    assert names(tools, "mesage", "mesage") == []
+
+
+def test_near_words_are_looked_for_in_short_queries_alone() -> None:
+    assert names(index(ToolText("post", "Posts a message.")), "mesage zebra giraffe lion") == []
+
+
 def test_words_of_one_meaning_find_each_other_and_come_after_the_word_itself() -> None:
     tools = index(ToolText("a", "Finds a film."), ToolText("b", "Finds a movie."), ToolText("c", "Plays."))
     assert names(tools, "movie") == ["b", "a"]

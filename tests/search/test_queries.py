@@ -64,6 +64,8 @@ async def test_an_answer_has_name_description_and_schema() -> None:
         ("discover:create +issue", ["create_issue"]),
         ("+channel send", ["send_message"]),
         ("+tracker", ["create_issue"]),
+        ("+mcp__hub__send_mail", ["send_mail"]),
+        ("+mcp__hub +tracker", ["create_issue"]),
     ],
 )
 async def test_a_query_selects_discovers_requires_or_is_plain_words(query: str, names: list[str]) -> None:

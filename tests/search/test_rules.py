@@ -18,7 +18,7 @@ from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.core.kit import virtual_host
 from tests.flows.gated import KeptJournal
 from tests.flows.kit import results
-from tests.search.deferred_kit import Changing, server_tool
+from tests.search.deferred_kit import Changing, reminders, server_tool
 
 DONE = turn(say("Done."))
 
@@ -283,3 +283,35 @@ async def test_a_call_that_was_refused_under_another_name_is_not_read_anew_after
         await two.run(Continue())
         assert "Never started" in results(two)[0]
     assert ran == []
+
+
+@pytest.mark.spec("SRC-7")
+@pytest.mark.parametrize(
+    ("rule", "hidden"),
+    [
+        ("'mcp__hub__send'", ["send"]),
+        ("'post_text'", ["send"]),
+        ("'mcp__hub'", ["send", "drop"]),
+        ("'mcp__*'", ["send", "drop"]),
+        ("'mcp__hub__send(text=secret)'", []),
+        ("{ rule = 'mcp__hub__send', expires = 2020-01-01 }", []),
+    ],
+)
+async def test_a_tool_whose_every_call_is_denied_is_neither_announced_nor_suggested_nor_found(
+    tmp_path: Path, rule: str, hidden: list[str]
+) -> None:
+    folder = tmp_path / "home/.config/callgate"
+    folder.mkdir(parents=True)
+    (folder / "settings.toml").write_text(f"[permissions]\ndeny = [{rule}]\n")
+    send = server_tool("send", "Send a text.", effects="mutating", aliases=["post_text"])
+    wanted = [call(SEARCH, query="send a text, drop a table"), call(SEARCH, query="select:mcp__hub__send")]
+    model = ScriptedModel(turn(*wanted), DONE)
+    async with session(tmp_path, model, send, DROP) as talk:
+        assert len(talk.deferred_specs) == 2 - len(hidden)
+        await talk.run("Send a text, then drop a table.")
+        found, selected = results(talk)
+    told = " ".join(reminders(model.requests[0]))
+    for name in ("send", "drop"):
+        assert told.count(f"mcp__hub__{name}\n") == (0 if name in hidden else 2)
+        assert (f'"name":"mcp__hub__{name}"' in found) == (name not in hidden)
+    assert ("There is no tool" in selected) == ("send" in hidden)

@@ -160,9 +160,13 @@ class Session(Conversation):
         if deferred is not None:
             from callgate.search.session_search import SessionSearch  # only where tools are deferred
 
-            wanted = "on" if config is None else config.tool_search
+            wanted, hides = "on", None
+            if config is not None:
+                from callgate.assembly.settings import denied_whole
+
+                wanted, hides = config.tool_search, denied_whole(config, host.clock.now())
             search = SessionSearch(
-                toolbox, deferred, wanted, lambda: chosen.abilities.context_tokens, record, host.clock.now
+                toolbox, deferred, wanted, lambda: chosen.abilities.context_tokens, record, host.clock.now, hides
             )
             toolbox = search.toolbox
         if config is None:

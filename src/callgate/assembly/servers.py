@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING
 
 from callgate.assembly.person import SessionPerson
@@ -61,10 +62,10 @@ def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
 
 def server_list(config: Config, found: ServerConfigs, wanted: Sequence[str] | None) -> ServerList:
     """Those servers, not begun yet. ``wanted`` are the only tools, or whole servers, that the model gets."""
-    denied = _denied_whole(config)
+    book = Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time())
 
     def hides(tool: str, server: str) -> bool:
-        return denied(tool, server) or (wanted is not None and not {tool, f"mcp__{server}"} & {*wanted})
+        return book.denies_whole(tool, server) or (wanted is not None and not {tool, f"mcp__{server}"} & {*wanted})
 
     return ServerList(found.servers, hides)
 
@@ -116,9 +117,3 @@ def _unset(found: ServerConfigs) -> list[ConfigFault]:
         for each in found.servers
         for name in each.unset(os.environ)
     ]
-
-
-def _denied_whole(config: Config) -> Callable[[str, str], bool]:
-    book = Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=0.0)
-    whole = [rule for rule in book.denies if rule.content is None]
-    return lambda tool, server: any(rule.names(tool, server) for rule in whole)

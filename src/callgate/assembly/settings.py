@@ -1,6 +1,6 @@
 """The parts of a session that a Config brings: the gate with its rules and hooks, and remembered answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import time
 
@@ -85,6 +85,12 @@ def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
     is made, for a door that would rather not start one."""
     faults = (*config.faults, *_bad_conditions(config))
     return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time(), faults=faults).faults
+
+
+def denied_whole(config: Config, now: float) -> Callable[[Tool], bool]:
+    """True for a tool of which a rule denies every call: no model is told that it could be called."""
+    book = Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=now)
+    return lambda tool: any(map(book.denies_whole, (tool.spec.name, *tool.aliases)))
 
 
 def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:

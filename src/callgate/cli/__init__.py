@@ -204,6 +204,8 @@ def _take_closed_descriptors() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, flags)  # takes the lowest number that is free, and that is this one
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]

@@ -54,7 +54,7 @@ def _answer(line: str | bytes, index: ToolIndex) -> dict[str, Any]:
     case = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
     tools, query, k = case.get("tools"), case.get("query"), case.get("k", 10)
     if isinstance(tools, list):
-        texts = [_text(tool) for tool in cast("list[Any]", tools)]
+        texts = [_text(tool, at) for at, tool in enumerate(cast("list[Any]", tools), 1)]
         for text in texts:
             index.put(text)
         return {"ready": True}
@@ -63,10 +63,10 @@ def _answer(line: str | bytes, index: ToolIndex) -> dict[str, Any]:
     raise _BadLine('give {"tools": [{"name": …}, …]}, or {"query": "…", "k": a number above 0}')
 
 
-def _text(tool: Any) -> ToolText:
+def _text(tool: Any, at: int) -> ToolText:
     fields = cast("dict[str, Any]", tool) if isinstance(tool, dict) else {}
     name, schema = fields.get("name"), fields.get("input_schema")
     texts = {key: fields.get(key) or "" for key in _TEXTS}
     if not (isinstance(name, str) and name and all(isinstance(each, str) for each in texts.values())):
-        raise _BadLine(f'give each tool a "name", and its texts ({", ".join(_TEXTS)}) as strings')
+        raise _BadLine(f'tool {at}: give it a "name", and its texts ({", ".join(_TEXTS)}) as strings')
     return ToolText(name, parameters=cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}, **texts)

@@ -215,6 +215,10 @@ class Rulebook:
     def rules(self) -> tuple[Rule, ...]:
         return (*self.denies, *self.asks, *self.allows)
 
+    def denies_whole(self, tool: str, server: str = "") -> bool:
+        """True if a rule denies every call of the tool of this name, so that no model is told about it."""
+        return any(rule.content is None and rule.names(tool, server) for rule in self.denies)
+
 
 EMPTY = Rulebook()
 

@@ -2,6 +2,7 @@
 encrypted, to be sent back in its place."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
 from typing import Any
@@ -50,6 +51,9 @@ class OpenAIResponses:
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
+        if facts.abilities.deferred and all(tool.name != SEARCH for tool in request.tools):
+            # Items of the search belong to a request that has it: without it they are calls and results as all others.
+            facts = replace(facts, abilities=replace(facts.abilities, deferred=False))
         items = self._messages.of(request.messages, partial(_written, facts), facts)
         tools = self._tools.of(request.tools, partial(_tool, facts), facts)
         body = _body(request, facts, notes, list(chain.from_iterable(items)), tools)
@@ -272,10 +276,17 @@ def _cut(thought: str, lengths: Sequence[int]) -> list[str]:
     return [thought[end - 2 - length : end - 2] for end, length in zip(ends, lengths, strict=True)]
 
 
+def _kept(call: CallPart, *, search: bool) -> Json:
+    """The data that came with a call, as long as it goes back in the form in which it came: ids and fields of a search
+    are not those of a function. Only a search says where it is executed."""
+    kept = kept_for(FAMILY, call.kept)
+    return kept if ("execution" in kept) == search else {}
+
+
 def _search_call(call: CallPart) -> Json:
     return {
         "type": "tool_search_call",
-        **kept_for(FAMILY, call.kept),
+        **_kept(call, search=True),
         "call_id": safe_name(call.id, _LONGEST_ID),
         "execution": "client",
         "status": "completed",
@@ -286,7 +297,7 @@ def _search_call(call: CallPart) -> Json:
 def _call(call: CallPart) -> Json:
     return {
         "type": "function_call",
-        **kept_for(FAMILY, call.kept),
+        **_kept(call, search=False),
         "call_id": safe_name(call.id, _LONGEST_ID),
         "name": safe_name(call.name, _LONGEST_NAME),
         "arguments": arguments_text(call),

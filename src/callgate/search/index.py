@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from callgate.search.coverage import spread
 from callgate.search.fields import READ, ToolText, own_name, weigh_terms
-from callgate.search.query import Asked, read_words, without_stops
+from callgate.search.query import FAINT, Asked, read_words, without_stops
 from callgate.search.rank import Postings, best
 from callgate.search.tokens import terms
 from callgate.search.vectors import ToolVectors
@@ -25,6 +25,8 @@ SIBLINGS = 0.5
 # query and in the tool.
 SENTENCE = 0.5
 NEIGHBOURS = 0.2
+# Words of a query that finds nothing for which near ones are looked for: each takes a look at every term.
+MOST_NEAR = 3
 
 
 @noun
@@ -88,11 +90,13 @@ class ToolIndex:
         allowed = self._postings.having_all(needed) if needed else None
         asked = read_words(query)
         weights = {**asked.weights, **needed}
+        if not needed and self._postings.by_term.keys().isdisjoint(weights):
+            weights = self._near(asked)
         rarest = self._postings.rarest_first(weights)
         pool = self._fewer(best(self._postings, rarest, allowed, max(k, POOL)), max(k, MOST_EQUAL))
         self._read_order(pool, asked, dict(rarest))
         rated = self._rated(pool, frozenset(weights))
-        if self._vectors:
+        if self._vectors and asked.weights:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
         entries = self._entries
         order = sorted(rated, key=lambda number: (-rated[number], entries[number].text.name))
@@ -105,6 +109,12 @@ class ToolIndex:
         """Gives the terms of a query that a tool has, with their part in its score."""
         found = [(term, weight, self._postings.by_term[term]) for term, weight in rarest]
         return lambda number: {term: weight * has[number] for term, weight, has in found if number in has}
+
+    def _near(self, asked: Asked) -> dict[str, float]:
+        """Terms near the words of a short query that no tool has: words that are misspelled or inflected, and parts of
+        compounds."""
+        words = [term for term, weight in asked.weights.items() if weight >= FAINT]
+        return {term: 1.0 for word in words if len(words) <= MOST_NEAR for term in self._postings.near(word)}
 
     def _fewer(self, pool: dict[int, float], most: int) -> dict[int, float]:
         """The best of the pool, because each word of a query is looked up in each of them."""

@@ -30,7 +30,7 @@ def read_query(text: str) -> Query:
     if colon and kind.lower() == "discover":
         return Query(words=rest.strip())
     words = text.split()
-    required = tuple(word[1:] for word in words if word.startswith("+") and len(word) > 1)
+    required = tuple(word[1:].removeprefix("mcp__") for word in words if word.startswith("+") and len(word) > 1)
     return Query(words=" ".join(word.removeprefix("+") for word in words), required=required)
 
 

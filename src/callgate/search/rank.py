@@ -13,6 +13,8 @@ LARGE = 1000
 ENOUGH = 1000
 # Terms of so many tools are common: the time to make an array of them is felt.
 COMMON = 50
+# Terms near a word: letters of a part, letters by which lengths differ, how much alike, and how many of each kind.
+_PART, _LETTERS, _LIKENESS, _NEAREST = 4, 2, 0.8, 3
 
 
 class Postings:
@@ -69,6 +71,21 @@ class Postings:
             if count := len(self.by_term.get(term, ())):
                 rated.append((-weight * math.log(1 + (len(self) - count + 0.5) / (count + 0.5)), term))
         return [(term, -weight) for weight, term in sorted(rated)]
+
+    def near(self, word: str) -> list[str]:
+        """The terms nearest to a word that no tool has: those that begin or end with it or are its beginning or end,
+        and those that differ in a letter or two."""
+        from difflib import get_close_matches  # only for a query that finds nothing
+
+        whole, alike = list[str](), list[str]()
+        for term in self.by_term:
+            longer, shorter = (term, word) if len(term) > len(word) else (word, term)
+            if len(shorter) >= _PART and (longer.startswith(shorter) or longer.endswith(shorter)):
+                whole.append(term)
+            elif term[0] == word[0] and len(longer) - len(shorter) <= _LETTERS and len(shorter) > _LETTERS:
+                alike.append(term)
+        whole.sort(key=lambda term: (abs(len(term) - len(word)), term))
+        return [*whole[:_NEAREST], *get_close_matches(word, alike, _NEAREST, _LIKENESS)]
 
 
 def best(

@@ -16,6 +16,8 @@ _ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _VOWEL = re.compile(r"[aeiouy]")
 # Endings of nouns that are made of verbs: translation and translator meet translate.
 _NOUNS = ("ation", "ator", "ate", "ion", "er", "or")
+# Endings of nouns and adjectives in Cyrillic letters, without accents: погода meets погоду.
+_CYRILLIC = re.compile(r"(?<=[\u0400-\u04ff]{3})(?:ами|ями|[ое]го|[ое]му|[аеиоыя][вмх]|[аеиоуыэюяьі]+)$")
 # Not the plural of new.
 _WHOLE = frozenset({"news"})
 
@@ -30,9 +32,9 @@ def terms(text: str) -> list[str]:
             found.extend(run[at : at + 2] for at in range(len(run) - 1))
             continue
         parts = _PART.findall(word[0])
-        found.extend(stem(part.lower()) for part in parts)
+        found.extend(stem(part.casefold()) for part in parts)
         if len(parts) != 1:
-            found.append(stem(word[0].lower()))
+            found.append(stem(word[0].casefold()))
     return found
 
 
@@ -45,13 +47,17 @@ def _without_accents(text: str) -> str:
     if text.isascii():
         return text
     # Composed again afterwards: hangul is one character a syllable, and kana keep their voicing marks.
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    return unicodedata.normalize("NFC", plain).replace("ı", "i")  # the small letter of a Turkish I, which has no mark
 
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """An English word without its ending: messages and message, creates, created and creating become the same."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha() or word in _WHOLE:
+    """An English word without its ending: messages and message, creates, created and creating become the same; of a
+    Cyrillic one the ending of its case."""
+    if not word.isascii():
+        return _CYRILLIC.sub("", word)
+    if len(word) < 4 or not word.isalpha() or word in _WHOLE:
         return word
     if word.endswith("ies"):
         word = word[:-3] + "y"

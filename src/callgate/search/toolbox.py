@@ -20,15 +20,23 @@ from callgate.words.window import spec_tokens
 
 class SearchToolbox:
     """``mode`` is that of the settings; ``window`` gives the tokens of the model's context, None if they are not
-    known."""
+    known. ``hides`` says of a deferred tool that it is not found: every call of it would be denied."""
 
-    def __init__(self, core: ToolSource, deferred: ToolSource, mode: str, window: Callable[[], int | None]) -> None:
+    def __init__(
+        self,
+        core: ToolSource,
+        deferred: ToolSource,
+        mode: str,
+        window: Callable[[], int | None],
+        hides: Callable[[Tool], bool] | None = None,
+    ) -> None:
         self._core = core
         self._source = deferred
         self._box = Merged(core, deferred)
         self._mode = mode
         self._percent = percent_of(mode)
         self._window = window
+        self._hides = hides
         self._loaded: Sequence[Tool] | None = None  # None until the first request
         self._offers = True
         self._seen: Sequence[Tool] = ()
@@ -70,7 +78,8 @@ class SearchToolbox:
             known = {SEARCH, EXECUTE, RESOLVE, *(each.spec.name for each in (*self._core.tools(), *loaded))}
             self._seen = found
             self._execute.stages = self._execute.stages or _stages(found)  # with it, `resolve` is in the list
-            self._deferred = tuple(each for each in found if each.spec.name not in known)
+            found = [each for each in found if each.spec.name not in known]
+            self._deferred = tuple(each for each in found if self._hides is None or not self._hides(each))
         return self._deferred
 
     def use(self) -> SearchUse:
