@@ -1,6 +1,6 @@
 """The parts of a session that a Config brings: the gate with its rules and hooks, and remembered answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import time
 
@@ -85,6 +85,14 @@ def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
     is made, for a door that would rather not start one."""
     faults = (*config.faults, *_bad_conditions(config))
     return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time(), faults=faults).faults
+
+
+def denied_whole(config: Config) -> Callable[[str, str], bool]:
+    """True for the name of a tool, and of its MCP server if it has one, where a rule without an end denies every call:
+    the tool need not be listed."""
+    book = Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time())
+    whole = [rule for rule in book.denies if rule.content is None and rule.expires_at is None]
+    return lambda tool, server: any(rule.names(tool, server) for rule in whole)
 
 
 def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:
