@@ -55,7 +55,8 @@ async def over_http(folder: Path, *words: str, **more: str) -> AsyncGenerator[Ht
         address = _ADDRESS.search(said)
         assert address is not None, said
         token = _TOKEN.search((await process.stderr.readline()).decode())
-        yield HttpAddress(address[1], more.get("CALLGATE_MCP_TOKEN") or (token[1] if token else ""), process)
+        given = more.get("CALLGATE_MCP_TOKEN", "").strip()
+        yield HttpAddress(address[1], given or (token[1] if token else ""), process)
     finally:
         if process.returncode is None:
             process.terminate()

@@ -11,8 +11,10 @@ from mcp_types import ImageContent
 
 from callgate import Result, tool
 from callgate.core.ports import Run
+from callgate.mcp_server.protocol import result_of
+from callgate.mcp_server.server import McpDoor
 from callgate.words.events import CallDecided, CallSettled
-from callgate.words.messages import Image
+from callgate.words.messages import Image, Text
 from tests.mcp_server.kit import ERAS, bench, code_of, run, text_of
 
 pytestmark = pytest.mark.spec("MCP-5")
@@ -72,7 +74,7 @@ def test_bad_arguments_are_an_error_result_and_an_unknown_tool_an_error_of_the_p
             with pytest.raises(MCPError, match="Unknown tool: Raed"):
                 await client.call_tool("Raed", {})
             unnamed = await client.call_tool("resolve", {"action": "apply", "reason": "yes"})
-            assert unnamed.is_error
+            assert (unnamed.is_error, code_of(unnamed)) == (True, "invalid_arguments")
             assert "pass the id" in text_of(unnamed)
 
     run(main)
@@ -113,6 +115,38 @@ def test_an_object_is_structured_content_too_and_a_text_that_looks_like_one_is_n
             found = await client.call_tool("count", {})
             assert (found.structured_content, text_of(found)) == ({"lines": 3}, '{"lines":3}')
             assert (await client.call_tool("file", {})).structured_content is None
+
+    run(main)
+
+
+def test_an_object_that_a_message_cannot_carry_is_text_alone() -> None:
+    deep = '{"a":' * 250 + "1" + "}" * 250
+    for text in ('{"a":NaN}', '{"a":[-Infinity]}', deep):
+        assert result_of(Result((Text(text),))).structured_content is None, text[:20]
+    assert result_of(Result((Text('{"a":[1,{"b":null}]}'),))).structured_content == {"a": [1, {"b": None}]}
+
+
+@era_of
+def test_a_tool_that_a_rule_denies_as_a_whole_is_neither_listed_nor_called(era: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        deny = ["Bash", "Read(secret.txt)"]
+        async with bench(tmp_path, deny=deny, mode="bypass") as made, made.client(era) as client:
+            names = {each.name for each in (await client.list_tools()).tools}
+            assert "Bash" not in names
+            assert "Read" in names, "some of its calls may run"
+            with pytest.raises(MCPError, match="Unknown tool: Bash"):
+                await client.call_tool("Bash", {"command": "touch made"})
+            assert not (made.work / "made").exists()
+
+    run(main)
+
+
+def test_a_workspace_whose_name_is_no_text_can_be_told(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as made:
+            told = McpDoor(made.sessions, "/w\udcff").server.instructions
+            assert told is not None
+            assert b"/w<U+DCFF>" in told.encode()
 
     run(main)
 

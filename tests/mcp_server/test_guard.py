@@ -9,6 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from callgate.mcp_server.http import HttpGuard, HttpServer, listen, names_of
+from callgate.words.errors import UsageError
 from tests.mcp_server.kit import bench, run
 
 pytestmark = pytest.mark.spec("MCP-5")
@@ -55,13 +56,25 @@ def test_names_of_this_machine_and_pages_of_this_server_are_let_through(tmp_path
         async with bench(tmp_path) as made:
             app = HttpServer(made.door.server, made.sessions, TOKEN, NAMES).app
             transport = httpx2.ASGITransport(app)
-            async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as http:
+            async with (
+                made.door.server.session_manager.run(),
+                httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as http,
+            ):
                 for name in ("127.0.0.1:8765", "localhost:8765", "[::1]:8765", "LOCALHOST:8765"):
                     more = {"Host": name, "Origin": f"http://{name.lower()}"}
-                    answer = await http.post("/elsewhere", json={}, headers={**GOOD, **more})
-                    assert answer.status_code == 404, name
+                    answer = await http.post("/mcp", json={}, headers={**GOOD, **more})
+                    assert (answer.status_code, "Validation error" in answer.text) == (400, True), name
 
     run(main)
+
+
+def test_names_are_those_that_clients_send() -> None:
+    """They write names small and addresses in full, and leave out the port 80."""
+    assert "myhost:8765" in names_of("MyHost", 8765, "192.0.2.1")
+    assert "192.0.2.1:8765" in names_of("192.0.513", 8765, "192.0.2.1")
+    assert "[2001:db8::1]:8765" in names_of("2001:DB8::1", 8765, "2001:db8::1")
+    assert {"localhost", "127.0.0.1", "[::1]", "localhost:80"} <= {*names_of("127.0.0.1", 80)}
+    assert "localhost" not in NAMES
 
 
 def test_a_client_that_ends_its_session_closes_ours(tmp_path: Path) -> None:
@@ -89,3 +102,18 @@ def test_it_listens_on_loopback_alone() -> None:
         assert host == "127.0.0.1"
         assert f"localhost:{port}" in names_of(host, port)
         create_connection((host, port)).close()  # before it is served: the address is told first
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "0x0", "::", "::0", "::ffff:0:0"])
+def test_it_does_not_listen_on_every_address_however_that_is_written(host: str) -> None:
+    with pytest.raises(UsageError, match="the one address"):
+        listen(host, 0)
+
+
+def test_an_address_that_cannot_be_had_is_named() -> None:
+    with listen("127.0.0.1", 0) as bound:
+        port = bound.getsockname()[1]
+        with pytest.raises(UsageError, match=rf"127\.0\.0\.1, port {port}: Address already in use"):
+            listen("127.0.0.1", port)
+    with pytest.raises(UsageError, match="encoding"):
+        listen("ä" * 70, 0)

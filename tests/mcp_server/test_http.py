@@ -67,7 +67,7 @@ def test_two_clients_have_sessions_of_their_own(tmp_path: Path) -> None:
 def test_the_token_may_come_from_the_environment_and_commands_do_not_see_it(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            over_http(tmp_path, "--mode", "bypass", CALLGATE_MCP_TOKEN="given-by-a-person") as at,
+            over_http(tmp_path, "--mode", "bypass", CALLGATE_MCP_TOKEN="given-by-a-person\n") as at,
             connected(at, "auto") as client,
         ):
             assert at.token == "given-by-a-person"

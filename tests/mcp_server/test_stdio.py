@@ -142,6 +142,30 @@ def test_a_signal_ends_it_although_the_client_is_silent(tmp_path: Path) -> None:
     run(talk)
 
 
+@pytest.mark.slow
+def test_a_signal_ends_it_although_a_session_cannot_be_closed(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/projects").write_text("no folder")
+    initialize = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "Glob", "arguments": {"pattern": "*"}}},
+    ]
+    with subprocess.Popen(
+        COMMAND, cwd=tmp_path / "work", env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        server.stdin.flush()
+        server.stdout.readline()
+        assert "the record cannot be written" in server.stdout.readline()
+        server.terminate()
+        assert server.wait() == 128 + signal.SIGTERM
+
+
 def test_without_the_package_it_says_how_to_install_it(tmp_path: Path) -> None:
     program = "import sys; sys.modules['mcp'] = None; from callgate.cli import main; sys.exit(main(['mcp', 'serve']))"
     ran = subprocess.run(

@@ -164,7 +164,7 @@ class Session(Conversation):
             if config is not None:
                 from callgate.assembly.settings import denied_whole
 
-                wanted, hides = config.tool_search, denied_whole(config, host.clock.now())
+                wanted, hides = config.tool_search, denied_whole(config)
             search = SessionSearch(
                 toolbox, deferred, wanted, lambda: chosen.abilities.context_tokens, record, host.clock.now, hides
             )

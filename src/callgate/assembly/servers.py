@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from time import time
 from typing import TYPE_CHECKING
 
 from callgate.assembly.person import SessionPerson
+from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approved import ApprovedDefinitions
@@ -16,7 +16,6 @@ from callgate.mcp.config import ConfigFault, ServerConfigs, merged, read_file, r
 from callgate.mcp.place import ServerLimits, ServerPlace
 from callgate.mcp.servers import ServerList
 from callgate.policy.entries import SettingsFault
-from callgate.policy.rules import Rulebook
 from callgate.policy.trust import Trusted
 from callgate.providers.keys import KeyStore
 from callgate.words.decisions import Origin
@@ -62,10 +61,10 @@ def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
 
 def server_list(config: Config, found: ServerConfigs, wanted: Sequence[str] | None) -> ServerList:
     """Those servers, not begun yet. ``wanted`` are the only tools, or whole servers, that the model gets."""
-    book = Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time())
+    denied = denied_whole(config)
 
     def hides(tool: str, server: str) -> bool:
-        return book.denies_whole(tool, server) or (wanted is not None and not {tool, f"mcp__{server}"} & {*wanted})
+        return denied(tool, server) or (wanted is not None and not {tool, f"mcp__{server}"} & {*wanted})
 
     return ServerList(found.servers, hides)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from callgate.assembly import Session
 from callgate.assembly.agent import agent_tools
+from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.core.ports import Journal, Model, Tool
 from callgate.staging.preview_first import PreviewFirst
@@ -20,9 +21,11 @@ work of an agent, and the caller is one with tools of its own for that."""
 
 
 async def served_tools(config: Config, names: Sequence[str] | None = None) -> tuple[list[Tool], Config]:
-    """The tools of these names, those that ship and custom ones, and the config with notes on those left out.
-    UsageError for a name that there is not."""
+    """The tools of these names, those that ship and custom ones, without those that a rule denies as a whole, and the
+    config with notes on those left out. UsageError for a name that there is not."""
     found, notes = await agent_tools(config, tuple(dict.fromkeys(OFFERED if names is None else names)))
+    denied = denied_whole(config)
+    found = [each for each in found if not denied(each.spec.name, "")]
     return found, replace(config, notes=(*config.notes, *notes))
 
 

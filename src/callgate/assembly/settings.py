@@ -87,10 +87,9 @@ def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
     return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time(), faults=faults).faults
 
 
-def denied_whole(config: Config, now: float) -> Callable[[Tool], bool]:
-    """True for a tool of which a rule denies every call: no model is told that it could be called."""
-    book = Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=now)
-    return lambda tool: any(map(book.denies_whole, (tool.spec.name, *tool.aliases)))
+def denied_whole(config: Config) -> Callable[[str, str], bool]:
+    """True for the name of a tool, and of its MCP server if it has one, where a rule denies every call."""
+    return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time()).denies_whole
 
 
 def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:

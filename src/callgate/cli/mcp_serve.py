@@ -83,8 +83,10 @@ async def _over_stdio(door: "McpDoor", sessions: ServedSessions) -> None:
     from mcp.server.stdio import stdio_server
 
     async def leave(code: int) -> None:
-        await sessions.aclose()
-        os._exit(code)
+        try:
+            await sessions.aclose()
+        finally:
+            os._exit(code)
 
     ending: list[asyncio.Task[None]] = []
     _on_signals(lambda number: ending.append(asyncio.ensure_future(leave(128 + number))))
@@ -99,11 +101,11 @@ async def _over_http(options: Namespace, door: "McpDoor", sessions: ServedSessio
     from callgate.mcp_server.http import PATH, HttpServer, listen, names_of
 
     host = options.host or "127.0.0.1"
-    given = os.environ.pop(TOKEN, "")  # commands do not get it
+    given = os.environ.pop(TOKEN, "").strip()  # commands do not get it
     token = given or token_urlsafe(32)
     with listen(host, PORT if options.port is None else options.port) as bound:
-        port = bound.getsockname()[1]
-        names = names_of(host, port)
+        address, port = bound.getsockname()[:2]
+        names = names_of(host, port, address)
         server = HttpServer(door.server, sessions, token, names)
         _on_signals(lambda number: server.stop())
         say(f"MCP at http://{names[0]}{PATH}")

@@ -51,8 +51,6 @@ def _add_http(parser: CommandParser) -> None:
 def check_mcp_serve(parser: CommandParser, options: Namespace) -> None:
     if not options.http and (options.port is not None or options.host is not None):
         parser.error("--port and --host are about --http: say that too")
-    if options.host in ("0.0.0.0", "::", ""):
-        parser.error("--host names the one address that clients use: it is compared with that of each request")
 
 
 def _names(text: str) -> tuple[str, ...]:

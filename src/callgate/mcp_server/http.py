@@ -18,29 +18,35 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from callgate.mcp_server.sessions import ServedSessions
+from callgate.words.errors import UsageError
 
 PATH = "/mcp"
 LARGEST_BODY = 4 << 20
-_GRACE = 5
+_GRACE = 1  # second: a client that listens keeps its request open, and takes all of it
+_EVERY_ADDRESS = ("0.0.0.0", "::", "::ffff:0.0.0.0")
 
 
 def listen(host: str, port: int) -> socket:
-    """A socket at this address; port 0 takes a free one. OSError if it cannot be."""
+    """A socket at this address; port 0 takes a free one. UsageError if it cannot be."""
     made = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
     try:
         made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         made.bind((host, port))
+        if made.getsockname()[0] in _EVERY_ADDRESS:
+            raise OSError("--host names the one address that clients use: it is compared with that of each request")
         made.listen()  # from now on, and not only once it is served: the address is told before that
-    except BaseException:
+    except (OSError, TypeError) as error:  # the latter for a name that cannot be encoded
         made.close()
-        raise
+        raise UsageError(f"{host}, port {port}: {getattr(error, 'strerror', None) or error}") from error
     return made
 
 
-def names_of(host: str, port: int) -> tuple[str, ...]:
-    """The names under which the server may be addressed: what Host may say."""
-    given = f"[{host}]" if ":" in host else host
-    return tuple(f"{name}:{port}" for name in dict.fromkeys((given, "127.0.0.1", "localhost", "[::1]")))
+def names_of(host: str, port: int, address: str = "127.0.0.1") -> tuple[str, ...]:
+    """The names under which the server may be addressed: what Host may say. ``address`` is that of ``host``. Clients
+    leave out the port where it is that of all HTTP."""
+    given = (f"[{each}]" if ":" in each else each for each in (host.lower(), address))
+    names = [*dict.fromkeys((*given, "127.0.0.1", "localhost", "[::1]"))]
+    return (*(f"{name}:{port}" for name in names), *(names if port == 80 else ()))
 
 
 class HttpGuard:
@@ -105,9 +111,7 @@ class HttpServer:
     """Serves ``app``, which is ``server`` behind the guard, until ``stop``."""
 
     def __init__(self, server: Server[Any], sessions: ServedSessions, token: str, names: Sequence[str]) -> None:
-        security = TransportSecuritySettings(
-            allowed_hosts=[*names], allowed_origins=[f"http://{name}" for name in names]
-        )
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard compares the names
         app = server.streamable_http_app(
             streamable_http_path=PATH, transport_security=security, max_request_body_size=LARGEST_BODY
         )
@@ -122,7 +126,7 @@ class HttpServer:
         await self._uvicorn.serve([bound])
 
     def stop(self) -> None:
-        """Ends it soon: requests under way have a few seconds; the second time, none."""
+        """Ends it soon: requests under way have a second; the second time, none."""
         if self._uvicorn is not None:
             self._uvicorn.force_exit = self._uvicorn.should_exit
             self._uvicorn.should_exit = True

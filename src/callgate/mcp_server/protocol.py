@@ -1,9 +1,9 @@
 """Tools and results in the words of the protocol."""
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from json import dumps, loads
-from typing import Any
+from typing import Any, cast
 
 from mcp_types import (
     AudioContent,
@@ -27,6 +27,7 @@ from callgate.words.pending import RESOLVE
 
 CODE, PENDING = "callgate/code", "callgate/pending"
 """In the ``_meta`` of a result: its code, and the actions that it has staged."""
+_DEEPEST = 100  # levels of structured content: the SDK writes 255 in a message, and reads 200
 
 
 def tools_of(session: Session) -> list[Tool]:
@@ -76,20 +77,25 @@ def result_of(result: Result) -> CallToolResult:
 
 def _structured(content: tuple[Content, ...]) -> dict[str, Any] | None:
     """The object that a tool gave back: a text that is exactly its JSON. A client may hand a model this in place of the
-    text, so it must lose nothing, not even blanks."""
+    text, so it must lose nothing, not even blanks, and no message that carries it may be unreadable."""
     text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     try:
         found: Any = loads(text)
-        return found if dumps(found, ensure_ascii=False, separators=(",", ":")) == text else None
+        same = dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False) == text
     except (ValueError, RecursionError):
         return None
+    return found if same and not _deeper(found, _DEEPEST) else None
 
 
-def refusal(text: str) -> CallToolResult:
-    """A result for a call that did not get as far as a session."""
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+def _deeper(value: object, levels: int) -> bool:
+    inner: Iterable[object] = ()
+    if isinstance(value, dict):
+        inner = cast("dict[str, object]", value).values()
+    elif isinstance(value, list):
+        inner = cast("list[object]", value)
+    return levels < 0 or any(_deeper(each, levels - 1) for each in inner)
 
 
 def _blocks(content: tuple[Content, ...]) -> Iterator[ContentBlock]:

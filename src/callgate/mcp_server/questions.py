@@ -77,7 +77,7 @@ def answer_of(question: Question, action: str, content: Mapping[str, Any] | None
 def unasked(question: Question) -> Confirmation:
     """The no for a client that shows no forms: it says what would allow the call, if a rule can."""
     why = question.reason or question.by
-    told = f"it needs a person's yes, and this client cannot be asked (it has no elicitation). {why.rstrip('.')}."
+    told = f"It needs a person's yes, and this client cannot be asked (it has no elicitation). {why.rstrip('.')}."
     if question.choices:
         told += " A person can allow such calls with `callgate policy add allow RULE`, or serve with --allow RULE."
     return question.no(told, by="callgate mcp serve", door=DOOR)

@@ -33,7 +33,7 @@ from callgate import __version__
 from callgate.formats.display import visible
 from callgate.mcp_server.asked import AskedQuestions
 from callgate.mcp_server.calls import ServedCall, ServedSession
-from callgate.mcp_server.protocol import missing_id, refusal, result_of, tools_of
+from callgate.mcp_server.protocol import missing_id, result_of, tools_of
 from callgate.mcp_server.questions import answer_of, mark_of, message_of, schema_of, unasked
 from callgate.mcp_server.sessions import ServedSessions
 from callgate.words.calls import Result
@@ -48,6 +48,7 @@ INSTRUCTIONS = (
     "discards exactly that."
 )
 _INPUT = "question"  # its name among the inputs that a client is asked for
+_WHICH = "Say which action: pass the id that staging it gave."
 _AGAIN = "Its question was sent to the client, which calls again with the answer."
 
 
@@ -62,7 +63,7 @@ class McpDoor:
             "callgate",
             version=__version__,
             title="Callgate",
-            instructions=INSTRUCTIONS.format(root=root),
+            instructions=INSTRUCTIONS.format(root=visible(root)),
             get_tool_input_schema=lambda name: None,  # no tool of ours takes parameters in headers
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
@@ -79,7 +80,7 @@ class McpDoor:
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name}. There are {known}")
         arguments = params.arguments or {}
         if missing_id(params.name, arguments):
-            return refusal("Say which action: pass the id that staging it gave.")
+            return result_of(Result.failed("invalid_arguments", _WHICH, effects="none"))
         given = self._given(params)
         call = served.begin(params.name, arguments)
         try:

@@ -9,7 +9,7 @@ from callgate.mcp_server.calls import ServedSession
 IDLE = 1800.0
 """Seconds without a call after which a session is closed, where a connection may be left without a word."""
 MOST_SESSIONS = 64
-"""Sessions at a time."""
+"""Sessions at a time. One more closes that which was used least recently: many clients leave without a word."""
 
 OpenSession = Callable[[str], Awaitable[ServedSession]]
 """Makes the session of a client with this name."""
@@ -27,9 +27,12 @@ class ServedSessions:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def of(self, key: str, client: str) -> ServedSession | None:
-        """The session of this connection, opened if there is none; None if there are too many."""
+        """The session of this connection, opened if there is none; None if there are too many with calls."""
         if key not in self._locks and len(self._locks) >= MOST_SESSIONS:
-            return None
+            unused = next((each for each, session in self._sessions.items() if not session.busy), None)
+            if unused is None:
+                return None
+            self.end(unused)
         async with self._locks.setdefault(key, asyncio.Lock()):
             found = self._sessions.get(key)
             if found is None or found.session.status == "closed":
@@ -38,6 +41,7 @@ class ServedSessions:
                 except BaseException:
                     self._locks.pop(key, None)
                     raise
+            self._sessions[key] = self._sessions.pop(key, found)  # the last one: it was used last
         self._watch(key)
         return found
 
@@ -51,12 +55,18 @@ class ServedSessions:
         if session is not None:
             task = asyncio.get_running_loop().create_task(session.aclose())
             self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            task.add_done_callback(self._closed)
 
     async def aclose(self) -> None:
         for key in [*self._sessions]:
             self.end(key)
         await asyncio.gather(*self._closing)
+
+    def _closed(self, task: asyncio.Task[None]) -> None:
+        """Takes the failure of a session that could not be closed: its calls were told, and its client is gone."""
+        self._closing.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     def _watch(self, key: str) -> None:
         if self._idle is None:

@@ -216,8 +216,9 @@ class Rulebook:
         return (*self.denies, *self.asks, *self.allows)
 
     def denies_whole(self, tool: str, server: str = "") -> bool:
-        """True if a rule denies every call of the tool of this name, so that no model is told about it."""
-        return any(rule.content is None and rule.names(tool, server) for rule in self.denies)
+        """True if a rule without an end denies every call of the tool of this name, so that no model is told of it."""
+        whole = (rule for rule in self.denies if rule.content is None and rule.expires_at is None)
+        return any(rule.names(tool, server) for rule in whole)
 
 
 EMPTY = Rulebook()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from callgate.core.ports import Reminder, Tool, ToolSource
+from callgate.core.ports import Reminder, ToolSource
 from callgate.core.record import Record
 from callgate.search.announce import Announcements
 from callgate.search.prefetch import Prefetch
@@ -11,7 +11,7 @@ from callgate.search.toolbox import SearchToolbox
 
 class SessionSearch:
     """The port that turns use. ``mode`` is that of the settings; ``window`` gives the tokens of the model's context,
-    ``hides`` says of a deferred tool that the model is not told about it."""
+    ``hides`` says of a deferred tool's name, and of its server, that the model is not told about it."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class SessionSearch:
         window: Callable[[], int | None],
         record: Record,
         now: Callable[[], float],
-        hides: Callable[[Tool], bool] | None = None,
+        hides: Callable[[str, str], bool] | None = None,
     ) -> None:
         self.toolbox = SearchToolbox(core, deferred, mode, window, hides)
         self._announcements = Announcements(record)

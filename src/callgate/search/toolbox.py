@@ -20,7 +20,7 @@ from callgate.words.window import spec_tokens
 
 class SearchToolbox:
     """``mode`` is that of the settings; ``window`` gives the tokens of the model's context, None if they are not
-    known. ``hides`` says of a deferred tool that it is not found: every call of it would be denied."""
+    known. ``hides`` says of the name of a deferred tool that it is not found: every call of it would be denied."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class SearchToolbox:
         deferred: ToolSource,
         mode: str,
         window: Callable[[], int | None],
-        hides: Callable[[Tool], bool] | None = None,
+        hides: Callable[[str, str], bool] | None = None,
     ) -> None:
         self._core = core
         self._source = deferred
@@ -78,9 +78,12 @@ class SearchToolbox:
             known = {SEARCH, EXECUTE, RESOLVE, *(each.spec.name for each in (*self._core.tools(), *loaded))}
             self._seen = found
             self._execute.stages = self._execute.stages or _stages(found)  # with it, `resolve` is in the list
-            found = [each for each in found if each.spec.name not in known]
-            self._deferred = tuple(each for each in found if self._hides is None or not self._hides(each))
+            self._deferred = tuple(each for each in found if each.spec.name not in known and not self._hidden(each))
         return self._deferred
+
+    def _hidden(self, tool: Tool) -> bool:
+        hides = self._hides
+        return hides is not None and any(hides(name, "") for name in (tool.spec.name, *tool.aliases))
 
     def use(self) -> SearchUse:
         """The number of deferred tools and their cost, for people."""

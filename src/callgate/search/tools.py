@@ -99,8 +99,11 @@ class SearchExtraTools(_SearchTool):
         loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
             found, texts, wrong = _selected(query.names, loaded, deferred)
-            missing = [self._tools.resolve(name, {}) for name in wrong]
-            texts += await in_thread(lambda: [*map(_missing, missing)])
+            # One that can be called and is not among the tools may still come, or is not to be found.
+            missing = [
+                it if isinstance(it := self._tools.resolve(name, {}), Unknown) else Unknown(name) for name in wrong
+            ]
+            texts += await in_thread(lambda: [each.sentence for each in missing])  # which compares many names
             return _answer(found, texts, deferred if missing else ())
         hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL_RESULTS), query.required)
         by_name = {each.spec.name: each for each in deferred}
@@ -115,13 +118,6 @@ class SearchExtraTools(_SearchTool):
 
 def _names(tool: Tool) -> list[str]:
     return [name.casefold() for name in (tool.spec.name, *tool.aliases)]
-
-
-def _missing(found: Target | Unknown) -> str:
-    """A line about a name that no tool has. One that can be called all the same is of a source that is not ready."""
-    if isinstance(found, Unknown):
-        return found.sentence
-    return f"{found.tool.spec.name} is not known yet."
 
 
 def _selected(
