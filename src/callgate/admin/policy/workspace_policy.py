@@ -26,6 +26,7 @@ from callgate.policy.rules import Rulebook, make_rule, parse_rule
 from callgate.policy.sandboxing import sandbox_in_force
 from callgate.policy.trust import Trust
 from callgate.policy.well_known import COMMANDS
+from callgate.tools.builtin import BUILTIN
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
 from callgate.words.errors import UsageError
 from callgate.words.modes import Mode
@@ -99,10 +100,20 @@ class WorkspacePolicy:
         return (*self.config.notes, *unused, *useless, *untold, *self._doubtful())
 
     def _doubtful(self) -> Iterator[SettingsFault]:
+        servers = self._servers()
         for rule in self.rulebook.rules:
-            found = hint(rule)
+            found = hint(rule, BUILTIN, servers)
             if found is not None:
                 yield SettingsFault(f"{rule.effect} {rule.text}: {found}", rule.origin)
+
+    def _servers(self) -> list[str]:
+        """The names of the MCP servers here; none where no rule is about one."""
+        if not any(rule.tool.startswith("mcp__") for rule in self.rulebook.rules):
+            return []
+        from callgate.assembly.agent import ServerFlags  # only where a rule is about one
+        from callgate.assembly.servers import server_configs
+
+        return [each.name for each in server_configs(self.config, ServerFlags()).servers]
 
     # ---- a call -------------------------------------------------------------------------------------------------
 
