@@ -144,7 +144,7 @@ class WorkspacePolicy:
     def remember(
         self, effect: Effect, text: str, *, scope: KeptScope, expires_at: float | None = None, note: str | None = None
     ) -> KeptAnswer:
-        """UsageError for what is no rule, or not one about a single tool."""
+        """UsageError for what is no rule, or not one about a single tool or server."""
         tool, pattern = self._read(effect, text)
         policy = ApprovalPolicy(
             effect=effect,
@@ -205,9 +205,11 @@ class WorkspacePolicy:
             rule = make_rule(effect, text, Origin("user"), root=self._root, home=self._home)
         except ValueError as error:
             raise UsageError(f"the rule {text!r} cannot be read: {error}") from None
-        if rule.server is not None or rule.tool == "*":
-            raise UsageError(f"a remembered answer is about one tool, not {rule.tool}: put the rule into your settings")
+        if rule.server == "*" or rule.tool == "*":
+            which = f"a remembered answer is about one tool or one server, not {rule.tool}"
+            raise UsageError(f"{which}: put the rule into your settings")
         tool, content = parse_rule(text)
+        tool = tool if rule.server is None else f"mcp__{rule.server}"  # as the answer `always` says it
         return tool, None if content is None else Pattern("rule", content)
 
     def _answer(self, found: Remembered) -> KeptAnswer:
