@@ -110,7 +110,7 @@ def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
     elif isinstance(now, Trusted):
         state = "as it was"
     else:
-        state = f"not trusted now: {now.why}" if isinstance(now, Untrusted) else "CHANGED, so not trusted now"
+        state = f"not trusted now: {now.why or 'nothing is left to trust'}" if isinstance(now, Untrusted) else "CHANGED, so not trusted now"
     below = f"since {moment(folder.at)}, {counted(folder.files, 'file')}; {state}"
     yield from item("  +" if isinstance(now, Trusted) else "  -", folder.root, below, room)
 
