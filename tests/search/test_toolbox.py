@@ -80,6 +80,14 @@ def test_deferred_tools_are_given_as_a_list_like_others() -> None:
     asyncio.run(run())
 
 
+def test_a_misspelt_name_of_a_tool_of_the_search_gets_the_right_one() -> None:
+    model = ScriptedModel(turn(call("SearchExtraTool", query="send"), call("ExecuteExtra")), turn(say("Oh.")))
+    session = asyncio.run(talk(model, Changing(server_tool("send"))))
+    searched, executed = results(session)
+    assert SEARCH in searched
+    assert EXECUTE in executed
+
+
 def test_tools_that_come_and_go_leave_the_tools_of_the_requests_as_they_were() -> None:
     source = Changing()
     model = ScriptedModel(
