@@ -232,7 +232,7 @@ def test_the_same_answer_again_keeps_its_id(person: Person) -> None:
         (("allow", "Bash", "--expires", "2001-01-01"), 2, "must be in the future, and 2001-01-01 is past"),
         (("allow", "Bash("), 1, "the rule 'Bash(' cannot be read: the closing bracket is missing, at character 5"),
         (("allow", "*"), 1, "an allow rule names its tool or server"),
-        (("deny", "*"), 1, "a remembered answer is about one tool or one server, not *: put the rule into your settings"),
+        (("deny", "*"), 1, "about one tool or one server, not *: put the rule into your settings"),
         (("deny", "mcp__*"), 1, "a remembered answer is about one tool or one server, not mcp__*"),
         (("allow", "WebFetch(example.com)"), 1, "a rule on WebFetch names a host"),
     ],

@@ -77,7 +77,7 @@ def test_any_change_asks_again(root: Path, store: Trust, name: str) -> None:
     assert isinstance(store.state(root), ChangedFolder)
 
 
-def test_a_folder_with_nothing_left_to_trust_asks_nothing_until_something_else_appears(root: Path, store: Trust) -> None:
+def test_a_folder_with_nothing_left_to_trust_asks_nothing_until_more_appears(root: Path, store: Trust) -> None:
     trusted(store, root)
     (root / ".callgate").rename(root / "away")
     assert store.state(root) == Untrusted()

@@ -29,7 +29,6 @@ from callgate.core.record import Record
 from callgate.host.threads import in_thread
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.policy.entries import SettingsFault
-from callgate.policy.hints import name_notes
 from callgate.policy.trust import Trusted
 from callgate.tools.builtin import BUILTIN
 from callgate.tools.builtin.shipped import ShippedTool, shipped_tools
@@ -124,7 +123,10 @@ async def agent_session(
         if configured.servers:
             servers = server_list(config, configured, of_servers)
             deferred = servers if deferred is None else Merged(servers, deferred)
-    notes += name_notes(config.rules, {*BUILTIN, *subject.tools}, known_servers)
+    if config.rules:
+        from callgate.policy.hints import name_notes  # only where there are any
+
+        notes += name_notes(config.rules, {*BUILTIN, *subject.tools}, known_servers)
     config = replace(config, notes=(*config.notes, *notes))
 
     def system(record: Record) -> tuple[str, tuple[str, ...]]:
