@@ -76,6 +76,14 @@ def test_it_is_told_of_the_core_tools_and_those_of_a_trusted_folder(root: Path) 
     assert not [note for note in notes if "trusted" in note]
 
 
+def test_a_rule_whose_name_is_nearly_that_of_a_tool_is_noted_at_the_start(root: Path) -> None:
+    write(root / ".callgate/tools/web_search.py", TOOL.replace("Weigh", "web_search"))
+    notes = asked(config(root, trust=True, allow=["Rad", "web_search", "TaskStop", "Bash(git log:*)", "Deploy"]))[2]
+    assert [note for note in notes if "allow" in note] == [
+        "command line: allow Rad: tools are named exactly: if Read is meant, write that"
+    ]
+
+
 def test_tools_and_skills_of_a_folder_without_trust_are_left_out_and_named(root: Path) -> None:
     names, skills, notes = asked(config(root))
     assert "Weigh" not in names

@@ -394,7 +394,7 @@ def test_the_mode_of_tool_search_is_told_with_the_number_of_deferred_tools_and_t
     (own / "loud.py").write_text("raise SystemExit('was run')\n")
     found = one("tool search")
     assert found.status == "ok"
-    assert re.match(r"on: 5 tools are deferred; .* about [\d,]+ tokens", found.saw)
+    assert re.match(r"on: 5 tools are deferred; .* about [\d,]+ tokens \(of those that ship; ", found.saw)
     person.set("CALLGATE_TOOL_SEARCH", "off")
     assert one("tool search").saw.startswith("off: no tool is deferred")
     person.set("CALLGATE_TOOL_SEARCH", "perhaps")

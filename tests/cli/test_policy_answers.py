@@ -232,9 +232,8 @@ def test_the_same_answer_again_keeps_its_id(person: Person) -> None:
         (("allow", "Bash", "--expires", "2001-01-01"), 2, "must be in the future, and 2001-01-01 is past"),
         (("allow", "Bash("), 1, "the rule 'Bash(' cannot be read: the closing bracket is missing, at character 5"),
         (("allow", "*"), 1, "an allow rule names its tool or server"),
-        (("deny", "*"), 1, "a remembered answer is about one tool, not *"),
-        (("deny", "mcp__db"), 1, "a remembered answer is about one tool, not mcp__db: put the rule into your settings"),
-        (("deny", "mcp__db__*"), 1, "a remembered answer is about one tool"),
+        (("deny", "*"), 1, "about one tool or one server, not *: put the rule into your settings"),
+        (("deny", "mcp__*"), 1, "a remembered answer is about one tool or one server, not mcp__*"),
         (("allow", "WebFetch(example.com)"), 1, "a rule on WebFetch names a host"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -242,6 +241,15 @@ def test_the_same_answer_again_keeps_its_id(person: Person) -> None:
 def test_what_cannot_be_remembered_is_refused(person: Person, words: tuple[str, ...], code: int, said: str) -> None:
     assert said in person.bad(code, "policy", "add", *words)
     assert listed(person) == []
+
+
+def test_an_answer_about_a_whole_server_is_remembered_as_always_does(person: Person) -> None:
+    first = added(person, "allow", "mcp__db")
+    assert added(person, "allow", "mcp__db__*") == first
+    assert [each["tool"] for each in listed(person)] == ["mcp__db"]
+    for tool, said in (("mcp__db__query", "allow"), ("mcp__dbs__query", "ask")):
+        (line,) = person.good("policy", "explain", tool, "--json").lines
+        assert json.loads(line)["decision"] == said
 
 
 @pytest.mark.parametrize("effect", ["deny", "ask"])

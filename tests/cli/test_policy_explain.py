@@ -281,7 +281,15 @@ def test_a_rule_that_is_hardly_meant_that_way_is_noted_and_closes_nothing(person
     assert "settings.toml:2: allow Bash(git*): a star in the place of the program allows nothing: write Bash(git" in out
     assert "settings.toml:3: deny Edit(*.{ts,tsx}): braces are part of the name here" in out
     assert "3 notes" in out
-    assert "nothing is wrong" in out
+    assert "nothing else is wrong" in out
+
+
+def test_a_rule_on_a_server_whose_name_is_nearly_that_of_a_configured_one_is_noted(person: Person) -> None:
+    person.user('[permissions]\nallow = ["mcp__evry", "mcp__every", "mcp__db"]\nask = ["TaskStop"]')
+    (person.config / "mcp.json").write_text('{"mcpServers": {"every": {"command": "no-such-program"}}}')
+    out = " ".join(person.good("policy", "check").out.split())
+    assert "1 note:" in out
+    assert "settings.toml:2: allow mcp__evry: there is no such server: if every is meant, write mcp__every" in out
 
 
 @pytest.mark.spec("HOOK-5")

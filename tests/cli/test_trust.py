@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,8 @@ def test_trusted_folders_are_listed_with_how_they_stand(folder: Person) -> None:
     for number in range(1_001):
         (folder.work / ".callgate" / f"{number}").touch()
     assert "not trusted now: there are more than 1000 files" in folder.good("trust", "list").out
+    shutil.rmtree(folder.work / ".callgate")
+    assert "not trusted now: nothing is left to trust" in folder.good("trust", "list").out
 
 
 def test_folders_that_are_gone_and_records_that_are_damaged_are_listed(folder: Person) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.kit import ROOT, examples, promised_output
+from tests.docs.kit import ROOT, examples, promised_output, unmarked
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNER = str(Path(__file__).parent / "run_examples.py")
@@ -30,6 +30,12 @@ def test_every_example_runs_and_prints_what_its_comments_say() -> None:
             found.append(f"{name}: exit {code}, promised {promised}, printed {printed!r}, errors {errors}")
     assert ran.keys() == codes.keys()
     assert not found, "\n".join(found)
+
+
+def test_every_block_of_python_is_run_or_says_why_not() -> None:
+    drawn = ROOT / "docs/reference/api.md"  # signatures
+    found = [f"{document.name}:{line}" for document in DOCUMENTS if document != drawn for line in unmarked(document)]
+    assert not found
 
 
 def test_the_first_example_of_the_readme_is_a_whole_run_in_a_dozen_lines() -> None:

@@ -82,6 +82,18 @@ def test_a_file_that_is_no_json_is_one_fault_with_the_line() -> None:
 
 
 @pytest.mark.spec("MCP-1")
+def test_the_file_of_a_project_is_told_to_be_wrong_before_it_is_trusted(tmp_path: Path) -> None:
+    config = config_in(tmp_path)
+    (config.root / ".mcp.json").write_text("{\n,")
+    (fault,) = server_configs(config, ServerFlags()).faults
+    assert str(fault).startswith(f"{config.root / '.mcp.json'}:2: this is not JSON")
+    written(config.root / ".mcp.json", good={"command": "x"}, odd={"type": "pigeon"})
+    note, fault = server_configs(config, ServerFlags()).faults
+    assert "its servers (good) are left out until you trust this folder" in note.text
+    assert "the server 'odd' is left out: its type is stdio, http or sse" in fault.text
+
+
+@pytest.mark.spec("MCP-1")
 def test_servers_of_a_project_count_after_trust_and_never_in_place_of_own_ones(tmp_path: Path) -> None:
     config = config_in(tmp_path)
     written(config.root / ".mcp.json", mine={"command": "theirs"}, other={"command": "y", "trusted": True})

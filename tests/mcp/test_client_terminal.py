@@ -139,14 +139,29 @@ def test_prompts_of_servers_are_commands(tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("MCP-9")
-def test_doctor_connects_servers_and_says_what_is_wrong(tmp_path: Path) -> None:
+def test_doctor_connects_servers_when_it_is_online_and_says_what_is_wrong(tmp_path: Path) -> None:
     config = config_in(tmp_path)
-    assert [each.saw for each in mcp_servers(Patient(config, "", {}))] == ["none is configured"]
+    online = Patient(config, "", {}, online=True)
+    assert [each.saw for each in mcp_servers(online)] == ["none is configured"]
     assert config.folder is not None
     config.folder.mkdir(parents=True)
     found = {"mcpServers": {"srv": as_entry(raw()), "bad": as_entry(raw("exits"))}}
     (config.folder / "mcp.json").write_text(json.dumps(found), encoding="utf-8")
-    (problem,) = mcp_servers(Patient(config, "", {}))
+    (problem,) = mcp_servers(online)
     assert (problem.status, problem.saw, problem.repair) == ("fault", "bad", ("callgate mcp test bad",))
     (config.folder / "mcp.json").write_text(json.dumps({"mcpServers": {"srv": as_entry(raw())}}), encoding="utf-8")
-    assert [each.saw for each in mcp_servers(Patient(config, "", {}))] == ["1 connected, with 2 tools"]
+    assert [each.saw for each in mcp_servers(online)] == ["1 connected, with 2 tools"]
+
+
+@pytest.mark.spec("MCP-9")
+def test_doctor_starts_no_server_unless_it_is_online(tmp_path: Path) -> None:
+    config, started = config_in(tmp_path), tmp_path / "started"
+    assert config.folder is not None
+    config.folder.mkdir(parents=True)
+    entries = {"srv": {"command": "touch", "args": [str(started)]}, "odd": {"type": "pigeon"}}
+    (config.folder / "mcp.json").write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
+    fault, number = mcp_servers(Patient(config, "", {}))
+    assert (fault.status, number.status) == ("warning", "ok")
+    assert "the server 'odd' is left out" in fault.problem
+    assert number.saw == "1 configured; `callgate mcp list` and `callgate doctor --online` try them"
+    assert not started.exists()

@@ -1,6 +1,7 @@
 """Rules that can be read and are hardly meant that way."""
 
-from callgate.policy.hints import hint
+from callgate.policy.entries import RuleLine
+from callgate.policy.hints import hint, name_notes
 from callgate.policy.rules import make_rule
 from callgate.policy.well_known import TABLE, meant_by
 from callgate.words.decisions import Effect, Origin
@@ -20,9 +21,9 @@ def said(effect: Effect, text: str) -> str | None:
         ("Bash(git*)", "allows nothing: write Bash(git:*)"),
         ("Bash(git* log)", "allows nothing: write Bash(git:*)"),
         ("Edit(*.{ts,tsx})", "braces are part of the name here: write a rule for each"),
-        ("mcp_server", "mcp__server__tool, with two lines each"),
-        ("mcp-server", "mcp__server__tool, with two lines each"),
-        ("mcp_server(a=1)", "mcp__server__tool, with two lines each"),
+        ("mcp_server", "mcp__server__tool, with two underscores each"),
+        ("mcp-server", "mcp__server__tool, with two underscores each"),
+        ("mcp_server(a=1)", "mcp__server__tool, with two underscores each"),
         ("bash", "tools are named exactly: if Bash is meant, write that"),
         ("Websearch(query=x)", "if WebSearch is meant"),
     ],
@@ -42,6 +43,23 @@ def test_what_is_hardly_meant_is_told_with_what_to_write(text: str, says: str) -
 )
 def test_what_looks_meant_is_left_alone(text: str) -> None:
     assert said("allow", text) is None
+
+
+@rows(
+    ("text", "meant"),
+    [
+        *(("mcp__evry", "every"), ("mcp__evry__echo", "every"), ("mcp__evry__*", "every"), ("mcp__tim(a=1)", "time")),
+        *(("mcp__every", None), ("mcp__every__ecco", None), ("mcp__time__*", None), ("mcp__other", None)),
+        *(("mcp__*", None), ("*", None), ("mcp__my_db__x", None)),
+    ],
+)
+def test_a_server_is_named_that_a_rule_nearly_names(text: str, meant: str | None) -> None:
+    servers = ["every", "time", "my_db"]
+    found = [note.text for note in name_notes([RuleLine("deny", text, Origin())], (), servers)]
+    assert found == (
+        [f"deny {text}: there is no such server: if {meant} is meant, write mcp__{meant}"] if meant else []
+    )
+    assert name_notes([RuleLine("deny", text, Origin())], (), ()) == []
 
 
 @rows("effect", ["deny", "ask"])

@@ -63,7 +63,6 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "gone": lambda root: (root / "scripts/check.sh").unlink(),
     "link": lambda root: ((root / ".callgate/link").unlink(), (root / ".callgate/link").symlink_to("/etc/b")),
     "file-for-link": lambda root: ((root / ".callgate/link").unlink(), put(root, ".callgate/link", "/etc/a")),
-    "all-gone": lambda root: (root / ".callgate").rename(root / "away"),
 }
 
 
@@ -76,6 +75,17 @@ def test_any_change_asks_again(root: Path, store: Trust, name: str) -> None:
     assert store.state(root) == Trusted(1_000.0)
     CHANGES[name](root)
     assert isinstance(store.state(root), ChangedFolder)
+
+
+def test_a_folder_with_nothing_left_to_trust_asks_nothing_until_more_appears(root: Path, store: Trust) -> None:
+    trusted(store, root)
+    (root / ".callgate").rename(root / "away")
+    assert store.state(root) == Untrusted()
+    put(root, ".mcp.json", "{}")
+    assert isinstance(store.state(root), ChangedFolder)
+    (root / ".mcp.json").unlink()
+    (root / "away").rename(root / ".callgate")
+    assert store.state(root) == Trusted(1_000.0)
 
 
 @pytest.mark.spec("HOOK-3")

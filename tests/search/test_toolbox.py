@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from callgate import Session, tool
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.staging import Callbacks, stage
-from callgate.words.errors import ToolDefinitionError
+from callgate.words.errors import ToolDefinitionError, UsageError
 from callgate.words.events import CallArrived
 from callgate.words.messages import CallPart, ResultPart
 from callgate.words.tool_search import EXECUTE, SEARCH
@@ -66,6 +66,26 @@ def test_a_deferred_tool_can_be_called_by_its_own_name_and_without_a_search() ->
     model = ScriptedModel(turn(call("mcp__hub__send", text="hi")), turn(say("Sent.")))
     session = asyncio.run(talk(model, Changing(server_tool("send"))))
     assert results(session) == ["send of {'text': 'hi'}"]
+
+
+def test_deferred_tools_are_given_as_a_list_like_others() -> None:
+    async def run() -> None:
+        async with Session(ScriptedModel(), [], deferred=[look], host=MemoryHost()) as session:
+            assert [each.name for each in session.deferred_specs] == ["Look"]
+            assert session.tool_search is not None
+            assert session.tool_search.sentence.startswith("on: 1 tool is deferred; in every request it would take ")
+        with pytest.raises(UsageError, match="pass a list of tools or a toolbox, not int"):
+            Session(ScriptedModel(), [], deferred=cast(Any, 3), host=MemoryHost())
+
+    asyncio.run(run())
+
+
+def test_a_misspelt_name_of_a_tool_of_the_search_gets_the_right_one() -> None:
+    model = ScriptedModel(turn(call("SearchExtraTool", query="send"), call("ExecuteExtra")), turn(say("Oh.")))
+    session = asyncio.run(talk(model, Changing(server_tool("send"))))
+    searched, executed = results(session)
+    assert SEARCH in searched
+    assert EXECUTE in executed
 
 
 def test_tools_that_come_and_go_leave_the_tools_of_the_requests_as_they_were() -> None:

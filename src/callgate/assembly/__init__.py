@@ -29,7 +29,7 @@ from callgate.assembly.options import (
 from callgate.core.allowance import Price
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Check, Compaction, Gate, Host, Journal, Model, ToolSource
+from callgate.core.ports import Check, Compaction, Gate, Host, Journal, Model
 from callgate.core.record import Record
 from callgate.core.turn import Equipment
 from callgate.session.conversation import Conversation
@@ -73,7 +73,7 @@ class Session(Conversation):
     fallback         the model for the rest of a run in which ``model`` was overloaded three times in a row
     price            a function that gives the dollars for a model's name and a Usage, or None
     tools            functions, tools, or a Toolbox
-    deferred         a source of further tools, which may change: the model finds them by search, see the guide on it
+    deferred         further tools, or a source of them that may change: the model finds them by search, see its guide
     system           the system prompt, the same in every request; or a function that makes it, and notes for
                      people, of the record so far
     deps             any object that tools get as ``run.deps``: never copied, never on record; inherited by nested ones
@@ -107,7 +107,7 @@ class Session(Conversation):
         model: Model,
         tools: Tools = (),
         *,
-        deferred: ToolSource | None = None,
+        deferred: Tools | None = None,
         system: str | MakeSystem = "",
         deps: Any = None,
         gate: Gate | None = None,
@@ -165,9 +165,8 @@ class Session(Conversation):
                 from callgate.assembly.settings import denied_whole
 
                 wanted, hides = config.tool_search, denied_whole(config)
-            search = SessionSearch(
-                toolbox, deferred, wanted, lambda: chosen.abilities.context_tokens, record, host.clock.now, hides
-            )
+            source, window = as_toolbox(deferred), lambda: chosen.abilities.context_tokens
+            search = SessionSearch(toolbox, source, wanted, window, record, host.clock.now, hides)
             toolbox = search.toolbox
         if config is None:
             gate = as_gate(gate, checks)

@@ -99,6 +99,7 @@ async def agent_session(
     if bare:
         flags = replace(flags, strict=True)
     servers: ServerList | None = None
+    known_servers: tuple[str, ...] = ()
     notes: list[SettingsFault] = []
     if bare:
         config = replace(config, hooks=(), notify=None)
@@ -118,9 +119,14 @@ async def agent_session(
 
         configured = await in_thread(partial(server_configs, config, flags))
         notes = [*notes, *notes_of(configured)]
+        known_servers = tuple(each.name for each in configured.servers)
         if configured.servers:
             servers = server_list(config, configured, of_servers)
             deferred = servers if deferred is None else Merged(servers, deferred)
+    if config.rules:
+        from callgate.policy.hints import name_notes  # only where there are any
+
+        notes += name_notes(config.rules, {*BUILTIN, *subject.tools}, known_servers)
     config = replace(config, notes=(*config.notes, *notes))
 
     def system(record: Record) -> tuple[str, tuple[str, ...]]:

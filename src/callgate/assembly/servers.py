@@ -102,11 +102,12 @@ def _given(text: str) -> ServerConfigs:
 
 
 def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
-    if not project.servers and not project.faults:
+    """Its servers left out, with a note. What is wrong with the file is said before it is trusted, too."""
+    if not project.servers:
         return project
     names = ", ".join(each.name for each in project.servers)
-    note = f"its servers{f' ({names})' if names else ''} are left out until you trust this folder: callgate trust add"
-    return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file), 1)),))
+    note = f"its servers ({names}) are left out until you trust this folder: callgate trust add"
+    return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file), 1)), *project.faults))
 
 
 def _unset(found: ServerConfigs) -> list[ConfigFault]:

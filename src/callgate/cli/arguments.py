@@ -144,7 +144,8 @@ def _add_tools(commands: Group) -> None:
         "list",
         "the tools that a model gets here, and those that it does not get",
         "The tools that come with Callgate, custom ones with their files, and what is not available and why: a package "
-        "that is missing, a file with a fault, a folder that is not trusted.",
+        "that is missing, a file with a fault, a folder that is not trusted. `callgate mcp test NAME` shows the tools "
+        "of an MCP server.",
         "callgate tools list",
     )
     listed.add_argument("--json", action="store_true", help="print them as a list of JSON")

@@ -9,12 +9,17 @@ def add_doctor(commands: Group) -> None:
         commands,
         "doctor",
         "what works here, what does not, and the command that repairs it",
-        "Looks at Python and its packages, keys and models, settings, trust, hooks, the sandbox, kept sessions, "
-        "programs, disk, clock and the terminal. Nothing is changed, and without --online nothing leaves this machine.",
+        "Looks at Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, kept "
+        "sessions, programs, disk, clock and the terminal. Nothing is changed, and without --online nothing "
+        "leaves this machine.",
         "callgate doctor",
         "callgate doctor --online",
         "callgate doctor --json",
         codes="exit codes: 0 nothing is wrong (there may be warnings), 1 something is",
     )
-    parser.add_argument("--online", action="store_true", help="ask the model for an answer too: a few tokens")
+    parser.add_argument(
+        "--online",
+        action="store_true",
+        help="ask the model for an answer too, for a few tokens, and connect MCP servers",
+    )
     parser.add_argument("--json", action="store_true", help="print all outcomes as JSON")

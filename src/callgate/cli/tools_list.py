@@ -32,7 +32,8 @@ def list_rows(options: Namespace) -> int:
         put([(Span(Safe("  ")), Span(f"{row.name:<16} ", "green"), Span(clip(row.what, max(room - 19, 20))))], stream)
         if row.origin and kind in ("custom", "deferred"):
             put(paragraph(row.origin, room, "dim", indent=19), stream)
-    put(paragraph(f"tool search is {found.search.sentence}", room), stream)
+    others = "without those of MCP servers, which `/tools` shows"
+    put(paragraph(f"tool search is {found.search.sentence} ({others})", room), stream)
     return 0
 
 

@@ -109,8 +109,10 @@ def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
         state = "gone"
     elif isinstance(now, Trusted):
         state = "as it was"
+    elif isinstance(now, Untrusted):
+        state = f"not trusted now: {now.why or 'nothing is left to trust'}"
     else:
-        state = f"not trusted now: {now.why}" if isinstance(now, Untrusted) else "CHANGED, so not trusted now"
+        state = "CHANGED, so not trusted now"
     below = f"since {moment(folder.at)}, {counted(folder.files, 'file')}; {state}"
     yield from item("  +" if isinstance(now, Trusted) else "  -", folder.root, below, room)
 

@@ -2,7 +2,8 @@
 
 Trust is for one folder by its resolved path, with exactly the files that were shown: neither a folder above it nor one
 beneath it is covered, since each brings files of its own. Any change of those files asks again. A folder without such
-files has nothing to trust, and so is not trusted when some appear later.
+files has nothing to trust and nothing to ask about, and so is not trusted when some appear later; those that were
+trusted and come back as they were still are.
 
 The records are in the person's own data folder, one file for each folder.
 """
@@ -110,6 +111,8 @@ class Trust:
             return Untrusted(found.problem)
         if record.root != os.path.realpath(root):
             return Untrusted(f"{file} is about another folder")
+        if not found.files:
+            return Untrusted()
         return _compare(record.files, found.files) or Trusted(record.at)
 
     def trust(self, root: Path, shown: Fingerprint) -> Trusted | Untrusted:

@@ -10,7 +10,7 @@ from operator import is_
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.search.tools import ExecuteExtraTool, SearchExtraTools
-from callgate.tools.toolbox import Raw, Toolbox, refuse_shared_names
+from callgate.tools.toolbox import Raw, Toolbox, refuse_shared_names, unknown
 from callgate.tools.wrappers import Merged
 from callgate.words.arguments import Rejected
 from callgate.words.pending import RESOLVE
@@ -96,7 +96,8 @@ class SearchToolbox:
         if name == SEARCH:
             return Target(self._search, raw)
         if name != EXECUTE:
-            return self._box.resolve(name, raw)
+            found = self._box.resolve(name, raw)
+            return unknown(name, self.all_tools(), found.reason) if isinstance(found, Unknown) else found
         wanted = self._execute.read(raw)
         if isinstance(wanted, Rejected):
             return Target(self._execute, raw)

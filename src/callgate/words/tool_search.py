@@ -41,5 +41,5 @@ class SearchUse:
         """For people."""
         if not self.deferred:
             return f"{self.mode}: no tool is deferred"
-        count = "1 tool is" if self.deferred == 1 else f"{self.deferred:,} tools are"
-        return f"{self.mode}: {count} deferred; in every request they would take about {self.tokens:,} tokens"
+        count, them = ("1 tool is", "it") if self.deferred == 1 else (f"{self.deferred:,} tools are", "they")
+        return f"{self.mode}: {count} deferred; in every request {them} would take about {self.tokens:,} tokens"

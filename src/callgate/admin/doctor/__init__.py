@@ -25,7 +25,7 @@ from callgate.words.errors import UsageError
 __all__ = ["CHECKS", "Diagnosis", "Patient", "is_healthy", "run_checks"]
 
 PATIENCE, ONLINE_PATIENCE = 5.0, 40.0
-"""Seconds for a check; a model that is really asked may take longer."""
+"""Seconds for a check; a model or a server that is really asked may take longer."""
 
 DoctorCheck = Callable[[Patient], Sequence[Diagnosis]]
 CHECKS: Mapping[str, DoctorCheck] = {
@@ -62,7 +62,7 @@ def run_checks(
 ) -> list[Diagnosis]:
     """The outcomes of all checks, in the order of the table, whatever each of them does. Without a ``config`` that of
     the current folder is loaded; if that cannot be, this is a finding, and the checks that need one are left out.
-    ``online`` asks the model for an answer, which costs a few tokens."""
+    ``online`` asks the model for an answer, which costs a few tokens, and connects MCP servers."""
     given = os.environ if environ is None else environ
     problem = ""
     if config is None:

@@ -23,8 +23,8 @@ class Diagnosis:
 
 @noun
 class Patient:
-    """The subject of the checks. Without a ``config`` its ``problem`` says why; ``online``: a request to the model may
-    be made."""
+    """The subject of the checks. Without a ``config`` its ``problem`` says why; ``online``: the model may be
+    asked, and MCP servers connected."""
 
     config: Config | None
     problem: str

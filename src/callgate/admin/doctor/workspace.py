@@ -96,7 +96,7 @@ def hooks(patient: Patient) -> Sequence[Diagnosis]:
 def tool_search(patient: Patient) -> Sequence[Diagnosis]:
     if patient.config is None:
         return [NO_SETTINGS]
-    others = "without MCP servers and custom tools; `callgate tools list` counts these"
+    others = "of those that ship; `callgate tools list` counts custom ones too, `/tools` also those of MCP servers"
     return [fine(f"{shipped_search(patient.config).sentence} ({others})")]
 
 

@@ -26,6 +26,7 @@ from callgate.policy.rules import Rulebook, make_rule, parse_rule
 from callgate.policy.sandboxing import sandbox_in_force
 from callgate.policy.trust import Trust
 from callgate.policy.well_known import COMMANDS
+from callgate.tools.builtin import BUILTIN
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
 from callgate.words.errors import UsageError
 from callgate.words.modes import Mode
@@ -99,10 +100,20 @@ class WorkspacePolicy:
         return (*self.config.notes, *unused, *useless, *untold, *self._doubtful())
 
     def _doubtful(self) -> Iterator[SettingsFault]:
+        servers = self._servers()
         for rule in self.rulebook.rules:
-            found = hint(rule)
+            found = hint(rule, BUILTIN, servers)
             if found is not None:
                 yield SettingsFault(f"{rule.effect} {rule.text}: {found}", rule.origin)
+
+    def _servers(self) -> list[str]:
+        """The names of the MCP servers here; none where no rule is about one."""
+        if not any(rule.tool.startswith("mcp__") for rule in self.rulebook.rules):
+            return []
+        from callgate.assembly.agent import ServerFlags  # only where a rule is about one
+        from callgate.assembly.servers import server_configs
+
+        return [each.name for each in server_configs(self.config, ServerFlags()).servers]
 
     # ---- a call -------------------------------------------------------------------------------------------------
 
@@ -133,7 +144,7 @@ class WorkspacePolicy:
     def remember(
         self, effect: Effect, text: str, *, scope: KeptScope, expires_at: float | None = None, note: str | None = None
     ) -> KeptAnswer:
-        """UsageError for what is no rule, or not one about a single tool."""
+        """UsageError for what is no rule, or not one about a single tool or server."""
         tool, pattern = self._read(effect, text)
         policy = ApprovalPolicy(
             effect=effect,
@@ -194,9 +205,11 @@ class WorkspacePolicy:
             rule = make_rule(effect, text, Origin("user"), root=self._root, home=self._home)
         except ValueError as error:
             raise UsageError(f"the rule {text!r} cannot be read: {error}") from None
-        if rule.server is not None or rule.tool == "*":
-            raise UsageError(f"a remembered answer is about one tool, not {rule.tool}: put the rule into your settings")
+        if rule.server == "*" or rule.tool == "*":
+            which = f"a remembered answer is about one tool or one server, not {rule.tool}"
+            raise UsageError(f"{which}: put the rule into your settings")
         tool, content = parse_rule(text)
+        tool = tool if rule.server is None else f"mcp__{rule.server}"  # as the answer `always` says it
         return tool, None if content is None else Pattern("rule", content)
 
     def _answer(self, found: Remembered) -> KeptAnswer:

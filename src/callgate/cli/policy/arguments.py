@@ -141,8 +141,8 @@ def _add_add(policy: Group) -> None:
         policy,
         "add",
         "remember an answer",
-        f"Remembers an answer, as the answer `always` does, and prints its id. It is about one tool; for everybody "
-        f"who works on a project, write a rule into its settings. {_KEPT}",
+        f"Remembers an answer, as the answer `always` does, and prints its id. It is about one tool or one MCP "
+        f"server; for everybody who works on a project, write a rule into its settings. {_KEPT}",
         'callgate policy add allow "Bash(npm run *)" --expires 30d',
         'callgate policy add deny "Bash(git push:*)" --scope user --note "I push myself"',
     )

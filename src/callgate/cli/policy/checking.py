@@ -35,7 +35,7 @@ def _lines(policy: WorkspacePolicy, room: int) -> Iterator[Line]:
         yield from paragraph(what, room, "bold red")
         yield from _listed(policy.faults, room)
     else:
-        yield (Span("nothing is wrong", "green"),)
+        yield (Span("nothing else is wrong" if notes else "nothing is wrong", "green"),)
 
 
 def _trusted(policy: WorkspacePolicy) -> str:
