@@ -48,10 +48,12 @@ def some(*values: Any, rare: tuple[Any, ...] = ()) -> st.SearchStrategy[Any]:
 
 @st.composite
 def plans(draw: st.DrawFn, n: int) -> Plan:
+    kind = draw(some("tool", "tool", rare=("unknown", "invalid", "traits_raise")))
+    effects = draw(st.sampled_from(("none", "idempotent", "mutating")))
     return Plan(
         arrives=float(draw(st.integers(0, 4))),
-        kind=draw(some("tool", "tool", rare=("unknown", "invalid", "traits_raise"))),
-        effects=draw(st.sampled_from(("none", "idempotent", "mutating"))),
+        kind=kind,
+        effects="mutating" if kind == "traits_raise" else effects,  # a tool that cannot say may do anything
         locks=draw(st.one_of(st.none(), locks, locks)),
         other=draw(st.one_of(st.none(), locks)),
         lasts=draw(times),
@@ -479,4 +481,7 @@ def test_discard_at_any_time_leaves_nothing_behind(schedule: Schedule) -> None:
             if ran is None or not ran.finished:
                 result = stage.ledger.call(call_id).result
                 assert result is not None
-                assert result.code == "discarded"
+                # One that was stopped before keeps that cause while its hook after the run takes its time.
+                before = ran is not None and ran.cancelled is not None and ran.cancelled <= played.discarded_at
+                causes = ("cancelled_by_user", "cancelled_by_sibling", "timed_out") if before else ()
+                assert result.code in ("discarded", *causes)
