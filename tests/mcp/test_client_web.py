@@ -3,11 +3,11 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -148,6 +148,69 @@ def test_a_large_body_that_is_not_one_message_becomes_a_short_one_that_is_refuse
         assert lighter_message(body) == b"null", body[-60:]
 
 
+class Forgetful(BaseHTTPRequestHandler):
+    """Forgets its first session at the first call, and says so as servers of the SDKs do: in JSON."""
+
+    protocol_version = "HTTP/1.1"
+    known: ClassVar[list[str]] = []
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if message["method"] == "initialize":
+            self.known.append(f"s{len(self.known)}")
+        if message["method"] == "tools/call" and self.headers["mcp-session-id"] == "s0":
+            self._send(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "Session not found"}})
+        else:
+            answer = LoginServer().answer(message)
+            self._send(202 if answer is None else 200, answer)
+
+    def do_GET(self) -> None:
+        self._send(405, None)
+
+    def do_DELETE(self) -> None:
+        self._send(405, None)
+
+    def _send(self, status: int, value: Any) -> None:
+        data = b"" if value is None else json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in {"Content-Type": "application/json", "Content-Length": str(len(data))}.items():
+            self.send_header(name, text)
+        if self.known:
+            self.send_header("mcp-session-id", self.known[-1])
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
+        http.daemon_threads = True
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield http.server_address[1]
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_session_that_the_server_has_forgotten_is_begun_anew(tmp_path: Path) -> None:
+    async def main(port: int) -> None:
+        Forgetful.known.clear()
+        config = ServerConfig("web", "http", OWN, url=f"http://127.0.0.1:{port}/mcp")
+        async with connected(place_in(tmp_path), config) as servers:
+            found = servers.servers["web"]
+            assert (await use(found, "whoami")).is_error
+            await until(found, lambda: found.state.reason == "its session is over")
+            assert (await use(found, "whoami")).text == "you are known"
+
+    with served(Forgetful) as port:
+        asyncio.run(main(port))
+
+
 class Refusing(BaseHTTPRequestHandler):
     """Answers every POST with the status in its path."""
 
@@ -178,14 +241,8 @@ def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, st
         async with connected(place_in(tmp_path), config) as servers:
             assert servers.servers["web"].state.reason == reason
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as http:
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            asyncio.run(main(http.server_address[1]))
-        finally:
-            http.shutdown()
-            thread.join()
+    with served(Refusing) as port:
+        asyncio.run(main(port))
 
 
 @pytest.mark.spec("MCP-3")

@@ -61,9 +61,10 @@ def _literal(host: str) -> str:
 
 @asynccontextmanager
 async def web_streams(
-    config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None
+    config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
-    """The streams of a server that is reached by its address. How long an answer may take is for the caller to say."""
+    """The streams of a server that is reached by its address. How long an answer may take is for the caller to say.
+    ``ended`` is called with a sentence when the server has forgotten the session."""
 
     def client(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
@@ -84,6 +85,8 @@ async def web_streams(
 
         async def notice(response: httpx2.Response) -> None:
             nonlocal refusal, speaks
+            if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+                ended("its session is over")  # the SDK sees that only in an answer without a body
             if response.request.method == "POST" and response.request.url == place:
                 speaks = speaks or response.is_success
                 refusal = f"it answered {response.status_code} {response.reason_phrase}" if response.is_error else ""
