@@ -99,6 +99,7 @@ def test_a_long_list_is_parsed_in_a_thread_and_what_the_loop_parses_is_bounded(
 def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
     from callgate.mcp import bodies
+    from callgate.mcp.stdio import message_allowance
 
     types = pytest.importorskip("mcp_types")
     adapter, threads = types.jsonrpc_message_adapter, list[threading.Thread]()
@@ -127,7 +128,7 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
         async def aclose(self) -> None: ...
 
     async def main() -> bytes:
-        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), events=True)])
+        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), message_allowance(), events=True)])
 
     small, _, rest = asyncio.run(main()).partition(b"id: 7\n")
     assert small == b'event: message\r\ndata: {"a": 1}\r\n\r\n: ping\n\ndata: 1\rdata: 2\r\r'
@@ -136,6 +137,50 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
     assert last == b"data: null\n"
     assert len(threads) == 2
     assert threading.main_thread() not in threads
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_stream_of_many_events_is_read_more_slowly() -> None:
+    httpx2 = pytest.importorskip("httpx2")
+    from callgate.mcp.allowance import Allowance
+    from callgate.mcp.bodies import BoundedStream
+
+    class Counting(Allowance):
+        """Counts in place of waiting."""
+
+        spent = 0.0
+
+        def spend(self, cost: float) -> float:
+            self.spent += cost
+            return 0.0
+
+    class Flood(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for _ in range(10):
+                yield b"data: {}\n\n" * 100
+
+        async def aclose(self) -> None: ...
+
+    async def main() -> float:
+        allowance = Counting(1, 1)
+        assert [piece async for piece in BoundedStream(Flood(), allowance, events=True)]
+        return allowance.spent
+
+    assert int(asyncio.run(main())) == 1_001  # the events, and a little for their bytes
+
+
+@pytest.mark.spec("MCP-3")
+def test_an_allowance_is_a_burst_and_then_so_much_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    from callgate.mcp.allowance import Allowance
+
+    now = 100.0
+    monkeypatch.setattr("callgate.mcp.allowance.monotonic", lambda: now)
+    allowance = Allowance(10, 5)
+    assert [allowance.spend(10), allowance.spend(1), allowance.spend(4)] == [0.0, 0.2, 1.0]
+    now += 1.0
+    assert allowance.spend(0) == 0.0
+    now += 1_000.0
+    assert allowance.spend(11) == 0.2
 
 
 @pytest.mark.spec("MCP-3")
@@ -248,11 +293,13 @@ def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, st
 @pytest.mark.spec("MCP-3")
 def test_a_compressed_answer_is_refused() -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.bodies import TooLarge, refuse_large
+    from callgate.mcp.bodies import TooLarge, bound_body
+    from callgate.mcp.stdio import message_allowance
 
     async def main() -> None:
+        answer = httpx2.Response(200, headers={"content-encoding": "gzip"}, content=b"")
         with pytest.raises(TooLarge, match="compressed"):
-            await refuse_large(httpx2.Response(200, headers={"content-encoding": "gzip"}, content=b""))
+            await bound_body(answer, message_allowance())
 
     asyncio.run(main())
 

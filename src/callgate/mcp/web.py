@@ -5,6 +5,7 @@ import json
 import shlex
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -15,15 +16,17 @@ from mcp.shared.exceptions import MCPError
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
 from callgate.host.resolving import Resolve, system_addresses
-from callgate.mcp.bodies import refuse_large
+from callgate.mcp.allowance import Allowance
+from callgate.mcp.bodies import bound_body
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.faults import innermost
-from callgate.mcp.stdio import LARGEST_LINE
+from callgate.mcp.stdio import LARGEST_LINE, message_allowance
 from callgate.policy.hosts import is_private
 
 _SECONDS = 30.0
 _HELPER_SECONDS = 10.0
 _HELPER_BYTES = 64_000
+_STREAMS = 20  # that are opened at once; then one a second
 _WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs "type": "sse"'
 
 
@@ -65,6 +68,11 @@ async def web_streams(
 ) -> AsyncGenerator[Any]:
     """The streams of a server that is reached by its address. How long an answer may take is for the caller to say.
     ``ended`` is called with a sentence when the server has forgotten the session."""
+    messages, streams_opened = message_allowance(), Allowance(_STREAMS, 1.0)
+
+    async def pace(request: httpx2.Request) -> None:
+        if request.method == "GET":  # the SDK opens a stream again as soon as the server says
+            await asyncio.sleep(streams_opened.spend(1))
 
     def client(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
@@ -73,7 +81,10 @@ async def web_streams(
             headers={**(headers or {}), "accept-encoding": "identity"},
             timeout=httpx2.Timeout(_SECONDS, read=None),
             auth=auth,
-            event_hooks={"request": [outward_only(config.url)], "response": [refuse_large]},
+            event_hooks={
+                "request": [outward_only(config.url), pace],
+                "response": [partial(bound_body, allowance=messages)],
+            },
         )
 
     if config.transport == "sse":
