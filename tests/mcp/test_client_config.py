@@ -139,6 +139,8 @@ def test_flags_count_before_files_and_strictly_alone(tmp_path: Path) -> None:
     assert [each.name for each in alone.servers] == ["a"]
     with pytest.raises(UsageError, match="there is no file"):
         server_configs(config, ServerFlags(("none.json",)))
+    with pytest.raises(UsageError, match="there is no file"):
+        server_configs(config, ServerFlags(("n" * 5_000,)))
     with pytest.raises(UsageError, match="--mcp-config"):
         server_configs(config, ServerFlags(("{",)))
 

@@ -80,6 +80,15 @@ def test_an_instruction_far_down_in_a_changed_definition_is_named_first() -> Non
 
 
 @pytest.mark.spec("MCP-4")
+def test_many_large_definitions_of_one_server_do_not_make_others_forgotten(tmp_path: Path) -> None:
+    texts = {f"t{at}": "x" * 100_000 for at in range(200)}
+    (tmp_path / FILE).write_text(json.dumps({"version": 1, "servers": {"big": texts, "srv": {"add": "text"}}}))
+    approved = ApprovedDefinitions(tmp_path)
+    approved.load()
+    assert approved.before("srv", "add") == "text"
+
+
+@pytest.mark.spec("MCP-4")
 def test_of_two_tools_with_one_name_the_first_counts_and_the_log_says_so(tmp_path: Path) -> None:
     async def main() -> None:
         tools = [{"name": "x", "description": text, "inputSchema": OBJECT} for text in ("first", "second")]

@@ -21,7 +21,6 @@ from callgate.mcp.definitions import Definition, difference
 from callgate.words.decisions import Ask
 
 FILE = "mcp-approved.json"
-_LARGEST = 16 << 20
 
 
 class ApprovedDefinitions:
@@ -69,7 +68,7 @@ class ApprovedDefinitions:
         found: dict[str, dict[str, str]] = {}
         if self._file is not None:
             with suppress(OSError, ValueError, AttributeError, KeyError, TypeError):
-                kept: Any = json.loads(self._file.read_bytes()[:_LARGEST])
+                kept: Any = json.loads(self._file.read_bytes())
                 for server, tools in kept["servers"].items():
                     found[str(server)] = {str(name): str(text) for name, text in tools.items()}
         return found
