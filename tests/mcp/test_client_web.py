@@ -99,7 +99,7 @@ def test_a_long_list_is_parsed_in_a_thread_and_what_the_loop_parses_is_bounded(
 def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
     from callgate.mcp import bodies
-    from callgate.mcp.stdio import message_allowance
+    from callgate.mcp.stdio import message_rate
 
     types = pytest.importorskip("mcp_types")
     adapter, threads = types.jsonrpc_message_adapter, list[threading.Thread]()
@@ -128,7 +128,7 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
         async def aclose(self) -> None: ...
 
     async def main() -> bytes:
-        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), message_allowance(), events=True)])
+        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), message_rate(), events=True)])
 
     small, _, rest = asyncio.run(main()).partition(b"id: 7\n")
     assert small == b'event: message\r\ndata: {"a": 1}\r\n\r\n: ping\n\ndata: 1\rdata: 2\r\r'
@@ -142,10 +142,10 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
 @pytest.mark.spec("MCP-3")
 def test_a_stream_of_many_events_is_read_more_slowly() -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.allowance import Allowance
     from callgate.mcp.bodies import BoundedStream
+    from callgate.mcp.rate import RateLimit
 
-    class Counting(Allowance):
+    class Counting(RateLimit):
         """Counts in place of waiting."""
 
         spent = 0.0
@@ -162,25 +162,25 @@ def test_a_stream_of_many_events_is_read_more_slowly() -> None:
         async def aclose(self) -> None: ...
 
     async def main() -> float:
-        allowance = Counting(1, 1)
-        assert [piece async for piece in BoundedStream(Flood(), allowance, events=True)]
-        return allowance.spent
+        rate = Counting(1, 1)
+        assert [piece async for piece in BoundedStream(Flood(), rate, events=True)]
+        return rate.spent
 
     assert int(asyncio.run(main())) == 1_001  # the events, and a little for their bytes
 
 
 @pytest.mark.spec("MCP-3")
-def test_an_allowance_is_a_burst_and_then_so_much_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    from callgate.mcp.allowance import Allowance
+def test_a_rate_limit_is_a_burst_and_then_so_much_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    from callgate.mcp.rate import RateLimit
 
     now = 100.0
-    monkeypatch.setattr("callgate.mcp.allowance.monotonic", lambda: now)
-    allowance = Allowance(10, 5)
-    assert [allowance.spend(10), allowance.spend(1), allowance.spend(4)] == [0.0, 0.2, 1.0]
+    monkeypatch.setattr("callgate.mcp.rate.monotonic", lambda: now)
+    rate = RateLimit(10, 5)
+    assert [rate.spend(10), rate.spend(1), rate.spend(4)] == [0.0, 0.2, 1.0]
     now += 1.0
-    assert allowance.spend(0) == 0.0
+    assert rate.spend(0) == 0.0
     now += 1_000.0
-    assert allowance.spend(11) == 0.2
+    assert rate.spend(11) == 0.2
 
 
 @pytest.mark.spec("MCP-3")
@@ -294,12 +294,12 @@ def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, st
 def test_a_compressed_answer_is_refused() -> None:
     httpx2 = pytest.importorskip("httpx2")
     from callgate.mcp.bodies import TooLarge, bound_body
-    from callgate.mcp.stdio import message_allowance
+    from callgate.mcp.stdio import message_rate
 
     async def main() -> None:
         answer = httpx2.Response(200, headers={"content-encoding": "gzip"}, content=b"")
         with pytest.raises(TooLarge, match="compressed"):
-            await bound_body(answer, message_allowance())
+            await bound_body(answer, message_rate())
 
     asyncio.run(main())
 

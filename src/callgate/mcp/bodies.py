@@ -13,7 +13,7 @@ from typing import cast
 import httpx2
 from mcp.shared.message import SessionMessage
 
-from callgate.mcp.allowance import Allowance
+from callgate.mcp.rate import RateLimit
 from callgate.mcp.stdio import BYTES_A_MESSAGE, LARGEST_LINE, parsed
 
 LARGE = 64 << 10
@@ -28,11 +28,11 @@ class TooLarge(httpx2.StreamError):
 
 class BoundedStream(httpx2.AsyncByteStream):
     """A body that fails once it, or one event of it, is larger than a message may be. Events are given whole. It is
-    read within the ``allowance`` of its server."""
+    read within the ``rate`` of its server."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, allowance: Allowance, *, events: bool) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, rate: RateLimit, *, events: bool) -> None:
         self._inner = inner
-        self._allowance = allowance
+        self._rate = rate
         self._events = events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -46,7 +46,7 @@ class BoundedStream(httpx2.AsyncByteStream):
                 yield whole if len(whole) <= LARGE else await asyncio.to_thread(lighter_events, whole)
             if len(read) > LARGEST_LINE:
                 raise TooLarge(f"the answer has more than {LARGEST_LINE >> 20} MiB, so it was not read")
-            pause = self._allowance.spend(len(ends) + len(chunk) / BYTES_A_MESSAGE)
+            pause = self._rate.spend(len(ends) + len(chunk) / BYTES_A_MESSAGE)
             if pause:
                 await asyncio.sleep(pause)
         if read:
@@ -58,13 +58,13 @@ class BoundedStream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def bound_body(response: httpx2.Response, allowance: Allowance) -> None:
+async def bound_body(response: httpx2.Response, rate: RateLimit) -> None:
     """For each response of a server: bounds its body."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise TooLarge("the answer is compressed, which was not asked for")
     kind = response.headers.get("content-type", "").lower()
     inner = cast(httpx2.AsyncByteStream, response.stream)
-    response.stream = BoundedStream(inner, allowance, events=kind.startswith("text/event-stream"))
+    response.stream = BoundedStream(inner, rate, events=kind.startswith("text/event-stream"))
 
 
 def lighter_message(body: bytes) -> bytes:

@@ -22,8 +22,8 @@ from pydantic_core import from_json
 from callgate.core.ports import Host
 from callgate.host.ports import Command, processes_of
 from callgate.host.processes import end_process
-from callgate.mcp.allowance import Allowance
 from callgate.mcp.log import ServerLog
+from callgate.mcp.rate import RateLimit
 
 LARGEST_LINE = 8 << 20
 """Bytes of one message."""
@@ -45,9 +45,9 @@ _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1
 Item = SessionMessage | Exception
 
 
-def message_allowance() -> Allowance:
+def message_rate() -> RateLimit:
     """For the messages of one server, over whichever transport."""
-    return Allowance(_BURST, _PER_SECOND)
+    return RateLimit(_BURST, _PER_SECOND)
 
 
 class OutputLines:
@@ -69,7 +69,7 @@ class OutputLines:
         self._closed = self._exited = self._over = False
         self._arrived = asyncio.Event()
         self._taken = 0
-        self._allowance = message_allowance()
+        self._rate = message_rate()
         self._pause: asyncio.TimerHandle | None = None
         self._listening = False
         os.set_blocking(reader, False)
@@ -140,7 +140,7 @@ class OutputLines:
         self._arrived.set()
 
     def _spend(self, cost: float) -> None:
-        seconds = self._allowance.spend(cost)
+        seconds = self._rate.spend(cost)
         if seconds:
             if self._pause is not None:
                 self._pause.cancel()

@@ -16,11 +16,11 @@ from mcp.shared.exceptions import MCPError
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
 from callgate.host.resolving import Resolve, system_addresses
-from callgate.mcp.allowance import Allowance
 from callgate.mcp.bodies import bound_body
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.faults import innermost
-from callgate.mcp.stdio import LARGEST_LINE, message_allowance
+from callgate.mcp.rate import RateLimit
+from callgate.mcp.stdio import LARGEST_LINE, message_rate
 from callgate.policy.hosts import is_private
 
 _SECONDS = 30.0
@@ -68,7 +68,7 @@ async def web_streams(
 ) -> AsyncGenerator[Any]:
     """The streams of a server that is reached by its address. How long an answer may take is for the caller to say.
     ``ended`` is called with a sentence when the server has forgotten the session."""
-    messages, streams_opened = message_allowance(), Allowance(_STREAMS, 1.0)
+    messages, streams_opened = message_rate(), RateLimit(_STREAMS, 1.0)
 
     async def pace(request: httpx2.Request) -> None:
         if request.method == "GET":  # the SDK opens a stream again as soon as the server says
@@ -83,7 +83,7 @@ async def web_streams(
             auth=auth,
             event_hooks={
                 "request": [outward_only(config.url), pace],
-                "response": [partial(bound_body, allowance=messages)],
+                "response": [partial(bound_body, rate=messages)],
             },
         )
 

@@ -3,7 +3,7 @@
 from time import monotonic
 
 
-class Allowance:
+class RateLimit:
     """``burst`` and ``per_second`` count messages, or whatever is spent."""
 
     def __init__(self, burst: float, per_second: float) -> None:
