@@ -108,6 +108,16 @@ def call(number: Any, params: dict[str, Any]) -> None:
             send({"jsonrpc": "2.0", "id": f"e{at}", "method": "elicitation/create", "params": json.loads(VALUE)})
             answers.append(json.loads(sys.stdin.readline())["result"]["action"])
         answer(number, text(json.dumps(answers)))
+    elif BEHAVIOUR == "fails":
+        send({"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": VALUE}})
+    elif BEHAVIOUR == "asks and does not read":
+        while True:
+            send({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+    elif BEHAVIOUR == "lists once" and given.get("a") == 99:  # it changes its list, and waits until it is asked for it
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        asked = json.loads(sys.stdin.readline())
+        send({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32000, "message": "not again"}})
+        answer(number, text(asked["method"]))
     elif BEHAVIOUR == "samples":
         params = {"messages": [], "maxTokens": 1}
         send({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": params})
@@ -136,12 +146,22 @@ def main() -> None:
                 time.sleep(float(VALUE))
             info = {"name": "raw", "version": "1"}
             capabilities = {"tools": {"listChanged": True}, "logging": {}, "resources": {"subscribe": True}}
+            if BEHAVIOUR in ("refuses prompts", "prompts"):
+                capabilities["prompts"] = {}
             answer(number, {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info})
         elif method == "tools/list":
             answer(number, {"tools": listed(LISTINGS[0])})
             LISTINGS[0] += 1
             if BEHAVIOUR == "falls silent":
                 os.close(1)
+        elif method == "prompts/list" and BEHAVIOUR == "prompts":
+            answer(number, {"prompts": [{"name": "p"}]})
+        elif method == "prompts/get" and BEHAVIOUR == "prompts" and VALUE:
+            answer(number, {"messages": [{"role": "user", "content": {"type": "text", "text": VALUE}}]})
+        elif method == "prompts/get" and BEHAVIOUR == "prompts":
+            continue
+        elif method == "resources/list" and BEHAVIOUR == "refuses reading":
+            send({"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": "no list"}})
         elif method == "resources/list":
             answer(number, {"resources": [{"uri": "note://a", "name": "a\x1b[31m note"}]})
         elif method == "resources/templates/list":

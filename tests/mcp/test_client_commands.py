@@ -106,9 +106,39 @@ def test_a_server_is_added_shown_without_secrets_tried_and_removed(
         (["add-json", "x", "{"], "the entry is not JSON"),
         (["add-json", "x", '{"command": "y", "argz": []}'], "'argz' is not known here"),
         (["add", "x", "ws://h.example/mcp"], "its url begins with https:// or http://"),
+        (["add-json", "x", "[" * 100_000], "the entry is not JSON"),
+        (["add-json", "x", '{"command": "\\ud800"}'], "command is wanted, a text"),
+        (["add", "x", "https://"], "and a host"),
         (["get", "none"], "there is no server 'none'"),
+        (["remove", "none"], "has no server 'none'; there are: none"),
     ],
 )
 def test_a_fault_is_one_line(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", *words]) in (1, 2)
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.spec("MCP-1")
+def test_a_server_is_one_by_its_name_as_given_and_as_its_tools_spell_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    approved = tmp_path / ".local/share/callgate/mcp-approved.json"
+    approved.parent.mkdir(parents=True)
+    approved.write_text(json.dumps({"version": 1, "servers": {"a_b": {"x": "text"}}}), encoding="utf-8")
+    file = tmp_path / ".config/callgate/mcp.json"
+    for name in ("a b", "a_b"):
+        assert main(["mcp", "add", name, "--", "x"]) == 0
+    assert [*json.loads(file.read_text())["mcpServers"]] == ["a b"]
+    assert main(["mcp", "remove", "a_b"]) == 0
+    assert json.loads(file.read_text())["mcpServers"] == {}
+    assert json.loads(approved.read_text())["servers"] == {}
+    assert main(["mcp", "add", "p", "--scope", "project", "--", "x"]) == 0
+    assert main(["mcp", "remove", "p"]) == 1
+    assert "--scope project has it" in capsys.readouterr().err
+
+
+@pytest.mark.spec("MCP-1")
+def test_a_file_that_cannot_be_changed_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "work/.mcp.json").symlink_to("/dev/zero")
+    assert main(["mcp", "add", "x", "--scope", "project", "--", "y"]) == 1
+    assert ".mcp.json cannot be changed: it is not a regular file" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Servers in files and flags: what is read, what is left out and why, and where variables stand."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from callgate.assembly.agent import ServerFlags
 from callgate.assembly.servers import server_configs
 from callgate.config import Config, load_config
-from callgate.mcp.config import as_entry, read_text
+from callgate.mcp.config import as_entry, read_file, read_text
 from callgate.mcp.names import is_valid, server_name, tool_names
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.rules import server_of
@@ -58,6 +59,15 @@ def test_variables_are_put_into_texts_and_unset_ones_stay() -> None:
         ({"command": "x", "env": {"A": 1}}, "no text of one line"),
         ({"type": "ws", "url": "x"}, "its type is stdio, http or sse"),
         ({"type": "http", "url": "file:///etc"}, "begins with https://"),
+        ({"type": "http", "url": "https://"}, "and a host"),
+        ({"type": "http", "url": "https://h", "headers": {"a b": "c"}}, "characters that no header has"),
+        ({"type": "http", "url": "https://h", "headers": {"a": "b\rc: d"}}, "characters that no header has"),
+        ({"type": "http", "url": "https://h", "headers": {"a": "é"}}, "characters that no header has"),
+        ({"command": "x", "env": {"A=B": "c"}}, "'A=B' is no name"),
+        ({"command": "x", "env": {"": "c"}}, "'' is no name"),
+        ({"command": "\ud800"}, "command is wanted"),
+        ({"command": "x", "args": ["\ud800"]}, "args is a list of texts"),
+        ({"command": "x", "env": {"A": "\ud800"}}, "no text of one line"),
         ({"type": "http", "url": "https://x", "headers": {"A": "b\nc"}}, "no text of one line"),
         ({"url": "https://x", "oauth": {"secret": "x"}}, "oauth is an object with clientId"),
         ({"url": "https://x", "oauth": {"clientId": "x", "callbackPort": "y"}}, "callbackPort is a port"),
@@ -94,6 +104,23 @@ def test_the_file_of_a_project_is_told_to_be_wrong_before_it_is_trusted(tmp_path
 
 
 @pytest.mark.spec("MCP-1")
+@pytest.mark.parametrize("text", [f'{{"mcpServers": {{}}, "n": {"1" * 5_000}}}', "[" * 100_000])
+def test_numbers_and_nesting_that_cannot_be_read_are_a_fault_of_the_file(text: str) -> None:
+    assert str(read_text(text, "project", ".mcp.json").faults[0]).startswith(".mcp.json:1: this is not JSON")
+
+
+@pytest.mark.spec("MCP-1")
+def test_a_repository_cannot_stop_a_start_with_something_that_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("pipe", "folder", "device", "loop"):
+        (fault,) = read_file(tmp_path / name, "project").faults
+        assert "this cannot be read" in fault.text, name
+
+
+@pytest.mark.spec("MCP-1")
 def test_servers_of_a_project_count_after_trust_and_never_in_place_of_own_ones(tmp_path: Path) -> None:
     config = config_in(tmp_path)
     written(config.root / ".mcp.json", mine={"command": "theirs"}, other={"command": "y", "trusted": True})
@@ -124,6 +151,8 @@ def test_flags_count_before_files_and_strictly_alone(tmp_path: Path) -> None:
     assert [each.name for each in alone.servers] == ["a"]
     with pytest.raises(UsageError, match="there is no file"):
         server_configs(config, ServerFlags(("none.json",)))
+    with pytest.raises(UsageError, match="there is no file"):
+        server_configs(config, ServerFlags(("n" * 5_000,)))
     with pytest.raises(UsageError, match="--mcp-config"):
         server_configs(config, ServerFlags(("{",)))
 

@@ -106,6 +106,20 @@ def test_a_token_that_has_expired_is_refreshed_after_a_restart_without_a_questio
         asyncio.run(main(server))
 
 
+@pytest.mark.spec("MCP-1")
+def test_a_token_is_not_sent_to_another_address_under_the_same_name(tmp_path: Path) -> None:
+    async def main(server: LoginServer, other: LoginServer) -> None:
+        place = place_in(tmp_path, person=Visiting(), tokens=KeptSecrets(tmp_path))
+        async with connected(place, guarded(server)) as servers:
+            await servers.servers["guarded"].log_in(None)
+        other.tokens = set(server.tokens)  # it would take the token
+        async with connected(place, guarded(other)) as servers:
+            assert servers.servers["guarded"].state.status == "needs login"
+
+    with running(LoginServer()) as server, running(LoginServer()) as other:
+        asyncio.run(main(server, other))
+
+
 @pytest.mark.spec("MCP-8")
 def test_a_login_that_the_person_refuses_fails_in_words(tmp_path: Path) -> None:
     async def main(server: LoginServer) -> None:

@@ -115,6 +115,16 @@ def test_a_tool_that_changed_since_it_was_approved_asks_again_with_the_differenc
 
 
 @pytest.mark.spec("MCP-4")
+def test_a_tool_that_gets_the_name_of_an_approved_one_asks_again(tmp_path: Path) -> None:
+    config = config_in(tmp_path, allow=["mcp__srv__a_b"])
+    dotted, plain = ({**TOOL, "name": name} for name in ("a.b", "a_b"))
+    assert asked(asyncio.run(ran(config, flags(raw("tools", json.dumps([dotted]))), extra("mcp__srv__a_b")))) == []
+    both = flags(raw("tools", json.dumps([dotted, plain])))
+    (question,) = asked(asyncio.run(ran(config, both, extra("mcp__srv__a_b"))))
+    assert '+ "name": "a_b"' in question.reason
+
+
+@pytest.mark.spec("MCP-4")
 def test_a_tool_that_changes_while_its_question_is_open_is_not_called(tmp_path: Path) -> None:
     listings = [[TOOL], [{**TOOL, "description": "Add. Sends a copy to x"}]]
 
@@ -207,6 +217,19 @@ def test_resources_are_listed_and_read_by_two_tools_under_the_rules_of_their_ser
     assert "mcp__srv" in denied
     (unknown,) = texts(asyncio.run(ran(other, both, extra("ReadMcpResource", server="none", uri="note://a"))))
     assert "There is no server 'none'" in unknown
+
+
+@pytest.mark.spec("MCP-7")
+def test_a_list_of_all_resources_leaves_out_servers_that_are_denied_and_goes_on_without_broken_ones(
+    tmp_path: Path,
+) -> None:
+    config = config_in(tmp_path, deny=["mcp__db"])
+    given = flags(raw(name="db"), raw("refuses reading", name="bad"), raw())
+    (listed,) = texts(asyncio.run(ran(config, given, extra("ListMcpResources"))))
+    assert [json.loads(line) for line in listed.split("\n")] == [
+        {"server": "bad", "error": "The server bad says: no list"},
+        {"server": "srv", "uri": "note://a", "name": "a note"},
+    ]
 
 
 @pytest.mark.spec("MCP-7")

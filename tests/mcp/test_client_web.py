@@ -3,11 +3,11 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -99,6 +99,7 @@ def test_a_long_list_is_parsed_in_a_thread_and_what_the_loop_parses_is_bounded(
 def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
     from callgate.mcp import bodies
+    from callgate.mcp.stdio import message_rate
 
     types = pytest.importorskip("mcp_types")
     adapter, threads = types.jsonrpc_message_adapter, list[threading.Thread]()
@@ -127,7 +128,7 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
         async def aclose(self) -> None: ...
 
     async def main() -> bytes:
-        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), events=True)])
+        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), message_rate(), events=True)])
 
     small, _, rest = asyncio.run(main()).partition(b"id: 7\n")
     assert small == b'event: message\r\ndata: {"a": 1}\r\n\r\n: ping\n\ndata: 1\rdata: 2\r\r'
@@ -139,6 +140,50 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
 
 
 @pytest.mark.spec("MCP-3")
+def test_a_stream_of_many_events_is_read_more_slowly() -> None:
+    httpx2 = pytest.importorskip("httpx2")
+    from callgate.mcp.bodies import BoundedStream
+    from callgate.mcp.rate import RateLimit
+
+    class Counting(RateLimit):
+        """Counts in place of waiting."""
+
+        spent = 0.0
+
+        def spend(self, cost: float) -> float:
+            self.spent += cost
+            return 0.0
+
+    class Flood(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for _ in range(10):
+                yield b"data: {}\n\n" * 100
+
+        async def aclose(self) -> None: ...
+
+    async def main() -> float:
+        rate = Counting(1, 1)
+        assert [piece async for piece in BoundedStream(Flood(), rate, events=True)]
+        return rate.spent
+
+    assert int(asyncio.run(main())) == 1_001  # the events, and a little for their bytes
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_rate_limit_is_a_burst_and_then_so_much_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    from callgate.mcp.rate import RateLimit
+
+    now = 100.0
+    monkeypatch.setattr("callgate.mcp.rate.monotonic", lambda: now)
+    rate = RateLimit(10, 5)
+    assert [rate.spend(10), rate.spend(1), rate.spend(4)] == [0.0, 0.2, 1.0]
+    now += 1.0
+    assert rate.spend(0) == 0.0
+    now += 1_000.0
+    assert rate.spend(11) == 0.2
+
+
+@pytest.mark.spec("MCP-3")
 def test_a_large_body_that_is_not_one_message_becomes_a_short_one_that_is_refused() -> None:
     pytest.importorskip("httpx2")
     from callgate.mcp.bodies import LARGE, lighter_message
@@ -146,6 +191,69 @@ def test_a_large_body_that_is_not_one_message_becomes_a_short_one_that_is_refuse
     blank, message = b" " * LARGE, b'{"jsonrpc":"2.0","method":"a","params":{"b":"\\ud800"}}'
     for body in (b"[" + blank + b"]", b"[" + message + blank + b"]", message + blank, b"[1]" + blank, blank):
         assert lighter_message(body) == b"null", body[-60:]
+
+
+class Forgetful(BaseHTTPRequestHandler):
+    """Forgets its first session at the first call, and says so as servers of the SDKs do: in JSON."""
+
+    protocol_version = "HTTP/1.1"
+    known: ClassVar[list[str]] = []
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if message["method"] == "initialize":
+            self.known.append(f"s{len(self.known)}")
+        if message["method"] == "tools/call" and self.headers["mcp-session-id"] == "s0":
+            self._send(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "Session not found"}})
+        else:
+            answer = LoginServer().answer(message)
+            self._send(202 if answer is None else 200, answer)
+
+    def do_GET(self) -> None:
+        self._send(405, None)
+
+    def do_DELETE(self) -> None:
+        self._send(405, None)
+
+    def _send(self, status: int, value: Any) -> None:
+        data = b"" if value is None else json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in {"Content-Type": "application/json", "Content-Length": str(len(data))}.items():
+            self.send_header(name, text)
+        if self.known:
+            self.send_header("mcp-session-id", self.known[-1])
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
+        http.daemon_threads = True
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield http.server_address[1]
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_session_that_the_server_has_forgotten_is_begun_anew(tmp_path: Path) -> None:
+    async def main(port: int) -> None:
+        Forgetful.known.clear()
+        config = ServerConfig("web", "http", OWN, url=f"http://127.0.0.1:{port}/mcp")
+        async with connected(place_in(tmp_path), config) as servers:
+            found = servers.servers["web"]
+            assert (await use(found, "whoami")).is_error
+            await until(found, lambda: found.state.reason == "its session is over")
+            assert (await use(found, "whoami")).text == "you are known"
+
+    with served(Forgetful) as port:
+        asyncio.run(main(port))
 
 
 class Refusing(BaseHTTPRequestHandler):
@@ -178,24 +286,20 @@ def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, st
         async with connected(place_in(tmp_path), config) as servers:
             assert servers.servers["web"].state.reason == reason
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as http:
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            asyncio.run(main(http.server_address[1]))
-        finally:
-            http.shutdown()
-            thread.join()
+    with served(Refusing) as port:
+        asyncio.run(main(port))
 
 
 @pytest.mark.spec("MCP-3")
 def test_a_compressed_answer_is_refused() -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.bodies import TooLarge, refuse_large
+    from callgate.mcp.bodies import TooLarge, bound_body
+    from callgate.mcp.stdio import message_rate
 
     async def main() -> None:
+        answer = httpx2.Response(200, headers={"content-encoding": "gzip"}, content=b"")
         with pytest.raises(TooLarge, match="compressed"):
-            await refuse_large(httpx2.Response(200, headers={"content-encoding": "gzip"}, content=b""))
+            await bound_body(answer, message_rate())
 
     asyncio.run(main())
 

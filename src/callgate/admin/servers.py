@@ -16,7 +16,8 @@ from callgate.host.files import make_folders, write_new
 from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import ServerConfig, ServerConfigs, as_entry, read_file, read_server
+from callgate.mcp.config import ServerConfig, ServerConfigs, as_entry, file_text, read_file, read_server
+from callgate.mcp.names import server_name
 from callgate.mcp.place import ServerLimits, ServerPlace, ServerState
 from callgate.mcp.server import Server
 from callgate.mcp.servers import ServerList
@@ -68,7 +69,7 @@ def add_server(name: str, entry: Any, scope: ServerScope) -> tuple[ServerConfig,
     except ValueError as error:
         raise UsageError(f"the server {name!r} cannot be added: {error}") from None
     whole = _whole(file)
-    whole["mcpServers"][name] = entry
+    whole["mcpServers"][_key(whole, made.name) or name] = entry
     _write(file, whole)
     return made, file
 
@@ -78,11 +79,14 @@ def remove_server(name: str, scope: ServerScope) -> Path:
     config = load_config()
     file = _file(config, scope)
     whole = _whole(file)
-    if name not in whole["mcpServers"]:
-        there = ", ".join(whole["mcpServers"]) or "none"
-        raise UsageError(f"{file} has no server {name!r}; there are: {there}")
-    found = {each.name: each for each in read_file(file, scope).servers}.get(name)
-    del whole["mcpServers"][name]
+    key = _key(whole, name)
+    if key is None:
+        other: ServerScope = "project" if scope == "user" else "user"
+        elsewhere = any(_is_named(name, each.name) for each in read_file(_file(config, other), other).servers)
+        there = f"--scope {other} has it" if elsewhere else f"there are: {', '.join(whole['mcpServers']) or 'none'}"
+        raise UsageError(f"{file} has no server {name!r}; {there}")
+    found = next((each for each in read_file(file, scope).servers if _is_named(key, each.name)), None)
+    del whole["mcpServers"][key]
     _write(file, whole)
     if found is not None:
         server = Server(found, _place(config))
@@ -213,13 +217,26 @@ def _file(config: Config, scope: ServerScope) -> Path:
     return config.folder / OWN_FILE
 
 
+def _key(whole: dict[str, Any], name: str) -> str | None:
+    """The key of a server in a file, given as it stands there or as its tools spell it."""
+    keys: list[str] = [*whole["mcpServers"]]
+    return next((key for key in keys if key == name), next((key for key in keys if _is_named(key, name)), None))
+
+
+def _is_named(key: str, name: str) -> bool:
+    try:
+        return server_name(key) == name
+    except ValueError:
+        return False
+
+
 def _whole(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file_text(file))
     except FileNotFoundError:
         return {"mcpServers": {}}
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be changed: {error}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{file} cannot be changed: {error}; mend it, or remove it") from None
     if not isinstance(found, dict) or not isinstance(found.setdefault("mcpServers", {}), dict):  # pyright: ignore[reportUnknownMemberType]
         raise UsageError(f'{file} cannot be changed: an object {{"mcpServers": {{…}}}} is wanted')
     return found  # pyright: ignore[reportUnknownVariableType]

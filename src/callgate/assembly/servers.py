@@ -96,7 +96,7 @@ def begin(servers: ServerList, config: Config, session: Session, *, attended: bo
 def _given(text: str) -> ServerConfigs:
     if text.lstrip().startswith("{"):
         return read_text(text, "command line")
-    if not Path(text).is_file():
+    if not os.path.isfile(text):
         raise UsageError(f"--mcp-config: there is no file {text}")
     return read_file(Path(text), "command line")
 

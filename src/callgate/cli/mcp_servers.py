@@ -39,7 +39,7 @@ def add(options: Namespace) -> int:
 def add_json(options: Namespace) -> int:
     try:
         entry = json.loads(options.entry)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the entry is not JSON: {error}") from None
     return _added(options, entry)
 

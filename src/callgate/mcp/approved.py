@@ -21,12 +21,11 @@ from callgate.mcp.definitions import Definition, difference
 from callgate.words.decisions import Ask
 
 FILE = "mcp-approved.json"
-_LARGEST = 16 << 20
 
 
 class ApprovedDefinitions:
     """By server and tool. ``server`` names it and where it is configured: one of a project is another one than a
-    person's own of the same name."""
+    person's own of the same name. ``tool`` is a name as rules know it: a server may give it to another of its tools."""
 
     def __init__(self, folder: Path | None) -> None:
         self._file = None if folder is None else folder / FILE
@@ -41,17 +40,17 @@ class ApprovedDefinitions:
             self._loaded = True
             self._known = self._read()
 
-    def before(self, server: str, definition: Definition) -> str | None:
+    def before(self, server: str, tool: str) -> str | None:
         """The text of the definition that was approved; None if none was."""
-        return self._known.get(server, {}).get(definition.given)
+        return self._known.get(server, {}).get(tool)
 
-    def approve(self, server: str, definition: Definition) -> None:
+    def approve(self, server: str, tool: str, definition: Definition) -> None:
         """Counts from now on, and is written in a thread: see ``written``."""
-        if self.before(server, definition) != definition.text:
+        if self.before(server, tool) != definition.text:
             tools = self._known.setdefault(server, {})
-            tools[definition.given] = definition.text
+            tools[tool] = definition.text
             if self._file is not None:
-                writing = create_task(in_thread(partial(self._write, server, {definition.given: definition.text})))
+                writing = create_task(in_thread(partial(self._write, server, {tool: definition.text})))
                 self._writing.add(writing)
                 writing.add_done_callback(self._writing.discard)
 
@@ -69,7 +68,7 @@ class ApprovedDefinitions:
         found: dict[str, dict[str, str]] = {}
         if self._file is not None:
             with suppress(OSError, ValueError, AttributeError, KeyError, TypeError):
-                kept: Any = json.loads(self._file.read_bytes()[:_LARGEST])
+                kept: Any = json.loads(self._file.read_bytes())
                 for server, tools in kept["servers"].items():
                     found[str(server)] = {str(name): str(text) for name, text in tools.items()}
         return found
@@ -106,9 +105,11 @@ def definition_check() -> Check:
 
 def concern_about(before: str | None, definition: Definition) -> str:
     """The reason to ask about a definition; empty if there is none."""
-    if before is None:
-        found = definition.suspicion
-        return f"its description reads like an instruction to the model: … {found} …" if found else ""
     if before == definition.text:
         return ""
-    return f"its definition changed since it was approved:\n{difference(before, definition.text)}"
+    found = definition.suspicion
+    orders = f"its description reads like an instruction to the model: … {found} …" if found else ""
+    if before is None:
+        return orders
+    changed = f"its definition changed since it was approved:\n{difference(before, definition.text)}"
+    return f"{orders}\n{changed}" if orders else changed

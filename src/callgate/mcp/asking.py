@@ -49,7 +49,7 @@ class FormField:
 
 def form_fields(schema: Mapping[str, Any], message: str = "") -> list[FormField]:
     """The fields of a form that is put with this message; ValueError says why it is not shown to a person."""
-    if _SECRET_TEXT.search(message):
+    if _asks_for_secret(message):
         raise ValueError(_NO_SECRETS)
     properties: Any = schema.get("properties")
     if not isinstance(properties, dict) or not 0 < len(cast("dict[str, Any]", properties)) <= MOST_FIELDS:
@@ -91,12 +91,17 @@ def shown_text(text: str) -> str:
     return excerpt(clean(text, 2_000), lines=12, chars=1_000).text
 
 
+def _asks_for_secret(text: str) -> bool:
+    """Looks at what the person would see: hidden characters inside a word do not hide it."""
+    return _SECRET_TEXT.search(clean(text, len(text))) is not None
+
+
 def _field(name: str, schema: Any, required: bool) -> FormField:
     given = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     if given.get("type") not in ("string", "number", "integer", "boolean", "array"):
         raise ValueError(f"the field {name!r:.40} is of no simple type")
     title, about = str(given.get("title") or name), str(given.get("description") or "")
-    if secret(name, "") or given.get("format") == "password" or _SECRET_TEXT.search(f"{name} {title} {about}"):
+    if secret(name, "") or given.get("format") == "password" or _asks_for_secret(f"{name} {title} {about}"):
         raise ValueError(_NO_SECRETS)
     options = _options(given)
     default = f"; {clean(str(given['default']), 80)} unless said" if "default" in given else ""

@@ -2,7 +2,7 @@
 
 A body, and each event of a stream, has at most as many bytes as a line of a program. Large ones are parsed in a thread,
 and go on without the rest of lists that are too long. Compressed ones are refused, because a small one may unpack to
-any size.
+any size. A server that floods is read more slowly.
 """
 
 import asyncio
@@ -13,7 +13,8 @@ from typing import cast
 import httpx2
 from mcp.shared.message import SessionMessage
 
-from callgate.mcp.stdio import LARGEST_LINE, parsed
+from callgate.mcp.rate import RateLimit
+from callgate.mcp.stdio import BYTES_A_MESSAGE, LARGEST_LINE, parsed
 
 LARGE = 64 << 10
 """Bytes of a message from which on it is parsed in a thread first."""
@@ -26,10 +27,12 @@ class TooLarge(httpx2.StreamError):
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """A body that fails once it, or one event of it, is larger than a message may be. Events are given whole."""
+    """A body that fails once it, or one event of it, is larger than a message may be. Events are given whole. It is
+    read within the ``rate`` of its server."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, *, events: bool) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, rate: RateLimit, *, events: bool) -> None:
         self._inner = inner
+        self._rate = rate
         self._events = events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -43,6 +46,9 @@ class BoundedStream(httpx2.AsyncByteStream):
                 yield whole if len(whole) <= LARGE else await asyncio.to_thread(lighter_events, whole)
             if len(read) > LARGEST_LINE:
                 raise TooLarge(f"the answer has more than {LARGEST_LINE >> 20} MiB, so it was not read")
+            pause = self._rate.spend(len(ends) + len(chunk) / BYTES_A_MESSAGE)
+            if pause:
+                await asyncio.sleep(pause)
         if read:
             whole = bytes(read)
             lighter = lighter_events if self._events else lighter_message
@@ -52,13 +58,13 @@ class BoundedStream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def refuse_large(response: httpx2.Response) -> None:
-    """A hook for each response: bounds its body."""
+async def bound_body(response: httpx2.Response, rate: RateLimit) -> None:
+    """For each response of a server: bounds its body."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise TooLarge("the answer is compressed, which was not asked for")
     kind = response.headers.get("content-type", "").lower()
     inner = cast(httpx2.AsyncByteStream, response.stream)
-    response.stream = BoundedStream(inner, events=kind.startswith("text/event-stream"))
+    response.stream = BoundedStream(inner, rate, events=kind.startswith("text/event-stream"))
 
 
 def lighter_message(body: bytes) -> bytes:

@@ -5,11 +5,13 @@ variable that is not set leaves the text as it is, and so does ``$VAR``. A fault
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from stat import S_ISREG
+from typing import Any, Literal, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from callgate.mcp.names import server_name
@@ -21,6 +23,9 @@ Layer = Literal["user", "project", "command line"]
 Transport = Literal["stdio", "http", "sse"]
 MOST_SERVERS = 200
 _LARGEST = 1 << 20
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_HALF = late_pattern("[\ud800-\udfff]")
+_HEADER = late_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _TYPES: Mapping[str, Transport] = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
 _KEYS = frozenset(("type", "command", "args", "env", "url", "headers", "headersHelper", "oauth", "trusted"))
@@ -115,22 +120,31 @@ class ServerConfigs:
 def read_file(path: Path, layer: Layer) -> ServerConfigs:
     """The servers of a file; none where there is no file. Blocks."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
+        text = file_text(path)
     except FileNotFoundError:
         return ServerConfigs()
     except OSError as error:
         return _fault(f"this cannot be read: {error.strerror or error}", Origin(layer, str(path), 1))
+    return read_text(text, layer, str(path))
+
+
+def file_text(path: Path) -> str:
+    """The text of a file of servers. OSError for what is no file of a sensible size: a repository may have a link to a
+    device in its place, which never ends or never answers. Blocks."""
+    with open(os.open(path, _OPEN), "rb") as stream:
+        if not S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError("it is not a regular file")
+        data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        return _fault("this has more than 1 MiB", Origin(layer, str(path), 1))
-    return read_text(data.decode("utf-8", "replace"), layer, str(path))
+        raise OSError("it has more than 1 MiB")
+    return data.decode("utf-8", "replace")
 
 
 def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
     """The servers of a JSON text."""
     try:
         found: Any = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         return _fault(f"this is not JSON: {getattr(error, 'msg', error)}", Origin(layer, file, line))
     whole = Origin(layer, file, 1)
@@ -177,10 +191,15 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
             base, command=_text(given, "command"), args=_texts(given, "args"), env=_pairs(given, "env")
         ), notes
     url = _text(given, "url")
-    if urlsplit(url).scheme not in ("http", "https") and not url.startswith("${"):
-        raise ValueError(f"its url begins with https:// or http://, not {url!r:.40}")
+    parts = urlsplit(url)
+    if (parts.scheme not in ("http", "https") or not parts.hostname) and not url.startswith("${"):
+        raise ValueError(f"its url begins with https:// or http:// and a host, which {url!r:.40} does not")
     helper = _text(given, "headersHelper") if "headersHelper" in given else ""
-    made = replace(base, url=url, headers=_pairs(given, "headers"), headers_helper=helper, client=_client(given))
+    headers = _pairs(given, "headers")
+    for name, value in headers.items():
+        if _HEADER.fullmatch(name) is None or not value.isascii() or not value.isprintable():
+            raise ValueError(f"headers: {name!r:.40} has characters that no header has")
+    made = replace(base, url=url, headers=headers, headers_helper=helper, client=_client(given))
     return made, notes
 
 
@@ -248,16 +267,14 @@ def _client(given: Mapping[str, object]) -> OAuthClient | None:
 
 def _text(given: Mapping[str, object], key: str) -> str:
     value = given.get(key)
-    if not isinstance(value, str) or not value.strip() or "\0" in value:
+    if not _is_text(value) or not value.strip():
         raise ValueError(f"{key} is wanted, a text")
     return value
 
 
 def _texts(given: Mapping[str, object], key: str) -> tuple[str, ...]:
     value = given.get(key, [])
-    if not isinstance(value, list) or not all(
-        isinstance(each, str) and "\0" not in each for each in cast("list[object]", value)
-    ):
+    if not isinstance(value, list) or not all(map(_is_text, cast("list[object]", value))):
         raise ValueError(f"{key} is a list of texts")
     return tuple(cast("list[str]", value))
 
@@ -267,6 +284,13 @@ def _pairs(given: Mapping[str, object], key: str) -> Mapping[str, str]:
     if not isinstance(value, dict):
         raise ValueError(f"{key} is an object of texts")
     for name, text in cast("dict[str, object]", value).items():
-        if not isinstance(text, str) or "\0" in name + text or "\n" in name + text:
+        if not _is_text(text) or not _is_text(name) or "\n" in name + text:
             raise ValueError(f"{key}: the value of {name!r:.40} is no text of one line")
+        if not name or "=" in name:
+            raise ValueError(f"{key}: {name!r:.40} is no name")
     return cast("dict[str, str]", value)
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """False also for half characters, which neither a program nor a file can be given."""
+    return isinstance(value, str) and "\0" not in value and _HALF.search(value) is None

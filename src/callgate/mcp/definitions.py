@@ -88,7 +88,7 @@ def read_definition(tool: Mapping[str, Any]) -> Definition:
         title=clean(str(tool.get("title") or notes.get("title") or ""), 80).replace("\n", " "),
         description=clean(str(tool.get("description") or ""), LONGEST_DESCRIPTION),
         schema=cast("dict[str, Any]", _cleaned(cast("object", schema), 0)),
-        output=cast("dict[str, Any]", output) if isinstance(output, dict) else None,
+        output=cast("dict[str, Any]", _cleaned(cast("object", output), 0)) if isinstance(output, dict) else None,
         hints=hints,
     )
 

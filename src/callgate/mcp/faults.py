@@ -1,5 +1,6 @@
 """Faults of connections, in words; nothing of the SDK is needed to say them."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from callgate.mcp.definitions import clean
@@ -34,6 +35,16 @@ class ConnectionFault:
     login: bool = False
 
 
+def sentence_of(error: BaseException) -> str:
+    """An error as a sentence. Of an answer that does not keep to the protocol the SDK says pages: the first fault is
+    enough."""
+    listed: Callable[[], list[dict[str, Any]]] | None = getattr(error, "errors", None)
+    if not isinstance(error, ValueError) or listed is None:
+        return str(error)
+    first = listed()[0]
+    return f"the answer does not keep to the protocol: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
 def innermost(error: BaseException) -> BaseException:
     """The first error inside groups of errors."""
     while isinstance(error, BaseExceptionGroup):
@@ -48,6 +59,7 @@ def fault_of(error: BaseException, lost: str) -> ConnectionFault:
     final = login or isinstance(error, NotInstalled | FileNotFoundError | PermissionError | ValueError)
     if isinstance(error, OSError):
         what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        what = clean(what, _LONGEST)
         return ConnectionFault(f"it cannot be started: {what}" if final else what, final=final)
-    text = clean(lost or str(error), _LONGEST) or type(error).__name__
+    text = clean(lost or sentence_of(error), _LONGEST) or type(error).__name__
     return ConnectionFault(text, final=final, login=login)

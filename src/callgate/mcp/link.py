@@ -16,15 +16,15 @@ from mcp.client.session import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
 from callgate._version import __version__
 from callgate.core.ports import Host
 from callgate.host.environment import scrubbed
 from callgate.host.ports import Command
+from callgate.mcp.answers import bounded_answers
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.definitions import MOST_TOOLS, clean
-from callgate.mcp.faults import LinkFault, innermost
+from callgate.mcp.faults import LinkFault, innermost, sentence_of
 from callgate.mcp.log import ServerLog
 from callgate.mcp.stdio import MOST_LISTED, program_streams
 from callgate.mcp.web import helper_headers, web_streams
@@ -33,7 +33,8 @@ from callgate.words.noun import noun
 CHILD_VARIABLES = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """All that a server gets of our environment, beside the ``env`` of its entry."""
 _MOST_PAGES = 100
-_CLOSED = types.CONNECTION_CLOSED
+# The words of the SDK for an end of the connection. Its code for that is one that servers use for errors of their own.
+_LOST = ("Connection closed", "Session terminated", "SSE stream ended")
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belong into no terminal
 
@@ -169,14 +170,10 @@ class Link:
         try:
             answer = await send()
         except MCPError as error:
-            lost = error.code == _CLOSED or error.message == "Session terminated"
-            raise LinkFault(clean(error.message, 1_000) or f"error {error.code}", lost=lost) from None
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise LinkFault(f"the answer does not keep to the protocol: {place}: {first['msg']}") from None
+            text = clean(error.message, 1_000) or f"error {error.code}"
+            raise LinkFault(text, lost=error.message.startswith(_LOST)) from None
         except Exception as error:
-            raise LinkFault(clean(f"{innermost(error)}", 1_000)) from None
+            raise LinkFault(clean(sentence_of(innermost(error)), 1_000)) from None
         return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
@@ -219,7 +216,7 @@ async def open_link(
             events.resource(str(message.params.uri))
 
     client = Client(
-        await _streams(config, host, roots[0], environ, log, events, auth),
+        bounded_answers(await _streams(config, host, roots[0], environ, log, events, auth), events.ended),
         client_info=types.Implementation(name="callgate", version=__version__),
         elicitation_callback=elicit,
         list_roots_callback=list_roots,
@@ -252,4 +249,4 @@ async def _streams(
     headers = dict(config.headers)
     if config.headers_helper:
         headers |= await helper_headers(config.headers_helper, root, scrubbed(environ), host.clock)
-    return web_streams(config, headers, auth)
+    return web_streams(config, headers, auth, events.ended)

@@ -27,7 +27,8 @@ def tools_of(
     for each in listed:
         try:
             found = read_definition(each)
-            definitions.setdefault(found.given, found)
+            if definitions.setdefault(found.given, found) is not found:
+                raise ValueError("another one has the same name")
         except ValueError as error:
             say(f"the tool {str(each.get('name'))[:80]!r} is left out: {error}")
     names = tool_names(server, definitions)

@@ -54,10 +54,12 @@ Show = Callable[[str, Awaitable[object]], Awaitable[None]]
 
 class KeptTokens:
     """The tokens and the registration of one server: the SDK's storage. With the tokens it keeps when they expire and
-    where they are refreshed, which the SDK forgets."""
+    where they are refreshed, which the SDK forgets. What was kept for another ``url`` is not given: an entry whose
+    address is changed, or one of the same name, sends no token to another host."""
 
-    def __init__(self, server: str, store: TokenStore) -> None:
+    def __init__(self, server: str, url: str, store: TokenStore) -> None:
         self._name = server
+        self._url = url
         self._store = store
         self._context: OAuthContext | None = None
         self.registered: OAuthClientInformationFull | None = None
@@ -98,12 +100,13 @@ class KeptTokens:
 
     async def _get(self, key: str) -> Any:
         text = await asyncio.to_thread(lambda: self._store.get(f"{key}:{self._name}"))
-        with suppress(ValueError):
-            return None if text is None else json.loads(urlsafe_b64decode(text))
+        with suppress(ValueError, TypeError, KeyError):
+            kept = json.loads(urlsafe_b64decode(text or ""))
+            return kept if kept["url"] == self._url else None
         return None
 
-    async def _put(self, key: str, value: Any) -> None:
-        packed = urlsafe_b64encode(json.dumps(value).encode()).decode()
+    async def _put(self, key: str, value: dict[str, Any]) -> None:
+        packed = urlsafe_b64encode(json.dumps({**value, "url": self._url}).encode()).decode()
         await asyncio.to_thread(lambda: self._store.put(f"{key}:{self._name}", packed))
 
 
@@ -168,7 +171,7 @@ async def login_auth(
 ) -> OAuthClientProvider:
     """The authentication of requests to a server. It does nothing before the server asks for it. ``client`` is one that
     was registered by hand."""
-    kept = KeptTokens(server, store)
+    kept = KeptTokens(server, url, store)
     callback = Callback()
     port = await _kept_port(kept) if client is None else client.port
     listening = await callback.open(port) if port == 0 else port

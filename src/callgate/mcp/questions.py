@@ -11,6 +11,7 @@ from callgate.words.decisions import AskedField, FieldAnswer
 
 Elicited = tuple[str, Mapping[str, Any] | None]
 _DECLINED: Elicited = ("decline", None)
+_MOST_WAITING = 10
 
 
 class ServerQuestions:
@@ -22,6 +23,7 @@ class ServerQuestions:
         self._person = person
         self._warn = warn
         self._asking = asyncio.Lock()
+        self._waiting = 0
 
     async def elicit(self, asked: Mapping[str, Any]) -> Elicited:
         """The action and the content for an elicitation."""
@@ -58,12 +60,18 @@ class ServerQuestions:
                 await asyncio.wait({asking})
 
     async def _ask(self, text: str, fields: Sequence[AskedField]) -> tuple[FieldAnswer, ...] | None:
-        """One question at a time; after a no there is none in the same call any more."""
-        async with self._asking:
-            call = self._calls.newest
-            if call is None or self._person is None or call.declined:
-                return None
-            with call.waiting():
-                answers = await self._person.ask(call.run, self._server, text, fields)
-            call.declined = answers is None
-            return answers
+        """One question at a time, and not many that wait; after a no there is none in the same call any more."""
+        if self._waiting >= _MOST_WAITING:
+            return None
+        self._waiting += 1
+        try:
+            async with self._asking:
+                call = self._calls.newest
+                if call is None or self._person is None or call.declined:
+                    return None
+                with call.waiting():
+                    answers = await self._person.ask(call.run, self._server, text, fields)
+                call.declined = answers is None
+                return answers
+        finally:
+            self._waiting -= 1

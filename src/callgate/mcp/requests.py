@@ -18,7 +18,7 @@ from callgate.mcp.results import message_content, resource_content, result_of
 from callgate.mcp.watched import WatchedResources
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
-from callgate.words.messages import Content
+from callgate.words.messages import Content, Image
 
 if TYPE_CHECKING:
     from callgate.mcp.link import Link
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _CHANGED = "The server changed or removed its tool {} after this call was decided, so it was not sent. Call it again."
 _MOMENT = 5.0  # seconds for a list while a person types, and for the answer to a subscription
 _LONGEST_TYPED = 500
+_LONGEST_PROMPT = 100_000
 
 
 class Connected(Protocol):
@@ -108,13 +109,13 @@ class ServerRequests:
 
     async def prompt_parts(self, name: str, arguments: dict[str, str]) -> tuple[Content, ...]:
         """The content of a prompt, for a person who chose it. ToolFailure in words."""
-        link = await self._server.ready()
-        try:
-            return message_content(await link.prompt(name, arguments))
-        except LinkFault as fault:
-            raise ToolFailure(f"The server {self._server.name} gave no prompt: {fault}") from None
+        content = message_content(_or_failure(await self._asked(None, lambda link: link.prompt(name, arguments))))
+        size = sum(len(part.text or "") for part in content if not isinstance(part, Image))
+        if size > _LONGEST_PROMPT:
+            raise ToolFailure(f"The prompt of the server {self._server.name} is too long: {size:,} characters.")
+        return content
 
-    async def _asked(self, run: Run, send: Callable[[Link], Awaitable[Any]]) -> Any:
+    async def _asked(self, run: Run | None, send: Callable[[Link], Awaitable[Any]]) -> Any:
         """The answer to a request within the time for a call, or a Result that says what went wrong."""
         name = self._server.name
         with self._calls.begun(run) as call:

@@ -1,7 +1,8 @@
 """ListMcpResources, ReadMcpResource, and the tool that stands for a server which needs a login."""
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,40 @@ from callgate.words.traits import Traits, shared
 
 _FACTS = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size")
 _FOLDER = Path(__file__).parent
+_LIST = "ListMcpResources"
+_MOMENT = 10.0  # seconds for each server in a list of all
 
 
-def resource_tools(servers: Mapping[str, Server]) -> tuple[Tool, ...]:
-    """The two tools for the resources of all servers."""
+def resource_tools(
+    servers: Mapping[str, Server], hides: Callable[[str, str], bool] = lambda tool, server: False
+) -> tuple[Tool, ...]:
+    """The two tools for the resources of all servers but those that ``hides`` names."""
+
+    def shown() -> list[Server]:
+        return [each for name, each in servers.items() if not hides(_LIST, name)]
 
     def named(server: str) -> Server:
         found = servers.get(server)
         if found is None:
-            raise ToolFailure(f"There is no server {server!r}; there are {', '.join(servers)}.")
+            raise ToolFailure(f"There is no server {server!r}; there are {', '.join(each.name for each in shown())}.")
         return found
+
+    async def lines_of(server: Server, run: Run) -> list[str]:
+        lines: list[str] = []
+        for found in await server.requests.resources(run):
+            facts = {key: clean(str(found[key]), 300) for key in _FACTS if key in found}
+            lines.append(json.dumps({"server": server.name, **facts}, ensure_ascii=False))
+        return lines
+
+    async def lines_or_fault(server: Server, run: Run) -> list[str]:
+        try:
+            async with asyncio.timeout(_MOMENT):
+                return await lines_of(server, run)
+        except TimeoutError:
+            fault = f"The server {server.name} did not answer within {_MOMENT:g} s."
+        except ToolFailure as failure:
+            fault = str(failure)
+        return [json.dumps({"server": server.name, "error": fault}, ensure_ascii=False)]
 
     async def list_resources(run: Run, server: str = "") -> Result:
         """List.
@@ -36,12 +61,11 @@ def resource_tools(servers: Mapping[str, Server]) -> tuple[Tool, ...]:
         Args:
             server: its name; all servers, unless given
         """
-        asked = [named(server)] if server else [each for each in servers.values() if each.state.status == "connected"]
-        lines: list[str] = []
-        for each in asked:
-            for found in await each.requests.resources(run):
-                facts = {key: clean(str(found[key]), 300) for key in _FACTS if key in found}
-                lines.append(json.dumps({"server": each.name, **facts}, ensure_ascii=False))
+        if server:
+            lines = await lines_of(named(server), run)
+        else:
+            asked = [lines_or_fault(each, run) for each in shown() if each.state.status == "connected"]
+            lines = [line for found in await asyncio.gather(*asked) for line in found]
         return Result((Text("\n".join(lines) or "There are no resources."),))
 
     async def read_resource(server: str, uri: str, run: Run) -> Result:
@@ -56,7 +80,7 @@ def resource_tools(servers: Mapping[str, Server]) -> tuple[Tool, ...]:
 
     listing = tool(
         list_resources,
-        name="ListMcpResources",
+        name=_LIST,
         description=_text("list_resources.md"),
         title="List resources",
         effects="none",

@@ -6,19 +6,24 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from callgate.mcp.definitions import Definition
+from callgate.mcp.definitions import Definition, clean
+from callgate.tools.files.file_kinds import image_type
 from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
 from callgate.words.calls import Result
 from callgate.words.messages import Content, Image, Resource, Text
 
 LARGEST_IMAGE = 5 << 20
+MOST_PARTS = 100
+"""Images and resources in one answer: a limit on its text does not count their data and addresses."""
+_LONGEST_ADDRESS = 2_000
+_LONGEST_KIND = 80
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
     """``answer`` is a CallToolResult as JSON. Structured content that no text repeats is added as text; where it does
     not fit the schema that the server gave for it, the result says so."""
-    content = [part for block in _blocks(answer) for part in _content(block)]
+    content = [*_contents(answer.get("content") or ())]
     structured = answer.get("structuredContent")
     if structured is not None:
         text = json.dumps(structured, ensure_ascii=False)
@@ -34,22 +39,31 @@ def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
 
 def resource_content(contents: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
     """The contents of a resource that was read."""
-    return tuple(part for each in contents for part in _content({"type": "resource", "resource": each}))
+    return _contents([{"type": "resource", "resource": each} for each in contents])
 
 
 def message_content(messages: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
-    """The messages of a prompt; those that are not the person's are named so."""
-    found: list[Content] = []
+    """The messages of a prompt; those that are not the person's are named so. The person sends them unread, so they
+    hold no hidden characters."""
+    blocks: list[Mapping[str, Any]] = []
     for each in messages:
-        parts = _content(each.get("content") or {})
         if each.get("role") != "user":
-            found.append(Text("The assistant is to have said:"))
-        found += parts
-    return tuple(found)
+            blocks.append({"type": "text", "text": "The assistant is to have said:"})
+        blocks.append(each.get("content") or {})
+    parts = _contents(blocks)
+    return tuple(Text(clean(part.text, len(part.text))) if isinstance(part, Text) else part for part in parts)
 
 
-def _blocks(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return answer.get("content") or ()
+def _contents(blocks: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
+    """Texts are bounded later, with those of all tools; the other parts here."""
+    found: list[Content] = []
+    others = 0
+    for part in (part for block in blocks for part in _content(block)):
+        others += not isinstance(part, Text)
+        if isinstance(part, Text) or others <= MOST_PARTS:
+            found.append(part)
+    more = others - MOST_PARTS
+    return (*found, Text(f"[{more:,} more images and resources are left out]")) if more > 0 else tuple(found)
 
 
 def _content(block: Mapping[str, Any]) -> tuple[Content, ...]:
@@ -59,30 +73,39 @@ def _content(block: Mapping[str, Any]) -> tuple[Content, ...]:
         case {"type": "image", "data": str(data), "mimeType": str(kind)}:
             return (_image(data, kind),)
         case {"type": "audio", "data": str(data), "mimeType": str(kind)}:
-            return (Text(f"[audio: {kind}, {_size(data):,} bytes, which cannot be heard here]"),)
+            return (Text(f"[audio: {kind[:_LONGEST_KIND]}, {_size(data):,} bytes, which cannot be heard here]"),)
         case {"type": "resource_link", "uri": str(uri)}:
             named = block.get("title") or block.get("name") or ""
-            return (Resource(uri, media_type=block.get("mimeType")), *((Text(f"[{named}]"),) if named else ()))
+            return (_resource(uri, None, block), *((Text(f"[{named}]"),) if named else ()))
         case {"type": "resource", "resource": {"uri": str(uri), "text": str(text), **more}}:
-            return (Resource(uri, text=text, media_type=more.get("mimeType")),)
+            return (_resource(uri, text, more),)
         case {"type": "resource", "resource": {"uri": str(uri), "blob": str(blob), **more}}:
-            kind = str(more.get("mimeType") or "application/octet-stream")
+            kind = str(more.get("mimeType") or "application/octet-stream")[:_LONGEST_KIND]
             if kind in _IMAGES:
                 return (_image(blob, kind),)
-            return (Resource(uri, media_type=kind), Text(f"[{kind}, {_size(blob):,} bytes]"))
+            return (_resource(uri, None, more), Text(f"[{kind}, {_size(blob):,} bytes]"))
         case _:
             return (Text(f"[a part of an unknown kind: {str(block.get('type'))[:40]}]"),)
 
 
+def _resource(uri: str, text: str | None, more: Mapping[str, Any]) -> Resource:
+    kind: str | None = more.get("mimeType")
+    cut = f"{uri[:_LONGEST_ADDRESS]}… ({len(uri):,} characters)" if len(uri) > _LONGEST_ADDRESS else uri
+    return Resource(cut, text=text, media_type=kind and kind[:_LONGEST_KIND])
+
+
 def _image(data: str, kind: str) -> Content:
+    """Of the kind that its bytes have, because models refuse one that is said to be another."""
     if kind not in _IMAGES:
-        return Text(f"[image: {kind[:40]}, {_size(data):,} bytes, which cannot be shown]")
+        return Text(f"[image: {kind[:_LONGEST_KIND]}, {_size(data):,} bytes, which cannot be shown]")
     if _size(data) > LARGEST_IMAGE:
         return Text(f"[image: {kind}, {_size(data):,} bytes, which is too large]")
     try:
-        return Image(kind, b64decode(data, validate=True))
+        decoded = b64decode(data, validate=True)
     except (Base64Error, ValueError):
         return Text(f"[image: {kind}, which is not base64]")
+    found = image_type(decoded)
+    return Image(found, decoded) if found else Text(f"[image: {kind}, whose {len(decoded):,} bytes are no image]")
 
 
 def _size(data: str) -> int:

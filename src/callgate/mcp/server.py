@@ -17,7 +17,7 @@ from callgate.core.ports import Run
 from callgate.mcp.calling import CallsUnderWay
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.definitions import MOST_TOOLS
-from callgate.mcp.faults import INSTALL, ConnectionFault, NotInstalled, fault_of
+from callgate.mcp.faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
 from callgate.mcp.listing import prompts_of, tools_of
 from callgate.mcp.log import ServerLog
 from callgate.mcp.place import ServerPlace, ServerState, ServerStatus
@@ -192,9 +192,21 @@ class Server:
                 now = self._clock.monotonic()
                 pause = min(pause * 2, _LONGEST_PAUSE) if now - looked < pause * 2 else _REFRESH
                 looked = now
-                await self._refresh(link)
+                await self._look_again(link)
                 self._become("connected", keep=True)
                 await self._sleep(pause)
+
+    async def _look_again(self, link: Link) -> None:
+        """A server that does not list anew keeps what it had: calls that run are not to end for that."""
+        try:
+            async with asyncio.timeout(self._place.limits.connect):
+                await self._refresh(link)
+        except TimeoutError:
+            self.log.say("it said that its lists changed, and does not list them")
+        except LinkFault as fault:
+            if fault.lost:
+                raise
+            self.log.say(f"it said that its lists changed, and does not list them: {fault}")
 
     async def _refresh(self, link: Link) -> None:
         stale, self._stale = self._stale, set()
@@ -208,7 +220,12 @@ class Server:
             # In a thread, because schemas of a stranger may take long to compile.
             self.tools = await asyncio.to_thread(make, trusted=self.config.trusted)
         if "prompts" in stale:
-            self.prompts = prompts_of(await link.prompts(), self.log.say)
+            try:
+                self.prompts = prompts_of(await link.prompts(), self.log.say)
+            except LinkFault as fault:
+                if fault.lost:
+                    raise
+                self.log.say(f"it has no prompts: {fault}")
 
     def _become(self, status: ServerStatus, reason: str = "", *, keep: bool = False, **facts: Any) -> None:
         before = self.state

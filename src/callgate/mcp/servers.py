@@ -24,7 +24,7 @@ class ServerList:
         self.configs = tuple(configs)
         self.servers: dict[str, Server] = {}
         self._hides = hides
-        self._own = resource_tools(self.servers)
+        self._own = resource_tools(self.servers, self._hidden)
 
     def begin(self, place: ServerPlace) -> None:
         """Connects all of them at once, each in a task of its own; does not wait."""

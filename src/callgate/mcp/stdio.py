@@ -11,7 +11,6 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, asynccontextmanager
-from time import monotonic
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -24,6 +23,7 @@ from callgate.core.ports import Host
 from callgate.host.ports import Command, processes_of
 from callgate.host.processes import end_process
 from callgate.mcp.log import ServerLog
+from callgate.mcp.rate import RateLimit
 
 LARGEST_LINE = 8 << 20
 """Bytes of one message."""
@@ -32,7 +32,7 @@ MOST_LISTED = 1_000
 _LISTS = ("tools", "prompts", "resources", "resourceTemplates")
 _WAITING = 4 << 20  # bytes of messages that the loop has not taken yet
 _PER_SECOND, _BURST = 5_000, 20_000  # messages, or so much of one:
-_BYTES_A_MESSAGE = 8 << 10
+BYTES_A_MESSAGE = 8 << 10
 _CHUNK = 64 << 10
 _SHORT = 8 << 10  # bytes of a line that is parsed on the loop
 _LINES = 250  # lines that are read before others on the loop get their turn
@@ -43,6 +43,11 @@ _HEAD = 200  # bytes of a line in which the number of its request stands
 _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15}|"[^"\\]{1,64}")\s*[,}]')
 
 Item = SessionMessage | Exception
+
+
+def message_rate() -> RateLimit:
+    """For the messages of one server, over whichever transport."""
+    return RateLimit(_BURST, _PER_SECOND)
 
 
 class OutputLines:
@@ -64,7 +69,7 @@ class OutputLines:
         self._closed = self._exited = self._over = False
         self._arrived = asyncio.Event()
         self._taken = 0
-        self._allowance, self._counted_at = float(_BURST), monotonic()
+        self._rate = message_rate()
         self._pause: asyncio.TimerHandle | None = None
         self._listening = False
         os.set_blocking(reader, False)
@@ -85,7 +90,7 @@ class OutputLines:
             self._finish()
         elif not self._closed:  # otherwise it is thrown away: the program is ending and must not wait
             pieces = data.split(b"\n")
-            self._spend(len(pieces) - 1 + len(data) / _BYTES_A_MESSAGE)
+            self._spend(len(pieces) - 1 + len(data) / BYTES_A_MESSAGE)
             self._unread.extend(pieces)
             self._split()
 
@@ -135,13 +140,11 @@ class OutputLines:
         self._arrived.set()
 
     def _spend(self, cost: float) -> None:
-        now = monotonic()
-        self._allowance = min(float(_BURST), self._allowance + (now - self._counted_at) * _PER_SECOND) - cost
-        self._counted_at = now
-        if self._allowance < 0:
+        seconds = self._rate.spend(cost)
+        if seconds:
             if self._pause is not None:
                 self._pause.cancel()
-            self._pause = self._loop.call_later(-self._allowance / _PER_SECOND, self._resume)
+            self._pause = self._loop.call_later(seconds, self._resume)
 
     def _resume(self) -> None:
         self._pause = None

@@ -47,6 +47,7 @@ class ServerTool:
         self._definition = definition
         self._calls = calls
         self._approved = approved
+        self._key = name.removeprefix(f"mcp__{server}__")
         self._arguments = Arguments(definition.schema)
         self._is_approved = False
         self.spec = ToolSpec(name, described(server, definition), definition.schema)
@@ -65,7 +66,7 @@ class ServerTool:
         """The reason to ask a person about a call, whatever rules say; empty if there is none."""
         if self._is_approved:
             return ""
-        return concern_about(self._approved.before(self._calls.identity, self._definition), self._definition)
+        return concern_about(self._approved.before(self._calls.identity, self._key), self._definition)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         return self._arguments.read(raw)
@@ -78,7 +79,7 @@ class ServerTool:
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         if not self._is_approved:
-            self._approved.approve(self._calls.identity, self._definition)
+            self._approved.approve(self._calls.identity, self._key, self._definition)
             self._is_approved = True
         return await self._calls.call(self._definition, arguments, run)
 

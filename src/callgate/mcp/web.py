@@ -5,6 +5,7 @@ import json
 import shlex
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -15,15 +16,17 @@ from mcp.shared.exceptions import MCPError
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
 from callgate.host.resolving import Resolve, system_addresses
-from callgate.mcp.bodies import refuse_large
+from callgate.mcp.bodies import bound_body
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.faults import innermost
-from callgate.mcp.stdio import LARGEST_LINE
+from callgate.mcp.rate import RateLimit
+from callgate.mcp.stdio import LARGEST_LINE, message_rate
 from callgate.policy.hosts import is_private
 
 _SECONDS = 30.0
 _HELPER_SECONDS = 10.0
 _HELPER_BYTES = 64_000
+_STREAMS = 20  # that are opened at once; then one a second
 _WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs "type": "sse"'
 
 
@@ -61,9 +64,15 @@ def _literal(host: str) -> str:
 
 @asynccontextmanager
 async def web_streams(
-    config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None
+    config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
-    """The streams of a server that is reached by its address. How long an answer may take is for the caller to say."""
+    """The streams of a server that is reached by its address. How long an answer may take is for the caller to say.
+    ``ended`` is called with a sentence when the server has forgotten the session."""
+    messages, streams_opened = message_rate(), RateLimit(_STREAMS, 1.0)
+
+    async def pace(request: httpx2.Request) -> None:
+        if request.method == "GET":  # the SDK opens a stream again as soon as the server says
+            await asyncio.sleep(streams_opened.spend(1))
 
     def client(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
@@ -72,7 +81,10 @@ async def web_streams(
             headers={**(headers or {}), "accept-encoding": "identity"},
             timeout=httpx2.Timeout(_SECONDS, read=None),
             auth=auth,
-            event_hooks={"request": [outward_only(config.url)], "response": [refuse_large]},
+            event_hooks={
+                "request": [outward_only(config.url), pace],
+                "response": [partial(bound_body, rate=messages)],
+            },
         )
 
     if config.transport == "sse":
@@ -84,6 +96,8 @@ async def web_streams(
 
         async def notice(response: httpx2.Response) -> None:
             nonlocal refusal, speaks
+            if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+                ended("its session is over")  # the SDK sees that only in an answer without a body
             if response.request.method == "POST" and response.request.url == place:
                 speaks = speaks or response.is_success
                 refusal = f"it answered {response.status_code} {response.reason_phrase}" if response.is_error else ""
