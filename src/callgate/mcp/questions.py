@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from callgate.mcp.asking import Person, form_content, form_fields, shown_address, shown_text
+from callgate.mcp.asking import FormField, Person, form_content, form_fields, shown_address, shown_text
 from callgate.mcp.calling import CallsUnderWay
 from callgate.mcp.faults import NeedsLogin
 from callgate.words.decisions import AskedField, FieldAnswer
@@ -27,13 +28,13 @@ class ServerQuestions:
         """The action and the content for an elicitation."""
         if self._calls.newest is None or self._person is None:
             return _DECLINED
-        says = f"The MCP server {self._server} asks: {shown_text(str(asked.get('message') or ''))}"
+        says = shown_text(str(asked.get("message") or ""))
         try:
             if asked.get("mode") == "url":
                 says += f"\nIt wants you to open this address: {shown_address(str(asked.get('url')))}"
                 return _DECLINED if await self._ask(says, ()) is None else ("accept", None)
             fields = form_fields(asked.get("requestedSchema") or {}, str(asked.get("message") or ""))
-            answers = await self._ask(says, [each.asked for each in fields])
+            answers = await self._ask(says, [_asked(each) for each in fields])
             return _DECLINED if answers is None else ("accept", form_content(fields, answers))
         except (ValueError, TypeError, KeyError, AttributeError) as error:  # the form is a stranger's, of any shape
             why = error if isinstance(error, ValueError) else "its form does not keep to the protocol"
@@ -67,3 +68,10 @@ class ServerQuestions:
                 answers = await self._person.ask(call.run, self._server, text, fields)
             call.declined = answers is None
             return answers
+
+
+def _asked(field: FormField) -> AskedField:
+    """The field with the kind of its answer: where a form has options, it takes nothing else."""
+    kind = field.schema["type"]
+    numeric = kind if kind in ("number", "integer") else "text"
+    return replace(field.asked, kind="option" if field.asked.options else numeric)
