@@ -19,6 +19,8 @@ from callgate.tui.composer.completion import candidates_at
 from callgate.tui.composer.files import FileIndex
 from callgate.tui.composer.resources import ResourceIndex
 from callgate.tui.panels.page import CODES
+from callgate.tui.panels.queue import QuestionQueue
+from callgate.words.decisions import Question
 from callgate.words.inputs import Prompt
 from callgate.words.messages import Text
 from callgate.words.model import RunOptions
@@ -116,6 +118,26 @@ def test_the_panel_of_servers_is_drawn_again_as_they_change(tmp_path: Path) -> N
                 terminal.panels[-1].act(step)
             assert terminal.panels == []
             assert "cannot find my settings" in terminal.text()
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-9")
+def test_the_details_of_a_question_say_what_the_server_says_of_its_tool(tmp_path: Path) -> None:
+    async def main() -> None:
+        config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
+        async with await agent_session(config, model, mcp=flags(raw())) as session:
+            terminal = FakeTerminal(session, config)
+            assert session.servers is not None
+            await session.servers.settled()
+            question = Question("c1", "mcp__srv__add", {"a": 1}, "", by="default", reason="", asked_at=0.0)
+            queue = QuestionQueue(terminal, lambda: 0.0)
+            queue.follow({("c1",): question})
+            assert queue.card is not None
+            queue.card.act("view")
+            shown = CODES.sub("", "\n".join(terminal.panels[-1].lines(60, 20)))
+            assert "A tool of the MCP server srv, which says of it:\n    Add two numbers\n" in shown
+            assert "  a: 1\n" in shown
 
     asyncio.run(main())
 

@@ -270,3 +270,10 @@ def test_a_question_of_an_mcp_server_says_that_the_server_asks_and_how_to_leave_
     assert "y yes   n no   Esc no" in shown(address.card)
     address.press("cancel")
     assert address.terminal.answers[0].path == nested
+
+
+def test_short_arguments_stand_before_a_long_one() -> None:
+    long = {"body": "\n".join(map(str, range(40))), "path": "/etc/passwd", "count": 3}
+    card = shown(Cards(asked(tool="Note", arguments=long)).card)
+    assert "more lines (d shows all)" in card
+    assert card.index("path: /etc/passwd") < card.index("count: 3") < card.index("body:")

@@ -348,6 +348,7 @@ class QuestionPanel:
 
     def _show_all(self) -> None:
         def write(page: PanelPage) -> None:
+            self._write_server_tool(page)
             write_arguments(page, self.arguments)
             if self.question.preview is not None:
                 page.rule(visible(self.question.preview.label))
@@ -355,3 +356,14 @@ class QuestionPanel:
 
         self.view = ScrollPanel(self._terminal, self._title(), write)
         self._terminal.open_panel(self.view)
+
+    def _write_server_tool(self, page: PanelPage) -> None:
+        """The description of a tool of an MCP server, cleaned and bounded where it was read, as the server's words."""
+        servers = () if self._terminal.session is None else self._terminal.session.mcp_servers
+        for server in servers:
+            for each in server.tools:
+                if each.spec.name == self.question.tool:
+                    page.words(f"A tool of the MCP server {server.name}, which says of it:", "grey")
+                    for line in (each.definition.description or "nothing").split("\n"):
+                        page.words(line, indent=4)
+                    page.rule("arguments")
