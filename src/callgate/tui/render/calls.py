@@ -9,7 +9,7 @@ from callgate.tui.blocks import CallBlock
 from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.results import content_rows, display_rows, summary_of, text_rows
 from callgate.tui.render.spans import Span, cut, fitted, head_of, width_of, wrapped
-from callgate.tui.theme import STATUSES, Theme
+from callgate.tui.theme import CUT, STATUSES, Theme
 from callgate.words.calls import Code, Status
 from callgate.words.decisions import Allow, Deny
 from callgate.words.noun import noun
@@ -76,7 +76,7 @@ def call_rows(theme: Theme, call: CallBlock, face: Face, width: int, now: float,
 
 
 def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> Row:
-    shown = STATUSES[call.status]
+    shown = CUT if call.cut else STATUSES[call.status]
     words = [shown.word, *(theme.line(part) for part in _about(call, now) if part)]
     joint = theme.sign(" · ", " - ")
     name = theme.line(face.line)
@@ -89,13 +89,14 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
     more = theme.sign("…", "...")
     if room < 1:
         return [(head_of(f"{sign} {said}", width), shown.style)]
-    strong = "bold" if call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
-    return [(f"{sign} ", shown.style), (fitted(name, room, more), strong), (f"  {said}", _quiet(call.status))]
+    strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
+    return [(f"{sign} ", shown.style), (fitted(name, room, more), strong), (f"  {said}", _quiet(call))]
 
 
-def _quiet(status: Status) -> str:
+def _quiet(call: CallBlock) -> str:
     """Words are grey where all is well."""
-    return "grey" if status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING) else STATUSES[status].style
+    well = call.status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING)
+    return CUT.style if call.cut else "grey" if well else STATUSES[call.status].style
 
 
 def _about(call: CallBlock, now: float) -> list[str]:
@@ -103,7 +104,7 @@ def _about(call: CallBlock, now: float) -> list[str]:
     told: list[str] = []
     if call.status is Status.CANCELLED or call.status is Status.ERROR:
         told.append(_why(call))
-    if call.status is Status.EXECUTING and call.started is not None:
+    if call.status is Status.EXECUTING and call.started is not None and not call.cut:
         told.append(seconds_text(max(now - call.started, 0.0)))
     elif call.duration_ms is not None and call.duration_ms >= 50:
         told.append(seconds_text(call.duration_ms / 1000))
