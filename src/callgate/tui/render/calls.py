@@ -18,6 +18,8 @@ INDENT = "  "
 SHORTEST_NAME = 12
 LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
 """Lines that are shown of a running call's output, of a command that ended, of an error, of a text, of a diff."""
+SENTENCE = 3
+"""Rows that a line of an error takes at most."""
 ALL_KEY = "Ctrl-O"
 """The key that shows what is left out."""
 
@@ -134,14 +136,16 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
         return _live(theme, call, width)
     if call.status is Status.CANCELLED:
         note = call.note or (call.decision.reason if isinstance(call.decision, Deny) else "")
-        return _fitted(theme, text_rows(theme, note, "grey"), width, ERROR) if note.strip() else []
+        rows = _folded(theme, text_rows(theme, note, "grey"), width) if note.strip() else []
+        return _fitted(theme, rows, width, ERROR)
     if call.status is Status.ERROR:
         at_end = "exit_code" in result.details
         rows = content_rows(theme, result)
         if at_end and rows and rows[-1] == [(f"[exit code {result.details['exit_code']}]", "")]:
             del rows[-1]  # the line says it
-        style = "" if at_end else "red"
-        return _fitted(theme, [[(text, style) for text, _ in row] for row in rows], width, ERROR, at_end=at_end)
+        if not at_end:
+            rows = _folded(theme, [[(text, "red") for text, _ in row] for row in rows], width)
+        return _fitted(theme, rows, width, ERROR, at_end=at_end)
     if result.display:
         rows: list[Row] = []
         for display in result.display:
@@ -184,6 +188,17 @@ def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: boo
     said = f"{theme.sign('…', '...')} {left:,} more lines ({ALL_KEY})"
     more: list[Row] = [[(fitted(said, width, ""), "grey")]]
     return more + shown if at_end else shown + more
+
+
+def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
+    """Sentences in up to SENTENCE rows each, broken at blanks."""
+    more, found = theme.sign("…", "..."), list[Row]()
+    for row in rows:
+        parts = wrapped(row, width)
+        if len(parts) > SENTENCE:
+            parts[SENTENCE - 1 :] = [[*cut(parts[SENTENCE - 1], width - len(more))[0], (more, "grey")]]
+        found += parts
+    return found
 
 
 def _one_row(theme: Theme, row: Row, width: int) -> Row:
