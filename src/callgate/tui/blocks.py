@@ -131,13 +131,15 @@ class EndBlock:
 
 @noun
 class TableBlock:
-    """Rows in columns, as commands show them. ``note`` stands below. ``marks`` are styles of the first cells."""
+    """Rows in columns, as commands show them. ``note`` stands below. ``marks`` are styles of the first cells.
+    ``one_line``: a row is cut off where the room ends, not wrapped."""
 
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
     heads: tuple[str, ...] = ()
     note: str = ""
     marks: tuple[str, ...] = ()
+    one_line: bool = False
 
     @property
     def done(self) -> bool:
