@@ -62,7 +62,7 @@ async def _look_at(server: Server, person: Answering) -> None:
     assert [each["name"] for each in server.prompts] == ["review"]
     assert await server.requests.prompt_parts("review", {"path": "a.py"}) == (Text("Review a.py with care."),)
     assert (await use(server, "weather")).text == "sunny in Ulm"
-    assert person.asked[0][1] == "The MCP server friendly asks: Which city?"
+    assert person.asked[0][:2] == ("friendly", "Which city?")
     told = ToldRun()
     call = asyncio.create_task(use(server, "never", told))
     await told.told.wait()

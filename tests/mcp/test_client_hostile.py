@@ -319,7 +319,29 @@ def test_a_question_of_a_server_goes_to_the_person(
         async with connected(place_in(tmp_path, person=person), raw("elicits", value)) as servers:
             result = await use(servers.servers["srv"], "add", a=1)
         assert json.loads(result.text) == got
-        assert person.asked[0][:2] == ("srv", "The MCP server srv asks: Which one?")
+        assert person.asked[0][:2] == ("srv", "Which one?")
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-2")
+def test_the_fields_of_a_form_take_answers_of_their_kind_alone(tmp_path: Path) -> None:
+    kinds = {
+        "text": {"type": "string", "format": "date"},
+        "number": {"type": "number"},
+        "integer": {"type": "integer"},
+        "option": {"type": "string", "enum": ["s", "l"]},
+        "sure": {"type": "boolean"},
+        "any": {"type": "array", "items": {"enum": ["a", "b"]}},
+    }
+
+    async def main() -> None:
+        person = Answering(None)
+        value = json.dumps({"message": "Which?", "requestedSchema": {"type": "object", "properties": kinds}})
+        async with connected(place_in(tmp_path, person=person), raw("elicits", value)) as servers:
+            await use(servers.servers["srv"], "add", a=1)
+        asked = [each.kind for each in person.asked[0][2]]
+        assert asked == ["text", "number", "integer", "option", "option", "option"]
 
     asyncio.run(main())
 

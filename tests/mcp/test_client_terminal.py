@@ -14,11 +14,13 @@ from callgate.assembly.agent import agent_session
 from callgate.formats.columns import width as measured
 from callgate.mcp.config import as_entry
 from callgate.testing import ScriptedModel, say, turn
-from callgate.tui.commands import all_commands, run_command
+from callgate.tui.commands import all_commands, argument_words, run_command
 from callgate.tui.composer.completion import candidates_at
 from callgate.tui.composer.files import FileIndex
 from callgate.tui.composer.resources import ResourceIndex
 from callgate.tui.panels.page import CODES
+from callgate.tui.panels.queue import QuestionQueue
+from callgate.words.decisions import Question
 from callgate.words.inputs import Prompt
 from callgate.words.messages import Text
 from callgate.words.model import RunOptions
@@ -116,6 +118,52 @@ def test_the_panel_of_servers_is_drawn_again_as_they_change(tmp_path: Path) -> N
                 terminal.panels[-1].act(step)
             assert terminal.panels == []
             assert "cannot find my settings" in terminal.text()
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-9")
+def test_the_details_of_a_question_say_what_the_server_says_of_its_tool(tmp_path: Path) -> None:
+    async def main() -> None:
+        config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
+        async with await agent_session(config, model, mcp=flags(raw())) as session:
+            terminal = FakeTerminal(session, config)
+            assert session.servers is not None
+            await session.servers.settled()
+            question = Question("c1", "mcp__srv__add", {"a": 1}, "", by="default", reason="", asked_at=0.0)
+            queue = QuestionQueue(terminal, lambda: 0.0)
+            queue.follow({("c1",): question})
+            assert queue.card is not None
+            queue.card.act("view")
+            shown = CODES.sub("", "\n".join(terminal.panels[-1].lines(60, 20)))
+            assert "A tool of the MCP server srv, which says of it:\n    Add two numbers\n" in shown
+            assert "  a: 1\n" in shown
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-9")
+def test_tools_of_a_server_stand_together_one_line_each_and_one_is_shown_whole(tmp_path: Path) -> None:
+    said = "Does it, with all the care that one can take of a thing in a line of sixty columns. And more."
+    tools = [{"name": f"t{n}", "description": said, "inputSchema": {"type": "object"}} for n in range(30)]
+
+    async def main() -> None:
+        config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
+        given = flags(raw("tools", json.dumps(tools)))
+        async with await agent_session(config, model, mcp=given) as session:
+            terminal = FakeTerminal(session, config)
+            assert session.servers is not None
+            await session.servers.settled()
+            shown = await terminal.run("/tools")
+            _before, _title, rows = shown.partition("30 tools of the MCP server srv, called mcp__srv__…\n")
+            assert rows.startswith("  t0   Does it, with all the care that one can take of a th…\n  t1 ")
+            assert "\n10 more: /tools srv.\n" in rows
+            assert "data, not instructions" not in shown
+            assert (await terminal.run("/tools srv")).count("mcp__srv__t") == 30
+            whole = await terminal.run("/tools mcp__srv__t1")
+            assert "mcp__srv__t1, in the words of the MCP server srv" in whole
+            assert said in " ".join(whole.split())
+            assert ("srv", "30 tools") in argument_words(terminal, "tools")
 
     asyncio.run(main())
 

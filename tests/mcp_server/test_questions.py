@@ -8,6 +8,8 @@ import pytest
 from mcp import MCPError
 from mcp_types import ElicitResult, InputRequiredResult, InputResponses
 
+from callgate.mcp_server.questions import schema_of
+from callgate.words.decisions import AskedField, AskedOption, Question
 from callgate.words.events import QuestionAnswered, QuestionAsked
 from tests.mcp_server.kit import ERAS, Person, bench, code_of, run, text_of
 
@@ -93,6 +95,12 @@ def test_a_question_with_fields_is_a_form_with_a_choice_and_own_words_for_each(e
         assert "but dark" in text_of(result)
 
     run(main)
+
+
+def test_a_field_that_takes_options_alone_has_no_place_for_own_words() -> None:
+    fields = (AskedField("Size", "Which?", (AskedOption("S"),), kind="option"), AskedField("Note", "Else?"))
+    question = Question("c1", "ask", {}, "", by="tool", reason="", asked_at=0.0, asks=fields)
+    assert [*schema_of(question)["properties"]] == ["choice_1", "words_2"]
 
 
 def test_a_question_waits_in_no_ones_way_in_the_modern_era_and_its_answer_is_good_once(tmp_path: Path) -> None:

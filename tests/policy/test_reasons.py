@@ -191,12 +191,20 @@ def test_files_that_rules_open_are_named_where_something_else_stands_in_the_way(
 
 # ---- other tools ------------------------------------------------------------------------------------------------
 
+OF_SERVER = Traits(server="db")
+
 
 @rows(
     ("case", "allow", "says"),
     [
         (case_of("Deploy"), (), "Deploy may change something, and no rule covers it; the rule Deploy would"),
         (case_of("mcp__db__query"), ("Bash",), "the rule mcp__db__query would"),
+        (case_of("mcp__db__query", traits=OF_SERVER), (), "no rule allows mcp__db__query yet"),
+        (
+            case_of("ReadMcpResource", traits=replace(OF_SERVER, declared_icon="read")),
+            (),
+            "it reads from the MCP server db, which is not marked trusted",
+        ),
         (case_of("Deploy", to="a"), ("Deploy(to=b)",), "Deploy(to=b) does not cover this: the call is not what"),
         (case_of("odd name"), (), "odd name may change something, and no rule covers it"),
         (case_of("Agent", type="explore"), (), "it starts an agent of type explore; Agent(explore) would allow it"),
@@ -206,7 +214,20 @@ def test_files_that_rules_open_are_named_where_something_else_stands_in_the_way(
         (case_of("WebSearch", query="x"), (), "into the network; a rule WebSearch would allow that"),
         (case_of("Bash", {"command": 3}), (), "no rule covers it: command is int, wanted text"),
     ],
-    ids=["tool", "server", "near", "odd", "agent", "odd agent", "long agent", "no path", "search", "no text"],
+    ids=[
+        "tool",
+        "server",
+        "server's",
+        "resource",
+        "near",
+        "odd",
+        "agent",
+        "odd agent",
+        "long agent",
+        "no path",
+        "search",
+        "no text",
+    ],
 )
 def test_a_question_about_another_tool_names_the_rule_on_it(case: Case, allow: Sequence[str], says: str) -> None:
     reason = asked(case, rules(allow=allow))

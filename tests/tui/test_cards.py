@@ -249,3 +249,31 @@ def test_questions_with_options_are_cards_of_the_same_queue() -> None:
     assert "Allow Bash" in shown(cards.card)
     cards.press("yes")
     assert len(cards.terminal.answers) == 2
+
+
+@pytest.mark.spec("TUI-4")
+def test_a_question_of_an_mcp_server_says_that_the_server_asks_and_how_to_leave_it() -> None:
+    text = "I book a room in the hotel at the harbour; please say how many nights?\nIt is quiet."
+    server = {"by": "MCP server el1", "reason": text, "choices": (), "arguments": {"message": text}}
+    field = AskedField("nights", "How many?", kind="integer")
+    form = shown(Cards(asked(tool="mcp__el1__question", path=("MCP server el1",), asks=(field,), **server)).card, 40)
+    assert "The MCP server el1 asks you" in form
+    assert "agent" not in form
+    assert "message" not in form
+    assert "please say how many nights?" in " ".join(form.split())  # broken between words
+    assert "Esc no answer" in form
+    assert "stop" not in form
+    nested = ("scout", "MCP server el1")
+    address = Cards(asked(tool="mcp__el1__question", path=nested, **server))
+    assert "The MCP server el1 asks you" in shown(address.card)
+    assert "asked by the agent scout" in shown(address.card)
+    assert "y yes   n no   Esc no" in shown(address.card)
+    address.press("cancel")
+    assert address.terminal.answers[0].path == nested
+
+
+def test_short_arguments_stand_before_a_long_one() -> None:
+    long = {"body": "\n".join(map(str, range(40))), "path": "/etc/passwd", "count": 3}
+    card = shown(Cards(asked(tool="Note", arguments=long)).card)
+    assert "more lines (d shows all)" in card
+    assert card.index("path: /etc/passwd") < card.index("count: 3") < card.index("body:")

@@ -206,7 +206,13 @@ def test_tools_shows_the_mode_of_search_the_number_deferred_and_their_cost() -> 
         assert "mcp__hub__t0" in shown
         flat = " ".join(shown.split())
         assert re.search(r"Tool search is on: 60 tools are deferred; .* they would take about [\d,]+ tokens", flat)
-        assert "10 more are not shown" in flat
+        assert "40 more: /tools TEXT, a part of their names." in flat
+        assert "mcp__hub__t59" not in shown
+        assert "mcp__hub__t59" in await terminal.run("/tools HUB")
+        one = await terminal.run("/tools t59")
+        assert "Does a thing. And more." in one
+        assert "mcp__hub__t5 " not in one
+        assert "No tool has 'zzz' in its name" in await terminal.run("/tools zzz")
 
     played(play, deferred=source)
 

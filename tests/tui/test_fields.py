@@ -84,3 +84,29 @@ def test_a_required_question_without_an_answer_says_so() -> None:
     assert not form.ready
     assert "Size: choose an option" in _shown(form)
     assert not form.back()
+
+
+def test_an_answer_of_another_kind_is_refused_at_its_field() -> None:
+    form = _form(AskedField("Nights", "How many?", kind="integer"), NOTE)
+    for sign in "three":
+        form.typed(sign)
+    form.enter()
+    assert "Nights: a whole number is wanted, not 'three'" in _shown(form)
+    assert "> answer: three_" in _shown(form)
+    for _ in "three":
+        form.erase()
+    form.enter()
+    assert "Nights: a whole number is wanted" in _shown(form)
+    form.typed("3")
+    form.enter()
+    assert "Note: Anything else?" in _shown(form)
+
+
+def test_a_field_that_takes_options_alone_has_no_row_for_own_words() -> None:
+    form = _form(AskedField("Size", "Which size?", (AskedOption("S"), AskedOption("L")), kind="option"))
+    form.typed("x")
+    form.move(-1)
+    assert "> 2. L" in _shown(form)
+    assert "own words" not in _shown(form)
+    form.enter()
+    assert form.answers == (FieldAnswer(("L",)),)

@@ -132,6 +132,23 @@ def test_a_call_that_never_ends_does_not_keep_everything_on_the_screen() -> None
     fold.apply(e.CallSettled(2, "c", Result()))
 
 
+def test_a_call_that_ran_when_the_program_ended_is_cut_short_until_it_runs_again_or_settles() -> None:
+    def line(fold: ConversationFold) -> str:
+        return _lines(fold.blocks)[-1]
+
+    fold = ConversationFold()
+    fold.apply_all([e.CallArrived(0, "c", "Bash", {}, 0, "m"), e.CallStarted(1, "c")])
+    assert line(fold) == "● Bash  runs · 0.0 s"
+    fold.cut_calls()
+    assert line(fold) == "⊘ Bash  cut short"
+    assert fold.running == []
+    fold.apply(e.CallStarted(2, "c"))
+    assert line(fold) == "● Bash  runs · 0.0 s"
+    fold.cut_calls()
+    fold.apply(e.CallSettled(3, "c", Result.failed("outcome_unknown", "?")))
+    assert "✗ Bash  failed · outcome unknown" in _lines(fold.blocks)
+
+
 @fewer(40)
 @given(streams)
 def test_any_events_in_any_order_give_blocks_that_can_be_painted(events: list[Event]) -> None:

@@ -1,5 +1,6 @@
 """Lists to choose from."""
 
+from callgate.tui.composer.completion import Candidate, CandidateList
 from callgate.tui.panels.lists import ListItem, ListPanel
 from callgate.tui.theme import Theme
 from tests.tui.panel_terminal import PanelTerminal, shown
@@ -76,3 +77,27 @@ def test_another_list_keeps_the_cursor_at_its_item_and_an_empty_one_says_so() ->
     assert "nothing matches" in shown(panel)
     panel.act("choose")
     assert not taken
+
+
+def test_a_detail_has_the_room_that_its_title_leaves() -> None:
+    terminal, detail = PanelTerminal(Theme("mono", colours=False)), "failed  it ended with exit status 1"
+    panel = ListPanel(terminal, "Choose", [ListItem("a", "every", detail), ListItem("b", "t" * 80, detail)], print)
+    rows = [line for line in panel.lines(60, 20) if "failed" in line]
+    assert rows[0].endswith(detail)
+    assert rows[1].endswith("…")
+    assert all(len(row) < 60 for row in rows)
+
+
+def test_a_list_for_completion_uses_the_width_and_cuts_addresses_in_the_middle() -> None:
+    long = "srv:file:///archive/of/the/project/with/long/names/of/its/chapters/"
+    theme = Theme("mono", colours=False)
+    found = CandidateList("resources", 0, [Candidate("", long + name) for name in ("alpha.md", "beta.md")])
+    for width in (60, 30):
+        one, two = found.lines(theme, width)
+        assert one.endswith("alpha.md")
+        assert two.endswith("beta.md")
+        assert one[1:5] == two[1:5] == "srv:"
+        assert width - 5 < len(one) < width
+    assert long in found.lines(theme, 100)[0]
+    helped = CandidateList("words", 0, [Candidate("", "w" * 80, "what it does")])
+    assert "what it does" in helped.lines(theme, 60)[0]

@@ -6,12 +6,17 @@ from typing import Any, get_args
 import pytest
 
 from callgate.words.decisions import (
+    WANTED,
     Answered,
     ApprovalPolicy,
+    AskedField,
     Confirmation,
     Effect,
+    FieldAnswer,
+    FieldKind,
     Pattern,
     Scope,
+    answers_fault,
     arguments_hash,
 )
 
@@ -71,3 +76,27 @@ def test_a_policy_has_the_fields_of_the_specification_and_lasts_for_the_session_
 
 def test_a_pattern_is_made_of_structured_fields() -> None:
     assert [field.name for field in fields(Pattern)] == ["kind", "value", "field"]
+
+
+def test_own_words_are_an_answer_only_of_the_kind_of_their_field() -> None:
+    taken: dict[FieldKind, tuple[str, ...]] = {
+        "text": ("three", "3", "nan"),
+        "number": ("3", "-3.5", " 1e3 "),
+        "integer": ("3", "-3", " 12 "),
+        "option": (),
+    }
+    refused: dict[FieldKind, tuple[str, ...]] = {
+        "text": (),
+        "number": ("three", "nan", "inf", "1e999", "3 nights"),
+        "integer": ("three", "3.5", "9" * 400),
+        "option": ("three", "3"),
+    }
+    assert taken.keys() == refused.keys() == WANTED.keys()
+    for kind in WANTED:
+        field = AskedField("Nights", "How many?", kind=kind)
+        for text in taken[kind]:
+            assert answers_fault([field], [FieldAnswer(text=text)]) is None, (kind, text)
+        for text in refused[kind]:
+            told = f"Nights: {WANTED[kind]} is wanted, not {text!r:.40}"
+            assert answers_fault([field], [FieldAnswer(text=text)]) == told, (kind, text)
+        assert answers_fault([field], [FieldAnswer()]) == f"Nights: {WANTED[kind]} is wanted"

@@ -68,7 +68,7 @@ class SessionPerson:
             gate=gate,
             parent=self._session,
             lineage=() if run is None else run.lineage,
-            label=f"MCP {server}",
+            label=f"MCP server {server}",
             mode=self._session.mode,
         )
         async with inner:

@@ -12,7 +12,7 @@ from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, widt
 from callgate.formats.columns import pieces
 from callgate.formats.display import counted, excerpt
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
-from callgate.words.decisions import AskedField, Question
+from callgate.words.decisions import WANTED, AskedField, Question
 
 LINES = 40
 """Shown of one value, or of the change to one file, where several questions are shown."""
@@ -87,7 +87,9 @@ class QuestionPage:
                     yield from self._block(option.description, 7, "dim")
                 if option.preview:
                     yield from self._block(option.preview, 7, before="| ")
-            yield from self._words(f"{'any of these' if field.several else 'one of these'}, or own words", "dim", 4)
+            of_these = f"{'any' if field.several else 'one'} of these" if field.options else ""
+            own = "" if field.kind == "option" else "own words" if field.kind == "text" else WANTED[field.kind]
+            yield from self._words(", or ".join(part for part in (of_these, own) if part), "dim", 4)
 
     def _change(self, change: ChangeSet) -> Iterator[Line]:
         yield from self._words(f"change: {change.label}")

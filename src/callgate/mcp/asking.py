@@ -12,10 +12,10 @@ from callgate.core.ports import Run
 from callgate.formats.display import excerpt, look_alikes, visible
 from callgate.host.environment import secret
 from callgate.mcp.definitions import clean
-from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
+from callgate.words.decisions import WANTED, AskedField, AskedOption, FieldAnswer, FieldKind
 from callgate.words.noun import noun
 
-MOST_FIELDS = 12
+MOST_FIELDS = 30
 _MOST_OPTIONS = 50
 _LONGEST_ADDRESS = 2_000
 _SECRET_TEXT = re.compile(
@@ -25,6 +25,7 @@ _SECRET_TEXT = re.compile(
 )
 _NO_SECRETS = "a server may not ask for passwords, keys and other secrets"
 _YES, _NO = "Yes", "No"
+_KINDS: Mapping[str, FieldKind] = {"number": "number", "integer": "integer"}
 
 
 class Person(Protocol):
@@ -59,7 +60,7 @@ def form_fields(schema: Mapping[str, Any], message: str = "") -> list[FormField]
 
 
 def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) -> dict[str, Any]:
-    """The answers as the form wants them; ValueError names one that does not fit."""
+    """The answers as the form wants them; they fit the kinds of its fields."""
     found: dict[str, Any] = {}
     for field, answer in zip(fields, answers, strict=True):
         text = answer.text.strip()
@@ -105,16 +106,19 @@ def _field(name: str, schema: Any, required: bool) -> FormField:
         raise ValueError(_NO_SECRETS)
     options = _options(given)
     default = f"; {clean(str(given['default']), 80)} unless said" if "default" in given else ""
-    hint = {"number": "a number", "integer": "a whole number"}.get(
-        given["type"], clean(str(given.get("format") or ""), 24)
-    )
-    question = ": ".join(part for part in (clean(title, 80), clean(about, 300)) if part)
+    # Where a form has options, it takes nothing else.
+    kind: FieldKind = "option" if options else _KINDS.get(given["type"], "text")
+    hint = WANTED[kind] if kind in _KINDS.values() else clean(str(given.get("format") or ""), 24)
+    header = clean(name, 24).replace("\n", " ")
+    shown = "" if clean(title, 80).casefold() == header.casefold() and about else clean(title, 80)
+    question = ": ".join(part for part in (shown, clean(about, 300)) if part)
     asked = AskedField(
-        header=clean(name, 24).replace("\n", " "),
+        header=header,
         question=(f"{question} ({hint})" if hint else question) + default,
         options=tuple(AskedOption(label) for label in options),
         several=given["type"] == "array",
         required=required and not default,
+        kind=kind,
     )
     return FormField(name, given, asked)
 
@@ -148,12 +152,5 @@ def _value(field: FormField, answer: FieldAnswer, text: str) -> Any:
     if kind == "boolean":
         return value.casefold() in ("yes", "y", "true")
     if kind == "string":
-        if by_label and value not in by_label.values():
-            raise ValueError(f"{field.asked.header}: choose one of the options")
         return value
-    try:
-        return int(value) if kind == "integer" else float(value)
-    except ValueError:
-        raise ValueError(
-            f"{field.asked.header}: {value!r:.40} is not {'a whole' if kind == 'integer' else 'a'} number"
-        ) from None
+    return int(value) if kind == "integer" else float(value)

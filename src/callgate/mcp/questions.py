@@ -28,8 +28,9 @@ class ServerQuestions:
     async def elicit(self, asked: Mapping[str, Any]) -> Elicited:
         """The action and the content for an elicitation."""
         if self._calls.newest is None or self._person is None:
+            self._warn(f"the server {self._server} asked something, and nobody can answer here: it was declined")
             return _DECLINED
-        says = f"The MCP server {self._server} asks: {shown_text(str(asked.get('message') or ''))}"
+        says = shown_text(str(asked.get("message") or ""))
         try:
             if asked.get("mode") == "url":
                 says += f"\nIt wants you to open this address: {shown_address(str(asked.get('url')))}"

@@ -52,7 +52,8 @@ def schema_of(question: Question) -> dict[str, Any]:
     for number, field in enumerate(question.asks, start=1):
         if field.options:
             properties[f"choice_{number}"] = _choice(field)
-        properties[f"words_{number}"] = {"type": "string", "title": f"{visible(field.header)}: in own words"}
+        if field.kind != "option":
+            properties[f"words_{number}"] = {"type": "string", "title": f"{visible(field.header)}: in own words"}
     return {"type": "object", "properties": properties}
 
 

@@ -54,6 +54,11 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
     named = next(iter(_living(grants)), None)
     if named is not None:
         return f"{named.text} does not cover this: {grants.why_not(named)}"
+    traits = subject.case.traits
+    if traits.server and traits.icon == "read":
+        return f"it reads from the MCP server {brief(traits.server, 60)}, which is not marked trusted"
+    if traits.server and _all_allow([name], grants):
+        return f"no rule allows {name} yet"
     would = f"; the rule {name} would" if _all_allow([name], grants) else ""
     return f"{name} may change something, and no rule covers it{would}"
 

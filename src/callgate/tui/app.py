@@ -198,6 +198,8 @@ class TerminalApp:
         self.whole = ConversationFold()
         self.whole.apply_all(told)
         fold = fold_of(told)
+        for each in (self.whole, fold):
+            each.cut_calls()
         resumed = any(isinstance(each, PromptBlock) for each in fold.blocks)
         keep_end(fold)
         paused = [left_open(fold, len(session.waiting))] if session.status == "paused" else []

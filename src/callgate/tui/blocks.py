@@ -54,7 +54,8 @@ class ThinkingBlock:
 class CallBlock:
     """One call, from its arrival to its result. ``output`` is the newest part of what it printed; ``question`` is set
     while a person is asked, ``answered`` and ``note`` are what the person said; ``index`` of ``of`` counts the calls of
-    its message. ``joined``: the block before it is a call too."""
+    its message. ``joined``: the block before it is a call too. ``cut``: the program ended while it ran, and its outcome
+    is not on record yet."""
 
     id: str
     name: str
@@ -75,6 +76,7 @@ class CallBlock:
     duration_ms: float | None = None
     result: Result | None = None
     joined: bool = False
+    cut: bool = False
 
     @property
     def done(self) -> bool:
@@ -129,13 +131,15 @@ class EndBlock:
 
 @noun
 class TableBlock:
-    """Rows in columns, as commands show them. ``note`` stands below. ``marks`` are styles of the first cells."""
+    """Rows in columns, as commands show them. ``note`` stands below. ``marks`` are styles of the first cells.
+    ``one_line``: a row is cut off where the room ends, not wrapped."""
 
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
     heads: tuple[str, ...] = ()
     note: str = ""
     marks: tuple[str, ...] = ()
+    one_line: bool = False
 
     @property
     def done(self) -> bool:

@@ -74,7 +74,7 @@ def answered(state: FoldState, event: e.QuestionAnswered) -> None:
 def started(state: FoldState, event: e.CallStarted) -> None:
     state.change(
         event.call_id,
-        lambda call: replace(call, status=Status.EXECUTING, started=event.at, of=max(event.of, call.of)),
+        lambda call: replace(call, status=Status.EXECUTING, started=event.at, of=max(event.of, call.of), cut=False),
     )
 
 
@@ -101,6 +101,7 @@ def settled(state: FoldState, event: e.CallSettled) -> None:
             duration_ms=event.duration_ms,
             question=None,
             of=max(event.of, call.of),
+            cut=False,
         ),
     )
 

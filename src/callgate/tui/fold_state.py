@@ -50,7 +50,8 @@ class FoldState:
     @property
     def running(self) -> list[CallBlock]:
         open_ones = self.blocks[self.first_open :]
-        return [each for each in open_ones if isinstance(each, CallBlock) and each.status is Status.EXECUTING]
+        calls = [each for each in open_ones if isinstance(each, CallBlock) and not each.cut]
+        return [each for each in calls if each.status is Status.EXECUTING]
 
     @property
     def first_open(self) -> int:
@@ -125,6 +126,11 @@ class FoldState:
         self.close_texts()
         self._cancel_calls(())
         self.streamed.clear()
+
+    def cut_calls(self) -> None:
+        """Calls that run on record were cut short: the program that ran them has ended."""
+        for call in self.running:
+            self.change(call.id, lambda each: replace(each, cut=True))
 
     def take_all(self) -> list[Block]:
         """Removes every block, as it stays when the terminal is left: a call that a person is asked about waits on."""

@@ -87,6 +87,9 @@ STATUSES: Mapping[Status, StatusFace] = {
     Status.CANCELLED: StatusFace("⊘", "-", "magenta", "cancelled"),
 }
 
+CUT = StatusFace("⊘", "-", "magenta", "cut short")
+"""The face of a call that ran when the program ended."""
+
 LEVELS: Mapping[str, StatusFace] = {
     "info": StatusFace("·", "-", "grey", "note"),
     "warning": StatusFace("!", "!", "yellow", "warning"),

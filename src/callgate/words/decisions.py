@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from json import encoder
+from math import isfinite
 from typing import Any, Literal, cast
 
 from callgate.words.changes import ChangeSet
@@ -12,6 +13,14 @@ from callgate.words.noun import noun
 Effect = Literal["allow", "ask", "deny"]
 Scope = Literal["session", "project", "user"]
 Answered = Literal["yes", "yes_always", "no"]
+FieldKind = Literal["text", "number", "integer", "option"]
+WANTED: Mapping[FieldKind, str] = {
+    "text": "an answer",
+    "number": "a number",
+    "integer": "a whole number",
+    "option": "one of the options",
+}
+"""The answer that a field of each kind takes, in words."""
 LONGEST_ANSWER = 20_000
 """Characters of own words; a longer text belongs in a file."""
 
@@ -52,14 +61,16 @@ class AskedOption:
 
 @noun
 class AskedField:
-    """One question with options. Own words are always an answer too. ``several`` options may be chosen, or one; a field
-    that is not ``required`` may be left without an answer."""
+    """One question with options. Own words are an answer too, of the ``kind`` that is given; a field of the kind
+    ``option`` takes none. ``several`` options may be chosen, or one; a field that is not ``required`` may be left
+    without an answer."""
 
     header: str
     question: str
     options: tuple[AskedOption, ...] = ()
     several: bool = False
     required: bool = True
+    kind: FieldKind = "text"
 
 
 @noun
@@ -272,7 +283,7 @@ def answers_fault(fields: Sequence[AskedField], answers: Sequence[FieldAnswer]) 
 
 
 def _fault(field: AskedField, answer: FieldAnswer) -> str | None:
-    name = field.header or field.question
+    name, text = field.header or field.question, answer.text.strip()
     labels = [option.label for option in field.options]
     unknown = [label for label in answer.chosen if label not in labels]
     if unknown:
@@ -283,6 +294,18 @@ def _fault(field: AskedField, answer: FieldAnswer) -> str | None:
         return f"{name}: only one option can be chosen"
     if len(answer.text) > LONGEST_ANSWER:
         return f"{name}: own words have at most {LONGEST_ANSWER:,} characters"
-    if field.required and not answer.chosen and not answer.text.strip():
-        return f"{name}: choose an option or say it in own words"
+    if text and not _fits(field.kind, text):
+        return f"{name}: {WANTED[field.kind]} is wanted, not {text!r:.40}"
+    if field.required and not answer.chosen and not text:
+        either = bool(labels) and field.kind != "option"
+        return f"{name}: {'choose an option or say it in own words' if either else f'{WANTED[field.kind]} is wanted'}"
     return None
+
+
+def _fits(kind: FieldKind, text: str) -> bool:
+    if kind == "text" or kind == "option":
+        return kind == "text"
+    try:
+        return isfinite(int(text) if kind == "integer" else float(text))
+    except (ValueError, OverflowError):
+        return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import time
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 
-_MOST_DEFERRED = 50
-"""Deferred tools that are shown; there may be thousands."""
+_MOST_TOOLS = 20
+"""Tools of a server, and other deferred ones, that are shown unless named; there may be thousands."""
 
 
 async def recap(terminal: Terminal, _text: str) -> None:
@@ -56,19 +56,67 @@ def cost(terminal: Terminal, _text: str) -> None:
     terminal.show(TableBlock(tuple(rows), "Tokens and cost of the session", heads, note))
 
 
-def tools(terminal: Terminal, _text: str) -> None:
+def tools(terminal: Terminal, text: str) -> None:
+    """All of them, those of each MCP server together; or those with a text in their names, and a single one whole."""
     session = session_of(terminal)
-    rows = tuple((each.name, first_sentence(each.description)) for each in session.tool_specs)
-    note = "Your own are Python files in .callgate/tools or in the tools folder of your settings."
-    terminal.show(TableBlock(rows, counted(len(rows), "tool"), note=note))
-    use, deferred = session.tool_search, session.deferred_specs
-    if use is None:
+    shown = {each.name: each.description for each in (*session.tool_specs, *session.deferred_specs)}
+    of_server: dict[str, str] = {}
+    for server in session.mcp_servers:
+        for each in server.tools:
+            if each.spec.name in shown:
+                of_server[each.spec.name] = server.name
+                shown[each.spec.name] = each.definition.description  # the model is told whose words they are, too
+    if text:
+        _named_tools(terminal, text, shown, of_server)
         return
-    rows = tuple((each.name, first_sentence(each.description)) for each in deferred[:_MOST_DEFERRED])
-    left = len(deferred) - len(rows)
-    more = f" {left:,} more are not shown." if left else ""
-    title = f"{len(deferred):,} deferred, which the model finds by search"
-    terminal.show(TableBlock(rows, title, note=f"Tool search is {use.sentence}.{more}"))
+    loaded = [each.name for each in session.tool_specs if each.name not in of_server]
+    note = "Your own are Python files in .callgate/tools or in the tools folder of your settings."
+    terminal.show(_tool_table(loaded, shown, counted(len(loaded), "tool"), note=note))
+    for server in dict.fromkeys(of_server.values()):
+        names = [name for name, each in of_server.items() if each == server]
+        title = f"{counted(len(names), 'tool')} of the MCP server {server}, called mcp__{server}__…"
+        terminal.show(_tool_table(names, shown, title, server, most=_MOST_TOOLS))
+    use = session.tool_search
+    if use is not None:
+        others = [each.name for each in session.deferred_specs if each.name not in of_server]
+        title = f"{len(others):,} deferred, which the model finds by search" if others else ""
+        terminal.show(_tool_table(others, shown, title, note=f"Tool search is {use.sentence}.", most=_MOST_TOOLS))
+
+
+def _tool_table(
+    names: Sequence[str],
+    shown: Mapping[str, str],
+    title: str,
+    server: str = "",
+    *,
+    note: str = "",
+    most: int | None = None,
+) -> TableBlock:
+    rows = tuple((name.removeprefix(f"mcp__{server}__"), first_sentence(shown[name])) for name in names[:most])
+    left = len(names) - len(rows)
+    more = f"{left:,} more: /tools {server or 'TEXT, a part of their names'}." if left else ""
+    return TableBlock(rows, title, note=f"{note} {more}".strip(), one_line=True)
+
+
+def _named_tools(terminal: Terminal, text: str, shown: Mapping[str, str], of_server: Mapping[str, str]) -> None:
+    names = [text] if text in shown else [name for name in shown if text.casefold() in name.casefold()]
+    if not names:
+        raise UsageError(f"No tool has {text!r:.60} in its name; /tools lists them.")
+    if len(names) > 1:
+        terminal.show(_tool_table(names, shown, counted(len(names), "tool")))
+        return
+    (name,) = names
+    whose = f", in the words of the MCP server {of_server[name]}" if name in of_server else ""
+    lines = (shown[name] or "no description").strip().split("\n")
+    terminal.show(TableBlock(tuple((line,) for line in lines), f"{name}{whose}"))
+
+
+def tool_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
+    if terminal.session is None:
+        return ()
+    session = terminal.session
+    servers = [(each.name, counted(len(each.tools), "tool")) for each in session.mcp_servers if each.tools]
+    return [*servers, *((each.name, "") for each in (*session.tool_specs, *session.deferred_specs))]
 
 
 async def skills(terminal: Terminal, _text: str) -> None:

@@ -99,7 +99,14 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand("context", "the use of the model's window by the next request", "context:context", "looking"),
     SlashCommand("cost", "tokens and dollars of the session", "looking:cost", "looking", aliases=("usage",)),
-    SlashCommand("tools", "the tools that the model has", "looking:tools", "looking"),
+    SlashCommand(
+        "tools",
+        "the tools that the model has, or those with a text in their names",
+        "looking:tools",
+        "looking",
+        arguments="[TEXT]",
+        words="looking:tool_words",
+    ),
     SlashCommand("skills", "the skills that there are", "looking:skills", "looking"),
     SlashCommand(
         "tasks",

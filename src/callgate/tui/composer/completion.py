@@ -55,11 +55,12 @@ class CandidateList:
         """At most so many rows, the marked one among them."""
         first = min(max(self._at - rows + 1, 0), max(len(self.candidates) - rows, 0))
         shown = self.candidates[first : first + rows]
-        room = min(max(width_of(visible(each.shown)) for each in shown), max(width * 2 // 3, 12), width - 4)
+        most = max(width * 2 // 3, 12) if any(each.help for each in shown) else width
+        room = min(max(width_of(visible(each.shown)) for each in shown), most, width - 4)
         lines: list[str] = []
         for at, each in enumerate(shown, first):
             name = visible(each.shown)
-            name = _tail(name, width - 4, theme) if self.kind == "files" else clipped(name, room, _more(theme))
+            name = _CUT.get(self.kind, clipped)(name, width - 4 if self.kind == "files" else room, _more(theme))
             name = f" {name}{' ' * (room - width_of(name))}"
             help_ = clipped(f"  {visible(each.help)}" if each.help else "", width - 1 - width_of(name), _more(theme))
             blank = " " * (width - 1 - width_of(name + help_))
@@ -74,11 +75,21 @@ def _more(theme: Theme) -> str:
     return theme.sign("…", "...")
 
 
-def _tail(path: str, columns: int, theme: Theme) -> str:
+def _tail(path: str, columns: int, mark: str) -> str:
     """A path loses its beginning, because its end tells more."""
     if width_of(path) <= columns:
         return path
-    return _more(theme) + clipped(path[::-1], columns - len(_more(theme)), "")[::-1]
+    return mark + clipped(path[::-1], columns - len(mark), "")[::-1]
+
+
+def _ends(address: str, columns: int, mark: str) -> str:
+    """An address loses its middle, because it begins with its server and ends with what tells it from others."""
+    head = clipped(address, columns // 3, "")
+    return address if width_of(address) <= columns else head + _tail(address, columns - width_of(head), mark)
+
+
+_CUT = {"files": _tail, "resources": _ends}
+"""Where names are cut that are too long, by kind; others lose their end."""
 
 
 def searched(recall: Recall, typed: str) -> CandidateList | None:

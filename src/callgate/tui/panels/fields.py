@@ -17,10 +17,11 @@ class _Given:
 
 class FieldsForm:
     """One field is shown at a time; with more than one, all answers are shown before they are sent. ``ready``: the
-    person has sent them."""
+    person has sent them. ``escape`` says what Escape does at the first one."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, escape: str = "no answer, and stop") -> None:
         self._fields = question.asks
+        self._escape = escape
         self._given = [_Given() for _ in question.asks]
         self.number = 0
         self.fault = ""
@@ -34,6 +35,10 @@ class FieldsForm:
     def own_words(self) -> bool:
         """True if the cursor is in the row for own words."""
         return not self.reviewing and self._here.at == len(self._field.options)
+
+    @property
+    def _takes_words(self) -> bool:
+        return self._field.kind != "option" or not self._field.options
 
     @property
     def answers(self) -> tuple[FieldAnswer, ...]:
@@ -51,7 +56,7 @@ class FieldsForm:
 
     def move(self, by: int) -> None:
         if not self.reviewing:
-            self._here.at = (self._here.at + by) % (len(self._field.options) + 1)
+            self._here.at = (self._here.at + by) % (len(self._field.options) + self._takes_words)
 
     def typed(self, text: str) -> None:
         """A digit names an option and a blank toggles it, unless the cursor is in the own words; all other text goes
@@ -66,7 +71,7 @@ class FieldsForm:
             here.at = int(text) - 1
             if self._field.several:
                 self._toggle(here.at)
-        else:
+        elif self._takes_words:
             here.at = options
             here.text += text
 
@@ -135,11 +140,13 @@ class FieldsForm:
             page.block(f"{cursor} {number + 1}. {mark}{option.label}{taken}", "bold" if number == here.at else "")
             if option.description:
                 page.words(option.description, "grey", 7)
-        if brief and not self.own_words:
+        if self._takes_words and (self.own_words or not brief):
+            cursor = theme.sign("❯", ">") if self.own_words else " "
+            end = theme.sign("▏", "_") if self.own_words else ""
+            label = "own words" if asked.options else "answer"
+            page.block(f"{cursor} {label}: {here.text}{end}", "bold" if self.own_words else "grey")
+        if brief:
             return
-        cursor = theme.sign("❯", ">") if self.own_words else " "
-        end = theme.sign("▏", "_") if self.own_words else ""
-        page.block(f"{cursor} own words: {here.text}{end}", "bold" if self.own_words else "grey")
         preview = "" if self.own_words else asked.options[here.at].preview
         if preview:
             page.block(preview, indent=4, before=theme.sign("│ ", "| "))
@@ -151,11 +158,11 @@ class FieldsForm:
             page.words(f"{asked.header}: {said}")
 
     def write_keys(self, page: PanelPage) -> None:
-        arrows = page.theme.sign("↑ ↓", "up/down")
         if self.reviewing:
             page.keys([("Enter", "send"), ("Esc", "back")])
             return
-        several = [("Space", "mark")] if self._field.several else []
+        choose = [(page.theme.sign("↑ ↓", "up/down"), "choose")] if self._field.options else []
+        several = [("Space", "mark")] if choose and self._field.several else []
         skip = [] if self._field.required else [("Tab", "no answer")]
-        back = "back" if self.number else "no answer, and stop"
-        page.keys([(arrows, "choose"), *several, ("Enter", "next"), *skip, ("Esc", back)])
+        enter = ("Enter", "next" if len(self._fields) > 1 else "send")
+        page.keys([*choose, *several, enter, *skip, ("Esc", "back" if self.number else self._escape)])

@@ -166,8 +166,9 @@ class ListPanel:
             here = number == self.at
             cursor = theme.sign("❯", ">") if here else " "
             sign = f"{each.sign} " if each.sign else ""
-            detail = clipped(visible(each.detail), room // 2, page.mark)
-            page.line(f"{cursor} {sign}{each.title}", "bold" if here else "", detail)
+            title = f"{cursor} {sign}{each.title}"
+            detail = clipped(visible(each.detail), max(room // 2, room - width(visible(title)) - 3), page.mark)
+            page.line(title, "bold" if here else "", detail)
         if not self.shown:
             page.words("nothing matches" if self.filter else "there is nothing", "grey")
         return page.lines

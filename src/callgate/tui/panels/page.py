@@ -1,7 +1,7 @@
 """Lines of a panel: text made safe, broken at the width, in a style."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from callgate.formats.columns import clipped, pieces, width, words
@@ -104,18 +104,24 @@ def write_change(page: PanelPage, change: ChangeSet) -> None:
         page.diff("\n".join(each.hunks), file.path)
 
 
-def write_arguments(page: PanelPage, arguments: Any) -> None:
-    """The arguments of a call, each with its name; the command of a shell as one types it."""
+def write_arguments(page: PanelPage, arguments: Mapping[str, Any]) -> None:
+    """The arguments of a call, each with its name, those of one line first, so that a long one does not push them out
+    of sight; the command of a shell as one types it."""
     from json import dumps
 
     if not arguments:
         page.words("no arguments", "grey")
+    written: list[list[str]] = []
     for name, value in arguments.items():
+        own = PanelPage(page.theme, page.width + 1)
         if name == "command" and isinstance(value, str):
-            page.block(value, "bold", before="$ ")
+            own.block(value, "bold", before="$ ")
         elif isinstance(value, str) and ("\n" in value or len(value) > page.width):
-            page.words(f"{name}:", "grey")
-            page.block(value, indent=4)
+            own.words(f"{name}:", "grey")
+            own.block(value, indent=4)
         else:
             shown = value if isinstance(value, str) else dumps(value, ensure_ascii=False, default=repr)
-            page.block(f"{name}: {shown}")
+            own.block(f"{name}: {shown}")
+        written.append(own.lines)
+    for lines in sorted(written, key=lambda lines: len(lines) > 1):
+        page.lines += lines

@@ -51,7 +51,10 @@ class QuestionPanel:
         self.edited: dict[str, Any] | None = None
         self.view: ScrollPanel | None = None
         self._always: AlwaysChoice | None = None
-        self._form = FieldsForm(question) if question.asks else None
+        self._asker = question.by if question.by in question.path[-1:] else ""
+        """The MCP server that puts the question itself, in the session that is made for it."""
+        escape = "no answer" if self._asker else "no answer, and stop"
+        self._form = FieldsForm(question, escape) if question.asks else None
         self.context: Context = "question" if self._form is None else "selector"
         self._over = False
         self._body: tuple[tuple[int, dict[str, Any] | None], list[str]] | None = None
@@ -258,7 +261,10 @@ class QuestionPanel:
         theme = self._terminal.theme
         head, body, foot, low = (PanelPage(theme, width) for _ in range(4))
         self._write_head(head)
-        if self._form is None:
+        if self._asker:
+            for line in self.question.reason.split("\n"):
+                body.words(line)
+        elif self._form is None:
             body.lines = self._body_lines(width)
         elif set(self.question.arguments) != {"questions"}:  # those are the fields
             write_arguments(body, self.question.arguments)
@@ -277,11 +283,12 @@ class QuestionPanel:
         page.rule()
         counter = f"{self._place.number} of {self._place.total}" if self._place.total > 1 else ""
         page.line(f"? {self._title()}", "bold yellow", counter)
-        if question.path:
-            page.words(f"asked by the agent {' > '.join(question.path)}", "cyan")
+        agents = question.path[:-1] if self._asker else question.path
+        if agents:
+            page.words(f"asked by the agent {' > '.join(agents)}", "cyan")
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
         because = f"{question.by}{origin}: {question.reason}".rstrip(": ")
-        if self._form is None or origin:  # that it needs a person is plain to see
+        if not self._asker and (self._form is None or origin):  # that it needs a person is plain to see
             page.words(because, "grey")
         if question.risk:
             page.words(f"risk: {question.risk}", "red")
@@ -292,8 +299,8 @@ class QuestionPanel:
             page.words("Secrets in it are masked here.", "yellow")
 
     def _title(self) -> str:
-        if self._form is not None:
-            return "The agent asks you"
+        if self._form is not None or self._asker:
+            return f"The {self._asker or 'agent'} asks you"
         face = self._face(self.arguments)
         return f"Allow {clipped(visible(face), 200)}" + (" (with your changes)" if self.edited is not None else "")
 
@@ -332,12 +339,16 @@ class QuestionPanel:
             self._write_keys(page)
 
     def _write_keys(self, page: PanelPage) -> None:
+        if self._asker:
+            page.keys([("y", "yes"), ("n", "no"), ("Esc", "no")])
+            return
         always = [("a", "always")] if self._remembers else []
         back = ("Esc", "drop your changes") if self.edited is not None else ("Esc", "no, and stop")
         page.keys([("y", "yes"), *always, ("n", "no"), ("e", "edit"), ("d", "details"), back])
 
     def _show_all(self) -> None:
         def write(page: PanelPage) -> None:
+            self._write_server_tool(page)
             write_arguments(page, self.arguments)
             if self.question.preview is not None:
                 page.rule(visible(self.question.preview.label))
@@ -345,3 +356,14 @@ class QuestionPanel:
 
         self.view = ScrollPanel(self._terminal, self._title(), write)
         self._terminal.open_panel(self.view)
+
+    def _write_server_tool(self, page: PanelPage) -> None:
+        """The description of a tool of an MCP server, cleaned and bounded where it was read, as the server's words."""
+        servers = () if self._terminal.session is None else self._terminal.session.mcp_servers
+        for server in servers:
+            for each in server.tools:
+                if each.spec.name == self.question.tool:
+                    page.words(f"A tool of the MCP server {server.name}, which says of it:", "grey")
+                    for line in (each.definition.description or "nothing").split("\n"):
+                        page.words(line, indent=4)
+                    page.rule("arguments")

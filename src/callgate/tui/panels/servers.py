@@ -6,6 +6,7 @@ from asyncio import Task
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from callgate.formats.display import counted
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.parts import seconds
 from callgate.tui.panels.lists import ListItem, ListPanel
@@ -44,7 +45,7 @@ class ServersPanel(ListPanel):
     def _rows_now(self) -> list[ListItem]:
         states = [(name, each.state) for name, each in self._servers.items()]
         return [
-            ListItem(name, name, f"{state.status}  {about_state(state)}".rstrip(), _SIGNS.get(state.status, "!"))
+            ListItem(name, name, f"{state.status}  {_briefly(state)}".rstrip(), _SIGNS.get(state.status, "!"))
             for name, state in states
         ]
 
@@ -85,8 +86,13 @@ def show_log(terminal: Terminal, server: Server) -> None:
     terminal.show(TableBlock(shown, f"Log of {server.name}", note=where))
 
 
+def _briefly(state: ServerState) -> str:
+    """As much as a row has room for; the rest is beside the list."""
+    return counted(state.tools, "tool") if state.status == "connected" else state.reason
+
+
 def about_state(state: ServerState) -> str:
     if state.status != "connected":
         return state.reason
     took = "" if state.seconds is None else f", connected in {seconds(state.seconds)}"
-    return f"{state.tools} tools, protocol {state.version}{took}"
+    return f"{_briefly(state)}, protocol {state.version}{took}"

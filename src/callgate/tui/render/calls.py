@@ -9,7 +9,7 @@ from callgate.tui.blocks import CallBlock
 from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.results import content_rows, display_rows, summary_of, text_rows
 from callgate.tui.render.spans import Span, cut, fitted, head_of, width_of, wrapped
-from callgate.tui.theme import STATUSES, Theme
+from callgate.tui.theme import CUT, STATUSES, Theme
 from callgate.words.calls import Code, Status
 from callgate.words.decisions import Allow, Deny
 from callgate.words.noun import noun
@@ -18,6 +18,8 @@ INDENT = "  "
 SHORTEST_NAME = 12
 LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
 """Lines that are shown of a running call's output, of a command that ended, of an error, of a text, of a diff."""
+SENTENCE = 3
+"""Rows that a line of an error takes at most."""
 ALL_KEY = "Ctrl-O"
 """The key that shows what is left out."""
 
@@ -76,7 +78,7 @@ def call_rows(theme: Theme, call: CallBlock, face: Face, width: int, now: float,
 
 
 def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> Row:
-    shown = STATUSES[call.status]
+    shown = CUT if call.cut else STATUSES[call.status]
     words = [shown.word, *(theme.line(part) for part in _about(call, now) if part)]
     joint = theme.sign(" · ", " - ")
     name = theme.line(face.line)
@@ -89,13 +91,14 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
     more = theme.sign("…", "...")
     if room < 1:
         return [(head_of(f"{sign} {said}", width), shown.style)]
-    strong = "bold" if call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
-    return [(f"{sign} ", shown.style), (fitted(name, room, more), strong), (f"  {said}", _quiet(call.status))]
+    strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
+    return [(f"{sign} ", shown.style), (fitted(name, room, more), strong), (f"  {said}", _quiet(call))]
 
 
-def _quiet(status: Status) -> str:
+def _quiet(call: CallBlock) -> str:
     """Words are grey where all is well."""
-    return "grey" if status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING) else STATUSES[status].style
+    well = call.status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING)
+    return CUT.style if call.cut else "grey" if well else STATUSES[call.status].style
 
 
 def _about(call: CallBlock, now: float) -> list[str]:
@@ -103,7 +106,7 @@ def _about(call: CallBlock, now: float) -> list[str]:
     told: list[str] = []
     if call.status is Status.CANCELLED or call.status is Status.ERROR:
         told.append(_why(call))
-    if call.status is Status.EXECUTING and call.started is not None:
+    if call.status is Status.EXECUTING and call.started is not None and not call.cut:
         told.append(seconds_text(max(now - call.started, 0.0)))
     elif call.duration_ms is not None and call.duration_ms >= 50:
         told.append(seconds_text(call.duration_ms / 1000))
@@ -133,14 +136,16 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
         return _live(theme, call, width)
     if call.status is Status.CANCELLED:
         note = call.note or (call.decision.reason if isinstance(call.decision, Deny) else "")
-        return _fitted(theme, text_rows(theme, note, "grey"), width, ERROR) if note.strip() else []
+        rows = _folded(theme, text_rows(theme, note, "grey"), width) if note.strip() else []
+        return _fitted(theme, rows, width, ERROR)
     if call.status is Status.ERROR:
         at_end = "exit_code" in result.details
         rows = content_rows(theme, result)
         if at_end and rows and rows[-1] == [(f"[exit code {result.details['exit_code']}]", "")]:
             del rows[-1]  # the line says it
-        style = "" if at_end else "red"
-        return _fitted(theme, [[(text, style) for text, _ in row] for row in rows], width, ERROR, at_end=at_end)
+        if not at_end:
+            rows = _folded(theme, [[(text, "red") for text, _ in row] for row in rows], width)
+        return _fitted(theme, rows, width, ERROR, at_end=at_end)
     if result.display:
         rows: list[Row] = []
         for display in result.display:
@@ -183,6 +188,17 @@ def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: boo
     said = f"{theme.sign('…', '...')} {left:,} more lines ({ALL_KEY})"
     more: list[Row] = [[(fitted(said, width, ""), "grey")]]
     return more + shown if at_end else shown + more
+
+
+def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
+    """Sentences in up to SENTENCE rows each, broken at blanks."""
+    more, found = theme.sign("…", "..."), list[Row]()
+    for row in rows:
+        parts = wrapped(row, width)
+        if len(parts) > SENTENCE:
+            parts[SENTENCE - 1 :] = [[*cut(parts[SENTENCE - 1], width - len(more))[0], (more, "grey")]]
+        found += parts
+    return found
 
 
 def _one_row(theme: Theme, row: Row, width: int) -> Row:

@@ -19,6 +19,9 @@ def table_lines(block: TableBlock, theme: Theme, room: int) -> list[str]:
     rows = [[visible(cell) for cell in row] for row in block.rows]
     heads = [visible(head) for head in block.heads] if rows else []
     widths = _widths([*([heads] if heads else []), *rows], max(room - _GAP, _NARROWEST))
+    if block.one_line:
+        more = theme.sign("…", "...")
+        rows = [[clipped(cell, wide, more) for cell, wide in zip(row, widths, strict=False)] for row in rows]
     numbers = [bool(block.heads) and all(_NUMBER.fullmatch(row[at]) for row in rows) for at in range(len(widths))]
     lines = ["", *(theme.paint(line, "bold") for line in words(visible(block.title), room - 1) if line)]
     lines += [theme.paint(line, "grey") for line in _row(heads, widths, numbers)]
