@@ -44,11 +44,60 @@ def test_a_list_checks_all_servers_at_once_and_says_why_one_failed(capsys: pytes
 @pytest.mark.spec("MCP-1")
 def test_a_variable_that_is_not_set_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     entry = {"command": "${NO_SUCH_ONE}", "args": ["${NO_SUCH_ONE}", "${OTHER:-x}", "${HOME}"]}
+    note = "the server 'var': the variable NO_SUCH_ONE is not set"
     assert main(["mcp", "add-json", "var", json.dumps(entry)]) == 0
+    assert note in capsys.readouterr().err
     assert main(["mcp", "list"]) == 0
     said = capsys.readouterr().err
-    assert "the server 'var': the variable NO_SUCH_ONE is not set" in said
+    assert note in said
     assert said.count("is not set") == 1
+    assert main(["mcp", "test", "var"]) == 1
+    assert note in capsys.readouterr().out
+
+
+@pytest.mark.spec("MCP-1")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("add x npx -y foo", "-y is not known here; the command and its own flags stand behind --"),
+        ("add x --env FOO -- run", "must be NAME=VALUE, not 'FOO'"),
+        ("add x 127.0.0.1:9/mcp", "an address begins with http:// or https://: http://127.0.0.1:9/mcp"),
+    ],
+)
+def test_words_of_add_that_are_off_are_answered_with_the_right_ones(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", *words.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.spec("MCP-1")
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"comand": "x"}, "command is wanted, a text; 'comand' is not known here"),
+        ({"mcpServers": {}}, "command is wanted, a text; 'mcpServers' is not known here"),
+        ({"command": "x", "url": "https://x"}, "'url' does not count for a server of type stdio"),
+    ],
+)
+def test_an_entry_with_a_wrong_key_is_refused_by_that_key(
+    entry: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", "add-json", "x", json.dumps(entry)]) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.spec("MCP-1")
+def test_an_entry_that_is_replaced_is_shown_and_one_that_is_left_out_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", "add", "time", "--", "uvx", "mcp-server-time"]) == 0
+    assert "replaces" not in capsys.readouterr().out
+    assert main(["mcp", "add", "time", "-e", "A=b", "--", "other"]) == 0
+    assert "It replaces: uvx mcp-server-time" in capsys.readouterr().out
+    (tmp_path / "work/.mcp.json").write_text('{"mcpServers": {"odd": {"type": "pigeon"}}}')
+    assert main(["mcp", "test", "odd"]) == 1
+    assert "the server 'odd' is left out: its type is stdio, http or sse" in capsys.readouterr().err
 
 
 @pytest.mark.spec("MCP-9")

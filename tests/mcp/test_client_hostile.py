@@ -12,6 +12,7 @@ import pytest
 from callgate.core.ports import Run
 from callgate.host.local import LocalHost
 from callgate.mcp.calling import CallsUnderWay
+from callgate.mcp.log import ServerLog
 from callgate.mcp.place import ServerLimits
 from callgate.mcp.questions import ServerQuestions
 from callgate.mcp.servers import ServerList
@@ -71,6 +72,16 @@ def test_an_error_of_a_server_ends_its_call_and_not_the_connection(tmp_path: Pat
             assert servers.servers["srv"].state.status == "connected"
 
     asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-3")
+def test_of_lines_that_are_no_messages_the_log_has_the_first_ones_and_a_reason_names_them() -> None:
+    log = ServerLog("srv", None, lambda: 0.0)
+    assert log.noise == ""
+    for number in range(1_000):
+        log.refuse(f"hello {number}\x1b[31m")
+    assert len(log.lines()) == 20
+    assert log.noise == "it sent 1,000 lines that are no messages, first: hello 0"
 
 
 @pytest.mark.spec("MCP-3")

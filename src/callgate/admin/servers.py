@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from callgate.assembly.agent import ServerFlags
-from callgate.assembly.servers import KeptSecrets, server_configs
+from callgate.assembly.servers import KeptSecrets, server_configs, unset_variables
 from callgate.config import Config, load_config
 from callgate.core.ports import Run
 from callgate.host.files import make_folders, write_new
@@ -30,7 +30,17 @@ ServerScope = Literal["user", "project"]
 SECONDS = 20.0
 """For all servers of a list to connect."""
 
-__all__ = ["SECONDS", "FoundTool", "Server", "ServerConfig", "TriedServer", "ServerScope", "ServerState", "as_entry"]
+__all__ = [
+    "SECONDS",
+    "AddedServer",
+    "FoundTool",
+    "Server",
+    "ServerConfig",
+    "TriedServer",
+    "ServerScope",
+    "ServerState",
+    "as_entry",
+]
 
 
 @noun
@@ -44,12 +54,23 @@ class FoundTool:
 
 @noun
 class TriedServer:
-    """A server and its state; ``tools`` and ``log`` are those of a server that was tried."""
+    """A server and its state; ``tools``, ``log`` and ``notes`` are those of a server that was tried."""
 
     config: ServerConfig
     state: ServerState
     tools: tuple[FoundTool, ...] = ()
     log: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@noun
+class AddedServer:
+    """A server that was written to ``file``; ``before`` is what stood there under its name."""
+
+    config: ServerConfig
+    file: Path
+    before: ServerConfig | None
+    notes: tuple[str, ...]
 
 
 def own_names() -> tuple[str, ...]:
@@ -59,8 +80,8 @@ def own_names() -> tuple[str, ...]:
     return tuple(each.name for each in (*own, *read_file(config.root / PROJECT_FILE, "project").servers))
 
 
-def add_server(name: str, entry: Any, scope: ServerScope) -> tuple[ServerConfig, Path]:
-    """Writes an entry in place of an earlier one; gives it and the file. UsageError for an entry that cannot be."""
+def add_server(name: str, entry: Any, scope: ServerScope) -> AddedServer:
+    """Writes an entry in place of an earlier one. UsageError for an entry that cannot be."""
     file = _file(load_config(), scope)
     try:
         made, notes = read_server(name, entry, Origin(scope, str(file)))
@@ -69,9 +90,10 @@ def add_server(name: str, entry: Any, scope: ServerScope) -> tuple[ServerConfig,
     except ValueError as error:
         raise UsageError(f"the server {name!r} cannot be added: {error}") from None
     whole = _whole(file)
+    before = next((each for each in read_file(file, scope).servers if each.name == made.name), None)
     whole["mcpServers"][_key(whole, made.name) or name] = entry
     _write(file, whole)
-    return made, file
+    return AddedServer(made, file, before, _unset(made))
 
 
 def remove_server(name: str, scope: ServerScope) -> Path:
@@ -100,8 +122,12 @@ def find_server(name: str) -> ServerConfig:
     """One that is configured, trusted or not. UsageError if there is none."""
     config = load_config()
     own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
-    found = {each.name: each for each in (own + read_file(config.root / PROJECT_FILE, "project")).servers}
+    there = own + read_file(config.root / PROJECT_FILE, "project")
+    found = {each.name: each for each in there.servers}
     if name not in found:
+        left_out = next((str(each) for each in there.faults if each.text.startswith(f"the server {name!r} ")), None)
+        if left_out is not None:
+            raise UsageError(left_out)
         raise UsageError(f"there is no server {name!r}; there are: {', '.join(found) or 'none'}")
     return found[name]
 
@@ -167,7 +193,11 @@ def _row(server: Server) -> TriedServer:
     state = server.state
     if state.status == "connecting" and state.reason:  # it would be tried again, and here it is not
         state = replace(state, status="failed")
-    return TriedServer(server.config, state, tools, server.log.lines())
+    return TriedServer(server.config, state, tools, server.log.lines(), _unset(server.config))
+
+
+def _unset(server: ServerConfig) -> tuple[str, ...]:
+    return tuple(each.text for each in unset_variables((server,)))
 
 
 def _place(config: Config) -> ServerPlace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import ConfigFault, ServerConfigs, merged, read_file, read_text
+from callgate.mcp.config import ConfigFault, ServerConfig, ServerConfigs, merged, read_file, read_text
 from callgate.mcp.place import ServerLimits, ServerPlace
 from callgate.mcp.servers import ServerList
 from callgate.policy.entries import SettingsFault
@@ -56,7 +56,7 @@ def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
     if not isinstance(config.trust, Trusted):
         project = _untrusted(project, config.root / PROJECT_FILE)
     found = merged((given, own, project))
-    return ServerConfigs(found.servers, (*found.faults, *_unset(found)))
+    return ServerConfigs(found.servers, (*found.faults, *unset_variables(found.servers)))
 
 
 def server_list(config: Config, found: ServerConfigs, wanted: Sequence[str] | None) -> ServerList:
@@ -110,10 +110,10 @@ def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
     return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file), 1)), *project.faults))
 
 
-def _unset(found: ServerConfigs) -> list[ConfigFault]:
+def unset_variables(servers: Iterable[ServerConfig]) -> list[ConfigFault]:
     """A variable that is not set is no fault of the file, and is the usual reason why a server refuses."""
     return [
         ConfigFault(f"the server {each.name!r}: the variable {name} is not set", each.origin)
-        for each in found.servers
+        for each in servers
         for name in each.unset(os.environ)
     ]

@@ -22,15 +22,16 @@ from callgate.cli.terminal import Span, clip, paragraph, signs_for
 from callgate.formats.display import counted
 from callgate.words.errors import UsageError
 
+_LOG_LINES = 20
 _STYLES = {"connected": "green", "needs login": "yellow", "disabled": "dim", "connecting": "yellow", "failed": "red"}
 
 
 def add(options: Namespace) -> int:
     entry: dict[str, Any] = {"type": options.transport}
     if options.transport == "stdio":
-        entry |= {"command": options.words[0], "args": options.words[1:], "env": _pairs(options.env, "=", "--env")}
+        entry |= {"command": options.words[0], "args": options.words[1:], "env": dict(options.env)}
     else:
-        entry |= {"url": options.words[0], "headers": _pairs(options.header, ":", "--header")}
+        entry |= {"url": options.words[0], "headers": dict(options.header)}
     if options.trusted:
         entry["trusted"] = True
     return _added(options, {key: value for key, value in entry.items() if value not in ([], {})})
@@ -45,9 +46,13 @@ def add_json(options: Namespace) -> int:
 
 
 def _added(options: Namespace, entry: Any) -> int:
-    made, file = add_server(options.name, entry, options.scope)
-    stream = out()
-    put([(Span(f"The server {made.name} is in {file}: its tools are called mcp__{made.name}__…"),)], stream)
+    added = add_server(options.name, entry, options.scope)
+    made, stream = added.config, out()
+    put([(Span(f"The server {made.name} is in {added.file}: its tools are called mcp__{made.name}__…"),)], stream)
+    if added.before is not None and added.before.target != made.target:
+        put(paragraph(f"It replaces: {added.before.target}", room_on(stream), "dim"), stream)
+    for note in added.notes:
+        say(note)
     if options.scope == "project":
         put([(Span("It counts once the folder is trusted as it is now: callgate trust add", "dim"),)], stream)
     put([(Span(f"Try it with: callgate mcp test {made.name}", "dim"),)], stream)
@@ -110,7 +115,9 @@ def test(options: Namespace) -> int:
         if tool.suspicion:
             text = f"{signs.bad} this reads like an instruction to the model: … {tool.suspicion} …"
             put(paragraph(text, room, "yellow", indent=4), stream)
-    for line in row.log if not connected else [line for line in row.log if "left out" in line]:
+    for note in row.notes:
+        put(paragraph(note, room, "yellow", indent=2), stream)
+    for line in row.log[-_LOG_LINES:] if not connected else [line for line in row.log if "left out" in line]:
         put(paragraph(line, room, "dim", indent=2), stream)
     return 0 if connected else 1
 
@@ -155,13 +162,3 @@ def _without_values(found: ServerConfig) -> dict[str, Any]:
     """The entry without the values of variables and headers, which may be secrets."""
     entry = as_entry(found)
     return {key: sorted(value) if key in ("env", "headers", "oauth") else value for key, value in entry.items()}
-
-
-def _pairs(given: list[str], sign: str, flag: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for each in given:
-        name, found_sign, value = each.partition(sign)
-        if not found_sign or not name.strip():
-            raise UsageError(f"{flag} is NAME{sign}VALUE, not {each!r}")
-        found[name.strip()] = value.strip() if sign == ":" else value
-    return found

@@ -1,11 +1,13 @@
 """The words of ``callgate mcp …`` that are about servers whose tools we use."""
 
-from argparse import Namespace
-from collections.abc import Sequence
+import re
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Sequence
 
 from callgate.cli.parsing import CommandParser, Group, Offered, one_of
 from callgate.cli.policy.arguments import command
 
+_ADDRESS = re.compile(r"[\w.-]+:\d+(?:/|$)")
 _WHERE = "user (default): your own, in every folder; project: for all who work on this folder"
 
 
@@ -22,12 +24,16 @@ def add_mcp_servers(mcp: Group) -> None:
     )
     add.add_argument("name", metavar="NAME", help="its tools are called mcp__NAME__TOOL")
     add.add_argument("words", metavar="URL|-- COMMAND", nargs="+", help="an address, or a command with its arguments")
-    add.add_argument("--transport", metavar="T", type=one_of("stdio", "http", "sse"), help="sse: an old server")
-    add.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], help="a variable for the command")
-    add.add_argument("--header", metavar="'NAME: VALUE'", action="append", default=[], help="a header of requests")
+    add.unknown = "; the command and its own flags stand behind --: callgate mcp add NAME -- COMMAND"
+    transports = "stdio for a command, http for an address, sse for the address of an old server; mostly not needed"
+    add.add_argument("-t", "--transport", metavar="T", type=one_of("stdio", "http", "sse"), help=transports)
     add.add_argument(
-        "--trusted", action="store_true", help="believe it when it says that a tool only reads; for your own alone"
+        "-e", "--env", metavar="NAME=VALUE", type=_pair("="), action="append", default=[], help="for the command"
     )
+    add.add_argument(
+        "-H", "--header", metavar="'NAME: VALUE'", type=_pair(":"), action="append", default=[], help="of requests"
+    )
+    add.add_argument("--trusted", action="store_true", help="believe the server when it says that a tool only reads")
     _add_scope(add)
     as_json = command(
         mcp,
@@ -86,6 +92,8 @@ def check_mcp_servers(path: str, parser: CommandParser, options: Namespace) -> N
         options.words = options.words[1:]
     if not options.words:
         parser.error("say what to connect: an address, or -- and a command")
+    if options.transport is None and _ADDRESS.match(options.words[0]):
+        parser.error(f"an address begins with http:// or https://: http://{options.words[0]}")
     is_url = "://" in options.words[0] or options.words[0].startswith("${")
     if options.transport is None:
         options.transport = "http" if is_url else "stdio"
@@ -99,12 +107,24 @@ def check_mcp_servers(path: str, parser: CommandParser, options: Namespace) -> N
         parser.error("--trusted is your own word, and does not count in a project's file")
 
 
+def _pair(sign: str) -> Callable[[str], tuple[str, str]]:
+    """Reads NAME=VALUE, or NAME: VALUE without the blanks around it."""
+
+    def read(text: str) -> tuple[str, str]:
+        name, found, value = text.partition(sign)
+        if not found or not name.strip():
+            raise ArgumentTypeError(f"must be NAME{sign}VALUE, not {text!r}")
+        return name.strip(), value.strip() if sign == ":" else value
+
+    return read
+
+
 def _add_name(parser: CommandParser) -> None:
     parser.add_argument("name", metavar="NAME", type=Offered(_names), help="of the server")
 
 
 def _add_scope(parser: CommandParser) -> None:
-    parser.add_argument("--scope", metavar="S", type=one_of("user", "project"), default="user", help=_WHERE)
+    parser.add_argument("-s", "--scope", metavar="S", type=one_of("user", "project"), default="user", help=_WHERE)
 
 
 def _names() -> Sequence[str]:

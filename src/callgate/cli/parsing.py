@@ -14,7 +14,9 @@ DATA_FOLDER = "Sessions are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/
 
 
 class CommandParser(argparse.ArgumentParser):
-    """One command, or a group of commands."""
+    """One command, or a group of commands. ``unknown`` is said of a flag that is not known and close to none."""
+
+    unknown = ""
 
     def error(self, message: str) -> NoReturn:
         lacking = re.fullmatch(r"argument (\S+): expected one argument", message)
@@ -38,7 +40,7 @@ class CommandParser(argparse.ArgumentParser):
     def refuse(self, word: str) -> NoReturn:
         known = dict.fromkeys(re.findall(r"--[a-z][a-z-]*", self.format_help()))
         close = get_close_matches(word.partition("=")[0], known, n=2, cutoff=0.75)
-        self.error(f"{word} is not known here" + (f", did you mean {' or '.join(close)}" if close else ""))
+        self.error(f"{word} is not known here" + (f", did you mean {' or '.join(close)}" if close else self.unknown))
 
 
 class _GroupFormatter(argparse.HelpFormatter):

@@ -28,7 +28,9 @@ _HALF = late_pattern("[\ud800-\udfff]")
 _HEADER = late_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _TYPES: Mapping[str, Transport] = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
-_KEYS = frozenset(("type", "command", "args", "env", "url", "headers", "headersHelper", "oauth", "trusted"))
+_OF_COMMANDS, _OF_ADDRESSES = ("command", "args", "env"), ("url", "headers", "headersHelper", "oauth")
+_KEYS = frozenset(("type", "trusted", *_OF_COMMANDS, *_OF_ADDRESSES))
+_OTHERS: Mapping[Transport, tuple[str, ...]] = {"stdio": _OF_ADDRESSES, "http": _OF_COMMANDS, "sse": _OF_COMMANDS}
 
 
 @noun
@@ -177,14 +179,18 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
     kind = given.get("type", "http" if "url" in given and "command" not in given else "stdio")
     if not isinstance(kind, str) or kind not in _TYPES:
         raise ValueError(f"its type is stdio, http or sse, not {kind!r:.40}")
+    transport = _TYPES[kind]
     notes = [f"{key!r:.40} is not known here" for key in given if key not in _KEYS]
+    notes += (f"{key!r} does not count for a server of type {kind}" for key in _OTHERS[transport] if key in given)
+    wanted = "command" if transport == "stdio" else "url"
+    if notes and wanted not in given:
+        raise ValueError(f"{wanted} is wanted, a text; {notes[0]}")
     trusted = given.get("trusted", False)
     if type(trusted) is not bool:
         raise ValueError("trusted is true or false")
     if trusted and origin.layer == "project":
         notes.append("trusted does not count in a project's file: say it in your own")
         trusted = False
-    transport = _TYPES[kind]
     base = ServerConfig(server_name(name), transport, origin, trusted=trusted)
     if transport == "stdio":
         return replace(

@@ -52,8 +52,8 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
-def fault_of(error: BaseException, lost: str) -> ConnectionFault:
-    """``lost`` is what the transport said about its end, if anything."""
+def fault_of(error: BaseException, lost: str, where: str) -> ConnectionFault:
+    """``lost`` is what the transport said about its end, if anything; ``where`` the address of a server with one."""
     error = innermost(error)
     login = isinstance(error, NeedsLogin)
     final = login or isinstance(error, NotInstalled | FileNotFoundError | PermissionError | ValueError)
@@ -62,4 +62,6 @@ def fault_of(error: BaseException, lost: str) -> ConnectionFault:
         what = clean(what, _LONGEST)
         return ConnectionFault(f"it cannot be started: {what}" if final else what, final=final)
     text = clean(lost or sentence_of(error), _LONGEST) or type(error).__name__
+    if where and type(error).__name__ == "ConnectError":
+        text = f"no connection to {clean(where, _LONGEST)}: {text}"
     return ConnectionFault(text, final=final, login=login)

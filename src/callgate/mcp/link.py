@@ -209,7 +209,7 @@ async def open_link(
     async def heard(message: Any) -> None:
         method = getattr(message, "method", "")
         if isinstance(message, Exception):
-            log.say(f"{type(message).__name__}: {message}"[:500])
+            log.refuse(str(message) or type(message).__name__)
         elif method.endswith("/list_changed"):
             events.changed(method.split("/")[1])
         elif method == "notifications/resources/updated":

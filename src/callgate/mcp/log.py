@@ -11,14 +11,17 @@ from pathlib import Path
 from threading import Lock
 from time import localtime, strftime
 
-from callgate.formats.display import visible
+from callgate.formats.display import counted, visible
 from callgate.host.files import make_folders
+from callgate.mcp.definitions import clean
 
 FOLDER = "mcp-logs"
 LARGEST = 1 << 20
 """Bytes of a log file."""
 _LINES = 500
 _LONGEST = 2_000
+_MOST_REFUSED = 20
+_LONGEST_SAMPLE = 200
 
 
 class ServerLog:
@@ -33,6 +36,7 @@ class ServerLog:
         self._unwritten: list[str] = []
         self._written = -1  # nothing yet: the file is begun anew
         self._partial = b""
+        self._refused, self._first = 0, ""
 
     def lines(self) -> tuple[str, ...]:
         """The last ones, made safe to show."""
@@ -46,6 +50,22 @@ class ServerLog:
             self._lines.append(line)
             if self._written < LARGEST and len(self._unwritten) < _LINES:
                 self._unwritten.append(line)
+
+    def refuse(self, text: str) -> None:
+        """Adds a line about something that is no message; of many the first ones alone."""
+        self._refused += 1
+        self._first = self._first or clean(text, _LONGEST_SAMPLE)
+        if self._refused <= _MOST_REFUSED:
+            self.say(f"no message: {text[:_LONGEST_SAMPLE]}")
+
+    @property
+    def noise(self) -> str:
+        """A sentence about things that were no messages; empty if there were none."""
+        return (
+            f"it sent {counted(self._refused, 'line')} that are no messages, first: {self._first}"
+            if self._first
+            else ""
+        )
 
     def take(self, data: bytes) -> None:
         """A piece of standard error, in a thread."""

@@ -139,9 +139,12 @@ class Server:
                 await asyncio.wait({life})
             self._link = self._life = None
         if life.cancelled():
-            return ConnectionFault(self._lost or f"it did not answer within {self._place.limits.connect:g} s")
+            late = f"it did not answer within {self._place.limits.connect:g} s"
+            return ConnectionFault(self._lost or "; ".join(filter(None, (late, self.log.noise))))
         error = life.exception()
-        return ConnectionFault(self._lost or "the connection ended") if error is None else fault_of(error, self._lost)
+        if error is None:
+            return ConnectionFault(self._lost or "the connection ended")
+        return fault_of(error, self._lost, self.config.url)
 
     async def _connected(self) -> None:
         try:

@@ -131,8 +131,6 @@ class OutputLines:
 
     def _put(self, items: list[Item], size: int) -> None:
         for item in items:
-            if isinstance(item, Exception):
-                self._log.say(f"a line that is no message: {item}")
             self._items.append((item, size))
             self._bytes += size
         if len(items) > 1:
