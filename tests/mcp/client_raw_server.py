@@ -39,6 +39,8 @@ def listed(count: int) -> list[dict[str, Any]]:
         return json.loads(VALUE)
     if BEHAVIOUR == "versions":  # another definition with each listing
         return json.loads(VALUE)[min(count, len(json.loads(VALUE)) - 1)]
+    if BEHAVIOUR == "lists once" and count:
+        return [ADD]
     if BEHAVIOUR == "many":
         return [{**ADD, "name": f"tool{index}"} for index in range(int(VALUE))]
     return [ADD, {"name": "env", "inputSchema": {"type": "object"}}]
@@ -129,6 +131,9 @@ def call(number: Any, params: dict[str, Any]) -> None:
 
 
 def main() -> None:
+    if BEHAVIOUR == "prints and exits":
+        print("this is not for you")
+        sys.exit(1)
     if BEHAVIOUR == "exits":
         print("cannot find my settings", file=sys.stderr)
         sys.exit(1)

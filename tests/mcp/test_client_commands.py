@@ -191,3 +191,21 @@ def test_a_file_that_cannot_be_changed_is_named(tmp_path: Path, capsys: pytest.C
     (tmp_path / "work/.mcp.json").symlink_to("/dev/zero")
     assert main(["mcp", "add", "x", "--scope", "project", "--", "y"]) == 1
     assert ".mcp.json cannot be changed: it is not a regular file" in capsys.readouterr().err
+
+
+@pytest.mark.spec("MCP-1")
+def test_a_file_that_is_not_utf_8_is_not_written_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "work/.mcp.json"
+    file.write_bytes(b'{"mcpServers": {"a": {"command": "caf\xe9"}}}')
+    assert main(["mcp", "add", "b", "--scope", "project", "--", "run"]) == 1
+    assert "cannot be changed" in capsys.readouterr().err
+    assert b"caf\xe9" in file.read_bytes()
+
+
+@pytest.mark.spec("MCP-9")
+def test_a_server_is_named_as_in_its_file_or_as_its_tools_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "add-json", "my db", entry("plain")]) == 0
+    for name in ("my db", "my_db"):
+        assert main(["mcp", "get", name]) == 0
+        assert main(["mcp", "test", name]) == 0
+    assert capsys.readouterr().out.count("mcp__my_db__add") == 2

@@ -64,11 +64,12 @@ def test_an_answer_that_is_too_large_fails_its_call_and_is_not_kept(tmp_path: Pa
 
 
 @pytest.mark.spec("MCP-3")
-def test_an_error_of_a_server_ends_its_call_and_not_the_connection(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["no such row", "Connection closed by the database"])
+def test_an_error_of_a_server_ends_its_call_and_not_the_connection(said: str, tmp_path: Path) -> None:
     async def main() -> None:
-        async with connected(place_in(tmp_path), raw("fails", "no such row")) as servers:
+        async with connected(place_in(tmp_path), raw("fails", said)) as servers:
             result = await use(servers.servers["srv"], "add", a=1)
-            assert (result.text, result.details) == ("The server srv says: no such row", {})
+            assert (result.text, result.details) == (f"The server srv says: {said}", {})
             assert servers.servers["srv"].state.status == "connected"
 
     asyncio.run(main())
@@ -81,7 +82,7 @@ def test_of_lines_that_are_no_messages_the_log_has_the_first_ones_and_a_reason_n
     for number in range(1_000):
         log.refuse(f"hello {number}\x1b[31m")
     assert len(log.lines()) == 20
-    assert log.noise == "it sent 1,000 lines that are no messages, first: hello 0"
+    assert log.noise == "its output has 1,000 that are no messages, first: 'hello 0'"
 
 
 @pytest.mark.spec("MCP-3")
@@ -124,13 +125,18 @@ def test_of_many_questions_at_once_the_first_ones_wait_and_the_others_are_declin
 
 
 @pytest.mark.spec("MCP-3")
-def test_a_server_that_does_not_list_again_keeps_its_connection_and_its_tools(tmp_path: Path) -> None:
+def test_a_server_that_does_not_list_again_keeps_its_connection_and_its_tools_and_is_asked_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callgate.mcp.server._REFRESH", 0.01)
+
     async def main() -> None:
         async with connected(place_in(tmp_path), raw("lists once")) as servers:
             server = servers.servers["srv"]
             assert (await use(server, "add", a=99)).text == "tools/list"
             assert (await use(server, "add", a=1, b=2)).text == "3"
-            assert server.log.lines()[-1].endswith("does not list them: not again")
+            assert any(line.endswith("does not list them: not again") for line in server.log.lines())
+            await until(server, lambda: server.state.tools == 1)
 
     asyncio.run(main())
 
@@ -240,7 +246,11 @@ def test_a_call_that_is_never_answered_ends_in_time_and_is_cancelled_at_the_serv
 @pytest.mark.spec("MCP-3")
 @pytest.mark.parametrize(
     ("behaviour", "says"),
-    [("never connects", "did not answer within 0.3 s"), ("exits", "it ended with exit status 1")],
+    [
+        ("never connects", "did not answer within 0.3 s"),
+        ("exits", "it ended with exit status 1"),
+        ("prints and exits", "1 that are no messages, first: 'this is not for you'"),
+    ],
 )
 def test_a_server_that_does_not_connect_says_why_and_the_others_do(tmp_path: Path, behaviour: str, says: str) -> None:
     async def main() -> None:

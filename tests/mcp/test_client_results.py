@@ -10,7 +10,7 @@ import pytest
 from callgate.mcp.definitions import read_definition
 from callgate.mcp.listing import prompts_of
 from callgate.mcp.place import ServerLimits
-from callgate.mcp.results import result_of
+from callgate.mcp.results import message_content, result_of
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Image, Resource, Text
 from tests.mcp.client_kit import connected, place_in, raw
@@ -88,6 +88,17 @@ def test_a_prompt_holds_no_hidden_characters(tmp_path: Path) -> None:
             assert await servers.servers["srv"].requests.prompt_parts("p", {}) == (Text("Review it"),)
 
     asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-4")
+def test_a_resource_in_a_prompt_holds_no_hidden_characters() -> None:
+    block = {
+        "type": "resource",
+        "resource": {"uri": "note://a\u202e", "text": "Re\U000e0041view\x1b[2J", "mimeType": "x/y"},
+    }
+    assert message_content([{"role": "user", "content": block}]) == (
+        Resource("note://a", text="Review", media_type="x/y"),
+    )
 
 
 @pytest.mark.spec("MCP-4")

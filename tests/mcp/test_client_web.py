@@ -140,19 +140,19 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
 
 
 @pytest.mark.spec("MCP-3")
-def test_a_stream_of_many_events_is_read_more_slowly() -> None:
+def test_a_stream_of_many_events_is_read_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
     from callgate.mcp.bodies import BoundedStream
     from callgate.mcp.rate import RateLimit
 
     class Counting(RateLimit):
-        """Counts in place of waiting."""
+        """Counts, and wants a pause of a moment each time."""
 
         spent = 0.0
 
         def spend(self, cost: float) -> float:
             self.spent += cost
-            return 0.0
+            return 1e-9
 
     class Flood(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -161,21 +161,27 @@ def test_a_stream_of_many_events_is_read_more_slowly() -> None:
 
         async def aclose(self) -> None: ...
 
+    paused: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        paused.append(seconds)
+
     async def main() -> float:
         rate = Counting(1, 1)
         assert [piece async for piece in BoundedStream(Flood(), rate, events=True)]
         return rate.spent
 
+    monkeypatch.setattr("callgate.mcp.bodies.asyncio.sleep", sleep)
     assert int(asyncio.run(main())) == 1_001  # the events, and a little for their bytes
+    assert len(paused) == 10
 
 
 @pytest.mark.spec("MCP-3")
-def test_a_rate_limit_is_a_burst_and_then_so_much_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rate_limit_is_a_burst_and_then_so_much_each_second() -> None:
     from callgate.mcp.rate import RateLimit
 
     now = 100.0
-    monkeypatch.setattr("callgate.mcp.rate.monotonic", lambda: now)
-    rate = RateLimit(10, 5)
+    rate = RateLimit(10, 5, lambda: now)
     assert [rate.spend(10), rate.spend(1), rate.spend(4)] == [0.0, 0.2, 1.0]
     now += 1.0
     assert rate.spend(0) == 0.0
@@ -253,6 +259,29 @@ def test_a_session_that_the_server_has_forgotten_is_begun_anew(tmp_path: Path) -
             assert (await use(found, "whoami")).text == "you are known"
 
     with served(Forgetful) as port:
+        asyncio.run(main(port))
+
+
+class WithoutStream(Forgetful):
+    """Has sessions, and no stream for GET: it answers as to any path that there is not."""
+
+    known: ClassVar[list[str]] = ["s1"]
+
+    def do_GET(self) -> None:
+        self._send(404, None)
+
+
+@pytest.mark.spec("MCP-1")
+def test_a_server_with_sessions_and_without_a_stream_stays_connected(tmp_path: Path) -> None:
+    async def main(port: int) -> None:
+        config = ServerConfig("web", "http", OWN, url=f"http://127.0.0.1:{port}/mcp")
+        async with connected(place_in(tmp_path), config) as servers:
+            found = servers.servers["web"]
+            for _ in range(3):
+                assert (await use(found, "whoami")).text == "you are known"
+            assert (found.state.status, found.state.reason) == ("connected", "")
+
+    with served(WithoutStream) as port:
         asyncio.run(main(port))
 
 

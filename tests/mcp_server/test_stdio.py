@@ -163,7 +163,7 @@ def test_a_signal_ends_it_although_a_session_cannot_be_closed(tmp_path: Path) ->
         server.stdout.readline()
         assert "the record cannot be written" in server.stdout.readline()
         server.terminate()
-        assert server.wait() == 128 + signal.SIGTERM
+        assert server.wait(60) == 128 + signal.SIGTERM
 
 
 def test_without_the_package_it_says_how_to_install_it(tmp_path: Path) -> None:

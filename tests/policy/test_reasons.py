@@ -199,12 +199,7 @@ OF_SERVER = Traits(server="db")
     [
         (case_of("Deploy"), (), "Deploy may change something, and no rule covers it; the rule Deploy would"),
         (case_of("mcp__db__query"), ("Bash",), "the rule mcp__db__query would"),
-        (case_of("mcp__db__query", traits=OF_SERVER), (), "no rule allows mcp__db__query yet"),
-        (
-            case_of("ReadMcpResource", traits=replace(OF_SERVER, declared_icon="read")),
-            (),
-            "it reads from the MCP server db, which is not marked trusted",
-        ),
+        (case_of("mcp__db__query", traits=OF_SERVER), (), "no rule allows this request to the MCP server db yet"),
         (case_of("Deploy", to="a"), ("Deploy(to=b)",), "Deploy(to=b) does not cover this: the call is not what"),
         (case_of("odd name"), (), "odd name may change something, and no rule covers it"),
         (case_of("Agent", type="explore"), (), "it starts an agent of type explore; Agent(explore) would allow it"),

@@ -22,7 +22,7 @@ class Changing:
 
     def resolve(self, name: str, raw: str | Mapping[str, Any]) -> Target | Unknown:
         tool = next((each for each in self.found if each.spec.name == name), None)
-        return unknown(name, self.found) if tool is None else Target(tool, raw)
+        return unknown(name, self.tools) if tool is None else Target(tool, raw)
 
     def add(self, *tools: Tool) -> None:
         self.found += tools

@@ -315,3 +315,19 @@ async def test_a_tool_whose_every_call_is_denied_is_neither_announced_nor_sugges
         assert told.count(f"mcp__hub__{name}\n") == (0 if name in hidden else 2)
         assert (f'"name":"mcp__hub__{name}"' in found) == (name not in hidden)
     assert ("There is no tool" in selected) == ("send" in hidden)
+
+
+@pytest.mark.spec("SRC-5")
+@pytest.mark.parametrize("mode", ["on", "off", "auto:99"])
+async def test_a_tool_whose_every_call_is_denied_is_in_no_request_and_no_hint(tmp_path: Path, mode: str) -> None:
+    folder = tmp_path / "home/.config/callgate"
+    folder.mkdir(parents=True)
+    (folder / "settings.toml").write_text(f"tools.search = '{mode}'\n[permissions]\ndeny = ['mcp__hub__send']\n")
+    send = server_tool("send", "Send a text.", effects="mutating")
+    model = ScriptedModel(turn(call("mcp__hub__sned")), turn(call("mcp__hub__send", text="x")), DONE)
+    async with session(tmp_path, model, send, DROP) as talk:
+        await talk.run("Send a text, then drop a table.")
+        wrong, denied = results(talk)
+    assert "mcp__hub__send" not in wrong
+    assert "denied" in denied.lower()
+    assert not any(each.name == "mcp__hub__send" for request in model.requests for each in request.tools)

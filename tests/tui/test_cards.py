@@ -272,6 +272,12 @@ def test_a_question_of_an_mcp_server_says_that_the_server_asks_and_how_to_leave_
     assert address.terminal.answers[0].path == nested
 
 
+@pytest.mark.spec("TUI-4")
+def test_a_call_of_an_agent_that_is_called_as_a_check_is_shown() -> None:
+    card = shown(Cards(asked(by="default", path=("default",), arguments={"command": "rm -rf build"})).card)
+    assert "rm -rf build" in card
+
+
 def test_short_arguments_stand_before_a_long_one() -> None:
     long = {"body": "\n".join(map(str, range(40))), "path": "/etc/passwd", "count": 3}
     card = shown(Cards(asked(tool="Note", arguments=long)).card)

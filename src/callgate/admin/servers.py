@@ -12,11 +12,11 @@ from callgate.assembly.agent import ServerFlags
 from callgate.assembly.servers import KeptSecrets, server_configs, unset_variables
 from callgate.config import Config, load_config
 from callgate.core.ports import Run
-from callgate.host.files import make_folders, write_new
+from callgate.host.files import replace_file
 from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import ServerConfig, ServerConfigs, as_entry, file_text, read_file, read_server
+from callgate.mcp.config import ServerConfig, ServerConfigs, as_entry, file_bytes, read_file, read_server
 from callgate.mcp.names import server_name
 from callgate.mcp.place import ServerLimits, ServerPlace, ServerState
 from callgate.mcp.server import Server
@@ -123,13 +123,14 @@ def find_server(name: str) -> ServerConfig:
     config = load_config()
     own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
     there = own + read_file(config.root / PROJECT_FILE, "project")
-    found = {each.name: each for each in there.servers}
-    if name not in found:
-        left_out = next((str(each) for each in there.faults if each.text.startswith(f"the server {name!r} ")), None)
-        if left_out is not None:
-            raise UsageError(left_out)
-        raise UsageError(f"there is no server {name!r}; there are: {', '.join(found) or 'none'}")
-    return found[name]
+    for each in there.servers:
+        if each.name == name or _is_named(name, each.name):
+            return each
+    for fault in there.faults:
+        if fault.server == name:
+            raise UsageError(str(fault))
+    names = ", ".join(each.name for each in there.servers)
+    raise UsageError(f"there is no server {name!r}; there are: {names or 'none'}")
 
 
 def list_servers(seconds: float = SECONDS, config: Config | None = None) -> tuple[list[TriedServer], tuple[str, ...]]:
@@ -213,11 +214,11 @@ def _place(config: Config) -> ServerPlace:
 
 
 def _startable(config: Config, name: str) -> ServerConfig:
-    found = {each.name: each for each in server_configs(config, ServerFlags()).servers}
-    if name not in found:
-        find_server(name)
-        raise UsageError(f"the server {name!r} is one of a folder that is not trusted: callgate trust add")
-    return found[name]
+    wanted = find_server(name).name
+    for each in server_configs(config, ServerFlags()).servers:
+        if each.name == wanted:
+            return each
+    raise UsageError(f"the server {wanted!r} is one of a folder that is not trusted: callgate trust add")
 
 
 def _forget_login(config: Config, identity: str) -> bool:
@@ -262,7 +263,7 @@ def _is_named(key: str, name: str) -> bool:
 
 def _whole(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file_text(file))
+        found = json.loads(file_bytes(file))
     except FileNotFoundError:
         return {"mcpServers": {}}
     except (OSError, ValueError, RecursionError) as error:
@@ -273,12 +274,5 @@ def _whole(file: Path) -> dict[str, Any]:
 
 
 def _write(file: Path, whole: dict[str, Any]) -> None:
-    draft = file.with_name(f"{file.name}.{os.urandom(8).hex()}.tmp")
-    mode = 0o600 if file.name == OWN_FILE else 0o644
-    try:
-        make_folders(file.parent)
-        write_new(draft, (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode(), mode)
-        os.replace(draft, file)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None
+    text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    replace_file(file, text.encode(), 0o600 if file.name == OWN_FILE else 0o644, folders=0o777)

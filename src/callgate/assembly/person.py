@@ -1,7 +1,7 @@
 """A question to the person at a session's doors while one of its calls runs.
 
-It is put by a session inside the call, as agents put theirs: whoever asks stands in its path, every door can show it,
-and it is on record. Its model says nothing but that one call; a person answers, or says no.
+It is put by a session inside the call, as agents put theirs: the name of the server stands in its path, every door can
+show it, and it is on record. Its model says nothing but that one call; a person answers, or says no.
 """
 
 from __future__ import annotations

@@ -142,10 +142,11 @@ def _confirmation(question: Question, options: Namespace) -> Confirmation:
 
 
 def _picked(question: Question, picks: Sequence[str]) -> Iterator[FieldAnswer]:
-    """Numbers are options; anything else is own words."""
+    """Numbers are options, where there are some; anything else is own words."""
     for at, pick in enumerate(picks):
         labels = [option.label for option in question.asks[at].options] if at < len(question.asks) else []
-        if pick.startswith("=") or not _NUMBERS.fullmatch(pick):
+        numeric = at < len(question.asks) and question.asks[at].kind in ("number", "integer") and not labels
+        if pick.startswith("=") or numeric or not _NUMBERS.fullmatch(pick):
             yield FieldAnswer(text=pick.removeprefix("="))
             continue
         numbers = [int(number) for number in pick.split(",")]

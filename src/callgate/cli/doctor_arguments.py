@@ -10,8 +10,8 @@ def add_doctor(commands: Group) -> None:
         "doctor",
         "what works here, what does not, and the command that repairs it",
         "Looks at Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, kept "
-        "sessions, programs, disk, clock and the terminal. Nothing is changed, and without --online nothing "
-        "leaves this machine.",
+        "sessions, programs, disk, clock and the terminal. Nothing is changed, and without --online no "
+        "program is asked but a model server of your own.",
         "callgate doctor",
         "callgate doctor --online",
         "callgate doctor --json",

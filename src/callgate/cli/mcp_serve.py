@@ -83,10 +83,8 @@ async def _over_stdio(door: "McpDoor", sessions: ServedSessions) -> None:
     from mcp.server.stdio import stdio_server
 
     async def leave(code: int) -> None:
-        try:
-            await sessions.aclose()
-        finally:
-            os._exit(code)
+        await sessions.aclose()
+        os._exit(code)
 
     ending: list[asyncio.Task[None]] = []
     _on_signals(lambda number: ending.append(asyncio.ensure_future(leave(128 + number))))

@@ -49,7 +49,7 @@ def _added(options: Namespace, entry: Any) -> int:
     added = add_server(options.name, entry, options.scope)
     made, stream = added.config, out()
     put([(Span(f"The server {made.name} is in {added.file}: its tools are called mcp__{made.name}__…"),)], stream)
-    if added.before is not None and added.before.target != made.target:
+    if added.before is not None and as_entry(added.before) != as_entry(made):
         put(paragraph(f"It replaces: {added.before.target}", room_on(stream), "dim"), stream)
     for note in added.notes:
         say(note)

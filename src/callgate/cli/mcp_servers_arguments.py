@@ -28,10 +28,16 @@ def add_mcp_servers(mcp: Group) -> None:
     transports = "stdio for a command, http for an address, sse for the address of an old server; mostly not needed"
     add.add_argument("-t", "--transport", metavar="T", type=one_of("stdio", "http", "sse"), help=transports)
     add.add_argument(
-        "-e", "--env", metavar="NAME=VALUE", type=_pair("="), action="append", default=[], help="for the command"
+        "-e", "--env", metavar="NAME=VALUE", type=_pair("="), action="append", default=[], help="a variable for it"
     )
     add.add_argument(
-        "-H", "--header", metavar="'NAME: VALUE'", type=_pair(":"), action="append", default=[], help="of requests"
+        "-H",
+        "--header",
+        metavar="'NAME: VALUE'",
+        type=_pair(":"),
+        action="append",
+        default=[],
+        help="sent with requests",
     )
     add.add_argument("--trusted", action="store_true", help="believe the server when it says that a tool only reads")
     _add_scope(add)

@@ -150,7 +150,7 @@ def _value(field: FormField, answer: FieldAnswer, text: str) -> Any:
         return [*chosen, *((text,) if text else ())]
     value = chosen[0] if chosen else text
     if kind == "boolean":
-        return value.casefold() in ("yes", "y", "true")
+        return value == _YES
     if kind == "string":
         return value
     return int(value) if kind == "integer" else float(value)

@@ -45,25 +45,6 @@ class RunningCall:
             self._task.uncancel()
 
 
-class ProgressShare:
-    """The reports of progress that a call may make: a burst, then some each second; others are dropped."""
-
-    def __init__(self, clock: Clock, burst: float = 50.0, per_second: float = 10.0) -> None:
-        self._clock = clock
-        self._most = self._left = burst
-        self._per_second = per_second
-        self._at = clock.monotonic()
-
-    def takes(self) -> bool:
-        now = self._clock.monotonic()
-        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
-        self._at = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
-
-
 class CallsUnderWay:
     """Those of one server, oldest first."""
 

@@ -91,10 +91,11 @@ class ServerConfig:
 
 @noun
 class ConfigFault:
-    """A sentence, and the file and line it is about."""
+    """A sentence, and the file and line it is about. ``server`` is the name in the file of one that is left out."""
 
     text: str
     origin: Origin
+    server: str = ""
 
     def __str__(self) -> str:
         return f"{self.origin.file}:{self.origin.line}: {self.text}" if self.origin.file else self.text
@@ -122,7 +123,7 @@ class ServerConfigs:
 def read_file(path: Path, layer: Layer) -> ServerConfigs:
     """The servers of a file; none where there is no file. Blocks."""
     try:
-        text = file_text(path)
+        text = file_bytes(path).decode("utf-8", "replace")
     except FileNotFoundError:
         return ServerConfigs()
     except OSError as error:
@@ -130,16 +131,16 @@ def read_file(path: Path, layer: Layer) -> ServerConfigs:
     return read_text(text, layer, str(path))
 
 
-def file_text(path: Path) -> str:
-    """The text of a file of servers. OSError for what is no file of a sensible size: a repository may have a link to a
-    device in its place, which never ends or never answers. Blocks."""
+def file_bytes(path: Path) -> bytes:
+    """The content of a file of servers. OSError for what is no file of a sensible size: a repository may have a link to
+    a device in its place, which never ends or never answers. Blocks."""
     with open(os.open(path, _OPEN), "rb") as stream:
         if not S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError("it is not a regular file")
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise OSError("it has more than 1 MiB")
-    return data.decode("utf-8", "replace")
+    return data
 
 
 def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
@@ -164,7 +165,7 @@ def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
             if made.name in servers:
                 raise ValueError(f"another server is called {made.name!r} too")
         except ValueError as error:
-            faults.append(ConfigFault(f"the server {name!r} is left out: {error}", origin))
+            faults.append(ConfigFault(f"the server {name!r} is left out: {error}", origin, name))
             continue
         servers[made.name] = made
         faults += (ConfigFault(f"the server {name!r}: {note}", origin) for note in notes)
@@ -202,9 +203,9 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
         raise ValueError(f"its url begins with https:// or http:// and a host, which {url!r:.40} does not")
     helper = _text(given, "headersHelper") if "headersHelper" in given else ""
     headers = _pairs(given, "headers")
-    for name, value in headers.items():
-        if _HEADER.fullmatch(name) is None or not value.isascii() or not value.isprintable():
-            raise ValueError(f"headers: {name!r:.40} has characters that no header has")
+    for header, value in headers.items():
+        if _HEADER.fullmatch(header) is None or not value.isascii() or not value.isprintable():
+            raise ValueError(f"headers: {header!r:.40} has characters that no header has")
     made = replace(base, url=url, headers=headers, headers_helper=helper, client=_client(given))
     return made, notes
 

@@ -34,7 +34,7 @@ CHILD_VARIABLES = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """All that a server gets of our environment, beside the ``env`` of its entry."""
 _MOST_PAGES = 100
 # The words of the SDK for an end of the connection. Its code for that is one that servers use for errors of their own.
-_LOST = ("Connection closed", "Session terminated", "SSE stream ended")
+_LOST = "Connection closed"  # the words of the SDK; servers use its code for errors of their own
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belong into no terminal
 
@@ -171,7 +171,7 @@ class Link:
             answer = await send()
         except MCPError as error:
             text = clean(error.message, 1_000) or f"error {error.code}"
-            raise LinkFault(text, lost=error.message.startswith(_LOST)) from None
+            raise LinkFault(text, lost=error.message == _LOST) from None
         except Exception as error:
             raise LinkFault(clean(sentence_of(innermost(error)), 1_000)) from None
         return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -209,7 +209,8 @@ async def open_link(
     async def heard(message: Any) -> None:
         method = getattr(message, "method", "")
         if isinstance(message, Exception):
-            log.refuse(str(message) or type(message).__name__)
+            if config.transport != "stdio":  # lines of a program are refused where they are read
+                log.refuse(str(message) or type(message).__name__)
         elif method.endswith("/list_changed"):
             events.changed(method.split("/")[1])
         elif method == "notifications/resources/updated":

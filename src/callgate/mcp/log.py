@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from time import localtime, strftime
 
-from callgate.formats.display import counted, visible
+from callgate.formats.display import visible
 from callgate.host.files import make_folders
 from callgate.mcp.definitions import clean
 
@@ -60,12 +60,8 @@ class ServerLog:
 
     @property
     def noise(self) -> str:
-        """A sentence about things that were no messages; empty if there were none."""
-        return (
-            f"it sent {counted(self._refused, 'line')} that are no messages, first: {self._first}"
-            if self._first
-            else ""
-        )
+        """The number of things that were no messages, and the first; empty if there were none."""
+        return f"its output has {self._refused:,} that are no messages, first: {self._first!r}" if self._refused else ""
 
     def take(self, data: bytes) -> None:
         """A piece of standard error, in a thread."""

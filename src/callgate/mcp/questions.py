@@ -28,7 +28,8 @@ class ServerQuestions:
     async def elicit(self, asked: Mapping[str, Any]) -> Elicited:
         """The action and the content for an elicitation."""
         if self._calls.newest is None or self._person is None:
-            self._warn(f"the server {self._server} asked something, and nobody can answer here: it was declined")
+            why = "outside of a call" if self._person is not None else "and nobody can answer here"
+            self._warn(f"the server {self._server} asked something {why}: it was declined")
             return _DECLINED
         says = shown_text(str(asked.get("message") or ""))
         try:

@@ -1,19 +1,32 @@
 """The share of our time that a server may take: a burst, then so much each second."""
 
+from collections.abc import Callable
 from time import monotonic
 
 
 class RateLimit:
-    """``burst`` and ``per_second`` count messages, or whatever is spent."""
+    """``burst`` and ``per_second`` count messages, or other units of work."""
 
-    def __init__(self, burst: float, per_second: float) -> None:
+    def __init__(self, burst: float, per_second: float, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
         self._burst = self._left = float(burst)
         self._per_second = per_second
-        self._counted_at = monotonic()
+        self._counted_at = now()
 
     def spend(self, cost: float) -> float:
         """The seconds to wait before more is taken of the server; 0 while it is within its share."""
-        now = monotonic()
-        self._left = min(self._burst, self._left + (now - self._counted_at) * self._per_second) - cost
-        self._counted_at = now
+        self._left = self._available() - cost
         return max(-self._left / self._per_second, 0.0)
+
+    def takes(self) -> bool:
+        """Spends one where there is one, and says so."""
+        self._left = self._available()
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def _available(self) -> float:
+        now = self._now()
+        since, self._counted_at = now - self._counted_at, now
+        return min(self._burst, self._left + since * self._per_second)

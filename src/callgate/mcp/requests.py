@@ -11,9 +11,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from callgate.core.ports import Clock, Run
-from callgate.mcp.calling import CallsUnderWay, ProgressShare
+from callgate.mcp.calling import CallsUnderWay
 from callgate.mcp.definitions import Definition, clean
 from callgate.mcp.faults import LinkFault
+from callgate.mcp.rate import RateLimit
 from callgate.mcp.results import message_content, resource_content, result_of
 from callgate.mcp.watched import WatchedResources
 from callgate.words.calls import Result
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from callgate.mcp.tool import ServerTool
 
 _CHANGED = "The server changed or removed its tool {} after this call was decided, so it was not sent. Call it again."
+_PROGRESS = 50, 10  # reports of a call that are told: at once, and each second; others are dropped
 _MOMENT = 5.0  # seconds for a list while a person types, and for the answer to a subscription
 _LONGEST_TYPED = 500
 _LONGEST_PROMPT = 100_000
@@ -68,7 +70,7 @@ class ServerRequests:
         return self._server.identity
 
     async def call(self, definition: Definition, arguments: Mapping[str, Any], run: Run) -> Result:
-        share = ProgressShare(self._clock)
+        share = RateLimit(*_PROGRESS, self._clock.monotonic)
 
         def progress(current: float, total: float | None, text: str) -> None:
             if share.takes():

@@ -4,6 +4,7 @@ import json
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from callgate.mcp.definitions import Definition, clean
@@ -50,8 +51,18 @@ def message_content(messages: Sequence[Mapping[str, Any]]) -> tuple[Content, ...
         if each.get("role") != "user":
             blocks.append({"type": "text", "text": "The assistant is to have said:"})
         blocks.append(each.get("content") or {})
-    parts = _contents(blocks)
-    return tuple(Text(clean(part.text, len(part.text))) if isinstance(part, Text) else part for part in parts)
+    return tuple(map(_cleaned, _contents(blocks)))
+
+
+def _cleaned(part: Content) -> Content:
+    match part:
+        case Text(text):
+            return Text(clean(text, len(text)))
+        case Resource(uri, text):
+            seen = None if text is None else clean(text, len(text))
+            return replace(part, uri=clean(uri, len(uri)), text=seen)
+        case _:
+            return part
 
 
 def _contents(blocks: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:

@@ -139,12 +139,13 @@ class Server:
                 await asyncio.wait({life})
             self._link = self._life = None
         if life.cancelled():
-            late = f"it did not answer within {self._place.limits.connect:g} s"
-            return ConnectionFault(self._lost or "; ".join(filter(None, (late, self.log.noise))))
-        error = life.exception()
-        if error is None:
-            return ConnectionFault(self._lost or "the connection ended")
-        return fault_of(error, self._lost, self.config.url)
+            fault = ConnectionFault(self._lost or f"it did not answer within {self._place.limits.connect:g} s")
+        elif (error := life.exception()) is None:
+            fault = ConnectionFault(self._lost or "the connection ended")
+        else:
+            fault = fault_of(error, self._lost, self.config.url)
+        noise = "" if self.state.status == "connected" else self.log.noise
+        return replace(fault, text=f"{fault.text}; {noise}") if noise else fault
 
     async def _connected(self) -> None:
         try:
@@ -200,16 +201,22 @@ class Server:
                 await self._sleep(pause)
 
     async def _look_again(self, link: Link) -> None:
-        """A server that does not list anew keeps what it had: calls that run are not to end for that."""
+        """A server that does not list anew keeps what it had, because calls that run are not to end for that; it is
+        asked again later."""
+        stale = self._stale.copy()
         try:
             async with asyncio.timeout(self._place.limits.connect):
                 await self._refresh(link)
+            return
         except TimeoutError:
-            self.log.say("it said that its lists changed, and does not list them")
+            why = "no answer"
         except LinkFault as fault:
             if fault.lost:
                 raise
-            self.log.say(f"it said that its lists changed, and does not list them: {fault}")
+            why = str(fault)
+        self.log.say(f"it said that its lists changed, and does not list them: {why}")
+        self._stale |= stale
+        self._woken.set()
 
     async def _refresh(self, link: Link) -> None:
         stale, self._stale = self._stale, set()

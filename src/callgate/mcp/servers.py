@@ -44,9 +44,7 @@ class ServerList:
     def tools(self) -> Sequence[Tool]:
         found: list[Tool] = []
         for server in self.servers.values():
-            if server.state.status == "needs login":
-                found.append(login_tool(server))
-            found += server.tools
+            found += _tools_of(server)
         shown = [each for each in found if not self._hidden(each.spec.name, each.traits({}).server)]
         waiting = (WaitingTool(self.servers),) if late_ones(self.servers) else ()
         there = shown or any(
@@ -57,16 +55,23 @@ class ServerList:
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         """Resources can be read before any server is there: the call waits, or says why not. So does one of a tool that
         may still come, and the tool that waits can be called when there is nothing to wait for any more."""
-        tools = self.tools()
-        found = next((each for each in (*tools, *self._own) if each.spec.name == name), None)
-        if found is None and name == WAIT and self.servers:
+        found: Tool | None = next((each for each in self._own if each.spec.name == name), None)
+        if name == WAIT and self.servers:
             found = WaitingTool(self.servers)
+        its = [each for key, each in self.servers.items() if name.startswith(prefix_of(key))]
+        for server in its:
+            if not self._hidden(name, server.name):
+                found = found or next((each for each in _tools_of(server) if each.spec.name == name), None)
+                if found is None and is_late(server):
+                    found = early_call(name, server)
         if found is not None:
             return Target(found, raw)
-        its = next((each for key, each in self.servers.items() if name.startswith(prefix_of(key))), None)
-        if its is None or self._hidden(name, its.name):
-            return unknown(name, tools)
-        return Target(early_call(name, its), raw) if is_late(its) else unknown(name, tools, absent(its))
+        reason = next((absent(each) for each in its if not self._hidden(name, each.name)), "")
+        return unknown(name, self.tools, reason)
 
     def _hidden(self, tool: str, server: str) -> bool:
         return self._hides is not None and self._hides(tool, server)
+
+
+def _tools_of(server: Server) -> Sequence[Tool]:
+    return (login_tool(server), *server.tools) if server.state.status == "needs login" else server.tools

@@ -131,6 +131,8 @@ class OutputLines:
 
     def _put(self, items: list[Item], size: int) -> None:
         for item in items:
+            if isinstance(item, Exception):
+                self._log.refuse(str(item))
             self._items.append((item, size))
             self._bytes += size
         if len(items) > 1:
@@ -287,7 +289,7 @@ def _refused(line: bytes | bytearray, text: str) -> Item:
     """An error for the request that a line answers, if its beginning says which."""
     found = _ID.match(line[:_HEAD])
     if found is None:
-        return ValueError(f"{text}: {bytes(line[:100])!r}")
+        return ValueError(bytes(line[:100]).decode("utf-8", "replace"))
     number = found[1].decode("utf-8", "replace")
     reply = types.JSONRPCError(
         jsonrpc="2.0",

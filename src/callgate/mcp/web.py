@@ -96,9 +96,9 @@ async def web_streams(
 
         async def notice(response: httpx2.Response) -> None:
             nonlocal refusal, speaks
-            if response.status_code == 404 and "mcp-session-id" in response.request.headers:
-                ended("its session is over")  # the SDK sees that only in an answer without a body
             if response.request.method == "POST" and response.request.url == place:
+                if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+                    ended("its session is over")  # the SDK sees that only in an answer without a body
                 speaks = speaks or response.is_success
                 refusal = f"it answered {response.status_code} {response.reason_phrase}" if response.is_error else ""
                 refusal += _WRONG_PLACE if response.status_code in (404, 405) else ""

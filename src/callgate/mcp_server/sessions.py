@@ -60,7 +60,7 @@ class ServedSessions:
     async def aclose(self) -> None:
         for key in [*self._sessions]:
             self.end(key)
-        await asyncio.gather(*self._closing)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     def _closed(self, task: asyncio.Task[None]) -> None:
         """Takes the failure of a session that could not be closed: its calls were told, and its client is gone."""

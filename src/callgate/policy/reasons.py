@@ -55,10 +55,8 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
     if named is not None:
         return f"{named.text} does not cover this: {grants.why_not(named)}"
     traits = subject.case.traits
-    if traits.server and traits.icon == "read":
-        return f"it reads from the MCP server {brief(traits.server, 60)}, which is not marked trusted"
-    if traits.server and _all_allow([name], grants):
-        return f"no rule allows {name} yet"
+    if traits.server:
+        return f"no rule allows this request to the MCP server {brief(traits.server, 60)} yet"
     would = f"; the rule {name} would" if _all_allow([name], grants) else ""
     return f"{name} may change something, and no rule covers it{would}"
 

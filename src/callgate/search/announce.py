@@ -53,7 +53,7 @@ class Announcements:
             added.append(name)
         if not added and not removed:
             return ()
-        silent = len(told.union(added, names)) - len(told.union(added))
+        silent = len({*names}.difference(told, added))
         return (Reminder(_text(added, removed, silent, first=not told), ABOUT),)
 
     def told(self) -> set[str]:

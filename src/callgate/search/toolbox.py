@@ -20,7 +20,8 @@ from callgate.words.window import spec_tokens
 
 class SearchToolbox:
     """``mode`` is that of the settings; ``window`` gives the tokens of the model's context, None if they are not
-    known. ``hides`` says of the name of a deferred tool that it is not found: every call of it would be denied."""
+    known. ``hides`` says of the name of a deferred tool that the model is not told about it: each call would be
+    denied."""
 
     def __init__(
         self,
@@ -31,19 +32,19 @@ class SearchToolbox:
         hides: Callable[[str, str], bool] | None = None,
     ) -> None:
         self._core = core
-        self._source = deferred
-        self._box = Merged(core, deferred)
+        self._source = deferred if hides is None else _Allowed(deferred, hides)
+        self._fixed = isinstance(deferred, Toolbox)
+        self._box = Merged(core, self._source)
         self._mode = mode
         self._percent = percent_of(mode)
         self._window = window
-        self._hides = hides
         self._loaded: Sequence[Tool] | None = None  # None until the first request
         self._offers = True
         self._seen: Sequence[Tool] = ()
         self._deferred: Sequence[Tool] = ()
         self._search = SearchExtraTools(self)
         self.finder = self._search.finder
-        self._execute = ExecuteExtraTool(stages=_stages(deferred.tools()))
+        self._execute = ExecuteExtraTool(stages=_stages(self._source.tools()))
         if not self.off:
             refuse_shared_names((*self._box.tools(), self._search, self._execute))
 
@@ -74,16 +75,12 @@ class SearchToolbox:
             return ()
         loaded = self._early() if self._loaded is None else self._loaded
         found = (*loaded, *self._source.tools())
-        if len(found) != len(self._seen) or not all(map(is_, found, self._seen)):
+        if not same(found, self._seen):
             known = {SEARCH, EXECUTE, RESOLVE, *(each.spec.name for each in (*self._core.tools(), *loaded))}
             self._seen = found
             self._execute.stages = self._execute.stages or _stages(found)  # with it, `resolve` is in the list
-            self._deferred = tuple(each for each in found if each.spec.name not in known and not self._hidden(each))
+            self._deferred = tuple(each for each in found if each.spec.name not in known)
         return self._deferred
-
-    def _hidden(self, tool: Tool) -> bool:
-        hides = self._hides
-        return hides is not None and any(hides(name, "") for name in (tool.spec.name, *tool.aliases))
 
     def use(self) -> SearchUse:
         """The number of deferred tools and their cost, for people."""
@@ -97,7 +94,7 @@ class SearchToolbox:
             return Target(self._search, raw)
         if name != EXECUTE:
             found = self._box.resolve(name, raw)
-            return unknown(name, self.all_tools(), found.reason) if isinstance(found, Unknown) else found
+            return unknown(name, self.all_tools, found.reason) if isinstance(found, Unknown) else found
         wanted = self._execute.read(raw)
         if isinstance(wanted, Rejected):
             return Target(self._execute, raw)
@@ -113,7 +110,33 @@ class SearchToolbox:
 
     def _offered(self, loaded: Sequence[Tool]) -> bool:
         """True if a tool is deferred, or one may come."""
-        return not isinstance(self._source, Toolbox) or len(loaded) < len(self._source.tools())
+        return not self._fixed or len(loaded) < len(self._source.tools())
+
+
+class _Allowed:
+    """The tools of a source but those that a rule denies as a whole. A call of one is denied, on record."""
+
+    def __init__(self, source: ToolSource, hides: Callable[[str, str], bool]) -> None:
+        self._source = source
+        self._hides = hides
+        self._seen: Sequence[Tool] = ()
+        self._left: Sequence[Tool] = ()
+        self.resolve = source.resolve
+
+    def tools(self) -> Sequence[Tool]:
+        found = self._source.tools()
+        if not same(found, self._seen):
+            self._seen = found
+            self._left = tuple(each for each in found if not self._hidden(each))
+        return self._left
+
+    def _hidden(self, tool: Tool) -> bool:
+        return any(self._hides(name, "") for name in (tool.spec.name, *tool.aliases))
+
+
+def same(some: Sequence[Tool], others: Sequence[Tool]) -> bool:
+    """True for the same objects in the same order."""
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _stages(tools: Sequence[Tool]) -> bool:

@@ -98,7 +98,7 @@ class SearchExtraTools(_SearchTool):
             raise ToolFailure(f"The query says nothing to search for. {_TRY}")
         loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
-            found, texts, wrong = _selected(query.names, loaded, deferred)
+            found, texts, wrong = await in_thread(lambda: _selected(query.names, loaded, deferred))
             # One that can be called and is not among the tools may still come, or is not to be found.
             missing = [
                 it if isinstance(it := self._tools.resolve(name, {}), Unknown) else Unknown(name) for name in wrong

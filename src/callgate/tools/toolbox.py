@@ -1,6 +1,6 @@
 """Tools in a box, found by name or alias."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
@@ -25,7 +25,7 @@ class Toolbox:
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         found = self._by_name.get(name)
         if found is None:
-            return unknown(name, self._tools)
+            return unknown(name, self.tools)
         return Target(found, raw)
 
 
@@ -34,8 +34,14 @@ def all_tools(box: ToolSource) -> Sequence[Tool]:
     return getattr(box, "all_tools", box.tools)()
 
 
-def unknown(name: str, tools: Iterable[Tool], reason: str = "") -> Unknown:
-    return Unknown(name, CloseNames(name, ((each.spec.name, each.aliases) for each in tools)), reason)
+def unknown(name: str, tools: Callable[[], Iterable[Tool]], reason: str = "") -> Unknown:
+    """``tools`` is called when close names are read."""
+
+    def known() -> Iterator[tuple[str, Iterable[str]]]:
+        for each in tools():
+            yield each.spec.name, each.aliases
+
+    return Unknown(name, CloseNames(name, known()), reason)
 
 
 def refuse_shared_names(tools: Iterable[Tool]) -> None:

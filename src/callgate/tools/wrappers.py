@@ -77,7 +77,7 @@ class Filtered:
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         found = self._box.resolve(name, raw)
-        return found if isinstance(found, Target) and self._kept(found.tool) else unknown(name, self.tools())
+        return found if isinstance(found, Target) and self._kept(found.tool) else unknown(name, self.tools)
 
     def _kept(self, tool: Tool) -> bool:
         if not callable(self._keep):
@@ -116,4 +116,4 @@ class Merged:
                 return found
             else:
                 by_alias = by_alias or found
-        return by_alias or unknown(name, self.tools(), reason)
+        return by_alias or unknown(name, self.tools, reason)

@@ -303,8 +303,10 @@ def _fault(field: AskedField, answer: FieldAnswer) -> str | None:
 
 
 def _fits(kind: FieldKind, text: str) -> bool:
-    if kind == "text" or kind == "option":
-        return kind == "text"
+    if kind == "text":
+        return True
+    if kind == "option":
+        return False
     try:
         return isfinite(int(text) if kind == "integer" else float(text))
     except (ValueError, OverflowError):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from callgate.formats.display import counted
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands.parts import config_of, dollars, first_sentence, said, seconds, session_of
+from callgate.tui.server_tools import server_tools
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,11 +62,9 @@ def tools(terminal: Terminal, text: str) -> None:
     session = session_of(terminal)
     shown = {each.name: each.description for each in (*session.tool_specs, *session.deferred_specs)}
     of_server: dict[str, str] = {}
-    for server in session.mcp_servers:
-        for each in server.tools:
-            if each.spec.name in shown:
-                of_server[each.spec.name] = server.name
-                shown[each.spec.name] = each.definition.description  # the model is told whose words they are, too
+    for name, (server, description) in server_tools(session).items():
+        if name in shown:
+            of_server[name], shown[name] = server, description  # the model is told whose words they are, too
     if text:
         _named_tools(terminal, text, shown, of_server)
         return

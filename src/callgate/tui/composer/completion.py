@@ -89,7 +89,7 @@ def _ends(address: str, columns: int, mark: str) -> str:
 
 
 _CUT = {"files": _tail, "resources": _ends}
-"""Where names are cut that are too long, by kind; others lose their end."""
+"""Functions that shorten names that are too long, by kind; others lose their end."""
 
 
 def searched(recall: Recall, typed: str) -> CandidateList | None:

@@ -18,6 +18,7 @@ from callgate.tui.panels.fields import FieldsForm
 from callgate.tui.panels.page import PanelPage, clip_lines, write_arguments, write_change
 from callgate.tui.panels.scroll import ScrollPanel
 from callgate.tui.render.measures import seconds_text
+from callgate.tui.server_tools import server_tools
 from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.inputs import Answer
 
@@ -38,6 +39,13 @@ class CardPlace(Protocol):
     def number(self) -> int: ...
 
 
+def asks_itself(question: Question) -> bool:
+    """True for a question that an MCP server puts, in a session of its own and with a tool that is made for it: then
+    there is no call that would need to be shown."""
+    server = question.by.removeprefix("MCP server ")
+    return question.by in question.path[-1:] and question.tool == f"mcp__{server}__question"
+
+
 class QuestionPanel:
     """One question. ``sent``: an answer is on its way, so that no second one is given. ``edited`` are the arguments as
     the person changed them; yes runs these, after they have been shown."""
@@ -51,7 +59,7 @@ class QuestionPanel:
         self.edited: dict[str, Any] | None = None
         self.view: ScrollPanel | None = None
         self._always: AlwaysChoice | None = None
-        self._asker = question.by if question.by in question.path[-1:] else ""
+        self._asker = question.by if asks_itself(question) else ""
         """The MCP server that puts the question itself, in the session that is made for it."""
         escape = "no answer" if self._asker else "no answer, and stop"
         self._form = FieldsForm(question, escape) if question.asks else None
@@ -359,11 +367,10 @@ class QuestionPanel:
 
     def _write_server_tool(self, page: PanelPage) -> None:
         """The description of a tool of an MCP server, cleaned and bounded where it was read, as the server's words."""
-        servers = () if self._terminal.session is None else self._terminal.session.mcp_servers
-        for server in servers:
-            for each in server.tools:
-                if each.spec.name == self.question.tool:
-                    page.words(f"A tool of the MCP server {server.name}, which says of it:", "grey")
-                    for line in (each.definition.description or "nothing").split("\n"):
-                        page.words(line, indent=4)
-                    page.rule("arguments")
+        session = self._terminal.session
+        server, said = ("", "") if session is None else server_tools(session).get(self.question.tool, ("", ""))
+        if server:
+            page.words(f"A tool of the MCP server {server}, which says of it:", "grey")
+            for line in (said or "nothing").split("\n"):
+                page.words(line, indent=4)
+            page.rule("arguments")
