@@ -217,7 +217,7 @@ def test_online_asks_the_model_for_an_answer(person: Person) -> None:
         person.user(f"models.default = 'lab/m'\n{NOWHERE}[providers.lab]\nbase_url = '{server.url}'\n")
         known, answered = all_of("model", online=True)
         assert (known.status, answered.status) == ("warning", "ok"), answered
-        assert answered.saw.startswith("lab/m answers")
+        assert answered.saw.startswith("lab/m answers: 'ready'")
     _, silent = all_of("model", online=True)
     assert (silent.status, silent.repair) == ("fault", ("callgate auth test lab/m",))
 

@@ -61,6 +61,7 @@ def test_a_variable_that_is_not_set_is_named(capsys: pytest.CaptureFixture[str])
     [
         ("add x npx -y foo", "-y is not known here; the command and its own flags stand behind --"),
         ("add x --env FOO -- run", "must be NAME=VALUE, not 'FOO'"),
+        ("add x -e A=1 B=2 -- run", "B=2 is no command; a variable is given with -e"),
         ("add x 127.0.0.1:9/mcp", "an address begins with http:// or https://: http://127.0.0.1:9/mcp"),
     ],
 )

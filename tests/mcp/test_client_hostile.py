@@ -82,7 +82,7 @@ def test_of_lines_that_are_no_messages_the_log_has_the_first_ones_and_a_reason_n
     for number in range(1_000):
         log.refuse(f"hello {number}\x1b[31m")
     assert len(log.lines()) == 20
-    assert log.noise == "its output has 1,000 that are no messages, first: 'hello 0'"
+    assert log.noise == "lines of its output that are no messages: 1,000, first: 'hello 0'"
 
 
 @pytest.mark.spec("MCP-3")
@@ -249,7 +249,7 @@ def test_a_call_that_is_never_answered_ends_in_time_and_is_cancelled_at_the_serv
     [
         ("never connects", "did not answer within 0.3 s"),
         ("exits", "it ended with exit status 1"),
-        ("prints and exits", "1 that are no messages, first: 'this is not for you'"),
+        ("prints and exits", "lines of its output that are no messages: 1, first: 'this is not for you'"),
     ],
 )
 def test_a_server_that_does_not_connect_says_why_and_the_others_do(tmp_path: Path, behaviour: str, says: str) -> None:
@@ -341,6 +341,32 @@ def test_a_question_of_a_server_goes_to_the_person(
             result = await use(servers.servers["srv"], "add", a=1)
         assert json.loads(result.text) == got
         assert person.asked[0][:2] == ("srv", "Which one?")
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-2")
+def test_a_form_is_asked_again_while_an_answer_does_not_keep_to_its_limits(tmp_path: Path) -> None:
+    nights = {"type": "integer", "minimum": 1, "maximum": 10}
+    colour = {"type": "string", "oneOf": [{"const": "r", "title": "Red"}], "default": "r"}
+    form = {"type": "object", "properties": {"n": nights, "mail": {"type": "string", "format": "email"}, "c": colour}}
+
+    def given(count: str, mail: str) -> tuple[FieldAnswer, ...]:
+        return FieldAnswer(text=count), FieldAnswer(text=mail), FieldAnswer()
+
+    async def main() -> None:
+        person = Answering(given("99", "a@b.c"), given("9", "nomail"), given("9", "a@b.c"))
+        value = json.dumps({"message": "Well?", "requestedSchema": form})
+        async with connected(place_in(tmp_path, person=person), raw("elicits", value)) as servers:
+            result = await use(servers.servers["srv"], "add", a=1)
+        assert json.loads(result.text)["content"] == {"n": 9, "mail": "a@b.c", "c": "r"}
+        first, second, third = [text for _, text, _ in person.asked]
+        assert first == "Well?"
+        assert second.startswith("$.n: ")
+        assert third == "mail: email is wanted\nWell?"
+        fields = person.asked[0][2]
+        assert fields[0].question == "n (a whole number, 1 to 10)"
+        assert (fields[2].default, fields[2].question) == ("Red", "c; Red unless said")
 
     asyncio.run(main())
 

@@ -148,3 +148,17 @@ def test_a_search_while_a_server_is_being_connected_says_that_its_tools_are_stil
 
     (said,) = asyncio.run(main())
     assert "Still to come: mcp__srv__…. WaitForMcpServers waits for them; then search again." in said
+
+
+@pytest.mark.spec("MCP-2")
+def test_a_server_that_a_rule_denies_is_not_named_while_it_is_being_connected(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        steps = call("SearchExtraTools", query="add numbers"), extra("mcp__srv__add")
+        model = ScriptedModel(*map(turn, steps), turn(say("Done.")))
+        config = config_in(tmp_path, deny=["mcp__srv"])
+        async with await agent_session(config, model, mcp=flags(raw("never connects"))) as session:
+            return texts(await answered(session, "go"))
+
+    searched, called = asyncio.run(main())
+    assert "srv" not in searched
+    assert "A rule denies mcp__srv__add." in called

@@ -110,3 +110,16 @@ def test_a_field_that_takes_options_alone_has_no_row_for_own_words() -> None:
     assert "own words" not in _shown(form)
     form.enter()
     assert form.answers == (FieldAnswer(("L",)),)
+
+
+@pytest.mark.spec("TUI-4")
+def test_an_answer_that_does_not_fit_can_be_left_out_and_the_review_shows_what_counts_instead() -> None:
+    form = _form(AskedField("nights", "How many?", required=False, kind="integer", default="3"), NOTE)
+    form.typed("nn")
+    form.enter()
+    assert "a whole number is wanted" in _shown(form)
+    form.skip()
+    form.skip()
+    assert form.reviewing
+    assert "nights: no answer, so 3" in _shown(form)
+    assert "Note: no answer\n" in _shown(form)

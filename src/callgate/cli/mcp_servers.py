@@ -108,10 +108,8 @@ def test(options: Namespace) -> int:
     if row.state.reason:
         put(paragraph(row.state.reason, room, "red", indent=2), stream)
     for tool in row.tools:
-        put(
-            [(Span(f"  {tool.name}  "), Span(clip(tool.description, max(room - len(tool.name) - 5, 20)), "dim"))],
-            stream,
-        )
+        described = clip(" ".join(tool.description.split()), max(room - len(tool.name) - 5, 20))
+        put([(Span(f"  {tool.name}  "), Span(described, "dim"))], stream)
         if tool.suspicion:
             text = f"{signs.bad} this reads like an instruction to the model: … {tool.suspicion} …"
             put(paragraph(text, room, "yellow", indent=4), stream)

@@ -3,11 +3,13 @@
 import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from callgate.cli.parsing import CommandParser, Group, Offered, one_of
 from callgate.cli.policy.arguments import command
 
 _ADDRESS = re.compile(r"[\w.-]+:\d+(?:/|$)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _WHERE = "user (default): your own, in every folder; project: for all who work on this folder"
 
 
@@ -100,6 +102,10 @@ def check_mcp_servers(path: str, parser: CommandParser, options: Namespace) -> N
         parser.error("say what to connect: an address, or -- and a command")
     if options.transport is None and _ADDRESS.match(options.words[0]):
         parser.error(f"an address begins with http:// or https://: http://{options.words[0]}")
+    if _VARIABLE.match(options.words[0]):
+        parser.error(f"{options.words[0]} is no command; a variable is given with -e, each with one of its own")
+    if len(options.words) == 1 and " " in options.words[0] and not Path(options.words[0]).exists():
+        parser.error(f"the words of a command stand apart: callgate mcp add {options.name} -- {options.words[0]}")
     is_url = "://" in options.words[0] or options.words[0].startswith("${")
     if options.transport is None:
         options.transport = "http" if is_url else "stdio"

@@ -4,7 +4,8 @@ The question says which server asks. Secrets are not asked for: a form with a fi
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from callgate.core.ports import Run
 from callgate.formats.display import excerpt, look_alikes, visible
 from callgate.host.environment import secret
 from callgate.mcp.definitions import clean
+from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
 from callgate.words.decisions import WANTED, AskedField, AskedOption, FieldAnswer, FieldKind
 from callgate.words.noun import noun
 
@@ -71,6 +73,42 @@ def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) ->
     return found
 
 
+def form_fault(schema: Mapping[str, Any], fields: Sequence[FormField], content: Mapping[str, Any]) -> str:
+    """The first reason why a server would not take this content; empty if there is none that can be seen here."""
+    for field in fields:
+        reads = _FORMATS.get(str(field.schema.get("format")))
+        try:
+            if reads is not None and field.name in content:
+                reads(content[field.name])
+        except (ValueError, TypeError):
+            return f"{field.asked.header}: {field.schema['format']} is wanted"
+    try:
+        found = Schema(schema, top=False).faults(content)
+    except (SchemaError, TooMuchWork, RecursionError):
+        return ""
+    return clean(found[0], 300) if found else ""
+
+
+def _address(text: str) -> None:
+    if _MAIL.fullmatch(text) is None:
+        raise ValueError
+
+
+def _uri(text: str) -> None:
+    if not urlsplit(text).scheme:
+        raise ValueError
+
+
+_MAIL = re.compile(r"[^@\s]+@[^@\s]+")
+_FORMATS: Mapping[str, Callable[[str], object]] = {
+    "email": _address,
+    "uri": _uri,
+    "date": date.fromisoformat,
+    "date-time": datetime.fromisoformat,
+}
+"""Those of the protocol, with functions that raise ValueError for a text that is none."""
+
+
 def shown_address(url: str) -> str:
     """An address for a person to open, its host first; ValueError for one that is not shown."""
     try:
@@ -105,22 +143,46 @@ def _field(name: str, schema: Any, required: bool) -> FormField:
     if secret(name, "") or given.get("format") == "password" or _asks_for_secret(f"{name} {title} {about}"):
         raise ValueError(_NO_SECRETS)
     options = _options(given)
-    default = f"; {clean(str(given['default']), 80)} unless said" if "default" in given else ""
+    default = _shown_default(given) if "default" in given else ""
     # Where a form has options, it takes nothing else.
     kind: FieldKind = "option" if options else _KINDS.get(given["type"], "text")
-    hint = WANTED[kind] if kind in _KINDS.values() else clean(str(given.get("format") or ""), 24)
+    wanted = WANTED[kind] if kind in _KINDS.values() else clean(str(given.get("format") or ""), 24)
+    hint = ", ".join(filter(None, (wanted, _limits(given))))
     header = clean(name, 24).replace("\n", " ")
     shown = "" if clean(title, 80).casefold() == header.casefold() and about else clean(title, 80)
     question = ": ".join(part for part in (shown, clean(about, 300)) if part)
     asked = AskedField(
         header=header,
-        question=(f"{question} ({hint})" if hint else question) + default,
+        question=(f"{question} ({hint})" if hint else question) + (f"; {default} unless said" if default else ""),
         options=tuple(AskedOption(label) for label in options),
         several=given["type"] == "array",
-        required=required and not default,
+        required=required and "default" not in given,
         kind=kind,
+        default=default,
     )
     return FormField(name, given, asked)
+
+
+def _limits(schema: Mapping[str, Any]) -> str:
+    """The limits of an answer in words."""
+    for least, most, of in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters")):
+        low, high = schema.get(least), schema.get(most)
+        if isinstance(low, int | float) and isinstance(high, int | float):
+            return f"{low} to {high}{of}"
+        if isinstance(low, int | float):
+            return f"at least {low}{of}"
+        if isinstance(high, int | float):
+            return f"at most {high}{of}"
+    return ""
+
+
+def _shown_default(schema: Mapping[str, Any]) -> str:
+    """The default of a field as the person would say it: by the labels of its options."""
+    given, labels = schema["default"], _values(schema)
+    if schema["type"] == "boolean":
+        return _YES if given else _NO
+    values = cast("list[object]", given) if isinstance(given, list) else [given]
+    return clean(", ".join(labels.get(str(each), str(each)) for each in values), 80)
 
 
 def _options(schema: Mapping[str, Any]) -> list[str]:

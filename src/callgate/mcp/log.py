@@ -61,7 +61,8 @@ class ServerLog:
     @property
     def noise(self) -> str:
         """The number of things that were no messages, and the first; empty if there were none."""
-        return f"its output has {self._refused:,} that are no messages, first: {self._first!r}" if self._refused else ""
+        first = f"{self._refused:,}, first: {self._first!r}"
+        return f"lines of its output that are no messages: {first}" if self._refused else ""
 
     def take(self, data: bytes) -> None:
         """A piece of standard error, in a thread."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from callgate.mcp.asking import Person, form_content, form_fields, shown_address, shown_text
+from callgate.mcp.asking import Person, form_content, form_fault, form_fields, shown_address, shown_text
 from callgate.mcp.calling import CallsUnderWay
 from callgate.mcp.faults import NeedsLogin
 from callgate.words.decisions import AskedField, FieldAnswer
@@ -12,6 +12,7 @@ from callgate.words.decisions import AskedField, FieldAnswer
 Elicited = tuple[str, Mapping[str, Any] | None]
 _DECLINED: Elicited = ("decline", None)
 _MOST_WAITING = 10
+_MOST_TRIES = 5
 
 
 class ServerQuestions:
@@ -36,13 +37,25 @@ class ServerQuestions:
             if asked.get("mode") == "url":
                 says += f"\nIt wants you to open this address: {shown_address(str(asked.get('url')))}"
                 return _DECLINED if await self._ask(says, ()) is None else ("accept", None)
-            fields = form_fields(asked.get("requestedSchema") or {}, str(asked.get("message") or ""))
-            answers = await self._ask(says, [each.asked for each in fields])
-            return _DECLINED if answers is None else ("accept", form_content(fields, answers))
+            return await self._form(says, asked.get("requestedSchema") or {}, str(asked.get("message") or ""))
         except (ValueError, TypeError, KeyError, AttributeError) as error:  # the form is a stranger's, of any shape
             why = error if isinstance(error, ValueError) else "its form does not keep to the protocol"
             self._warn(f"a question of the server {self._server} was not put, or not answered: {why}")
             return _DECLINED
+
+    async def _form(self, says: str, schema: Mapping[str, Any], message: str) -> Elicited:
+        """Asks again while an answer does not keep to the limits of the form: a server refuses the call then."""
+        fields = form_fields(schema, message)
+        fault = ""
+        for _ in range(_MOST_TRIES):
+            answers = await self._ask(f"{fault}\n{says}" if fault else says, [each.asked for each in fields])
+            if answers is None:
+                return _DECLINED
+            content = form_content(fields, answers)
+            fault = form_fault(schema, fields, content)
+            if not fault:
+                return "accept", content
+        raise ValueError(fault)
 
     async def show_login(self, address: str, back: Awaitable[object]) -> None:
         """Shows the address until the browser has come ``back`` from there. NeedsLogin where nobody can be asked."""

@@ -46,7 +46,8 @@ class ServerList:
         for server in self.servers.values():
             found += _tools_of(server)
         shown = [each for each in found if not self._hidden(each.spec.name, each.traits({}).server)]
-        waiting = (WaitingTool(self.servers),) if late_ones(self.servers) else ()
+        allowed = {name: each for name, each in self.servers.items() if not self._hidden(prefix_of(name), name)}
+        waiting = (WaitingTool(allowed),) if late_ones(allowed) else ()
         there = shown or any(
             each.state.status == "connected" and not self._hidden(READ, each.name) for each in self.servers.values()
         )
@@ -66,7 +67,8 @@ class ServerList:
                     found = early_call(name, server)
         if found is not None:
             return Target(found, raw)
-        reason = next((absent(each) for each in its if not self._hidden(name, each.name)), "")
+        denied = f"A rule denies {name[:80]}."
+        reason = next((denied if self._hidden(name, each.name) else absent(each) for each in its), "")
         return unknown(name, self.tools, reason)
 
     def _hidden(self, tool: str, server: str) -> bool:

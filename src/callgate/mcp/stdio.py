@@ -75,6 +75,11 @@ class OutputLines:
         os.set_blocking(reader, False)
         self._listen()
 
+    @property
+    def over(self) -> bool:
+        """True once the program has closed its output."""
+        return self._over
+
     # ---- the pipe -----------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
@@ -326,7 +331,11 @@ async def program_streams(
         lines = InputLines(asyncio.StreamWriter(transport, protocol, None, loop))
         yield output, lines
     finally:
-        watching.cancel()
+        try:
+            if output.over:  # it ends: its exit status says more than a closed output
+                await asyncio.wait({watching}, timeout=_LINGER)
+        finally:
+            watching.cancel()
         await output.aclose()
         if lines is not None:
             await lines.aclose()

@@ -10,7 +10,7 @@ from callgate.policy.rules import Rule, server_of, sure_server
 from callgate.policy.well_known import meant_by
 
 _ALMOST_MCP = re.compile(r"mcp_(?!_)|mcp-")
-_CLOSE = 0.8
+_CLOSE = 0.7
 _BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")
 
 

@@ -63,7 +63,7 @@ class AskedOption:
 class AskedField:
     """One question with options. Own words are an answer too, of the ``kind`` that is given; a field of the kind
     ``option`` takes none. ``several`` options may be chosen, or one; a field that is not ``required`` may be left
-    without an answer."""
+    without an answer, and then ``default`` counts, if there is one."""
 
     header: str
     question: str
@@ -71,6 +71,7 @@ class AskedField:
     several: bool = False
     required: bool = True
     kind: FieldKind = "text"
+    default: str = ""
 
 
 @noun

@@ -170,6 +170,8 @@ async def _answers(name: str, config: Config) -> Diagnosis:
     try:
         async with aclosing(tried(name, config)) as results:
             async for result in results:
+                if result.ability == "note":
+                    continue
                 if result.verdict == "works":
                     return fine(f"{name} answers: {result.detail}" if result.detail else f"{name} answers")
                 return fault(f"{name} was asked", f"no answer: {result.detail}", f"callgate auth test {name}")

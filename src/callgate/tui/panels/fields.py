@@ -98,15 +98,23 @@ class FieldsForm:
             here.chosen = [self._field.options[here.at].label]
         self.on()
 
+    def skip(self) -> None:
+        """The next field; an answer that does not fit is dropped where none is needed."""
+        if not self.reviewing and not self._field.required and self._fault() is not None:
+            self._given[self.number] = _Given(at=self._here.at)
+        self.on()
+
     def on(self) -> None:
         """The next field, without a new choice; after the last one the review, or the end."""
         if self.reviewing:
             return
-        fault = answers_fault([self._field], [self.answers[self.number]])
-        self.fault = fault or ""
-        if fault is None:
+        self.fault = self._fault() or ""
+        if not self.fault:
             self.number += 1
             self.ready = self.reviewing and len(self._fields) == 1
+
+    def _fault(self) -> str | None:
+        return answers_fault([self._field], [self.answers[self.number]])
 
     def back(self) -> bool:
         """The field before; False at the first one."""
@@ -154,7 +162,8 @@ class FieldsForm:
     def _write_review(self, page: PanelPage) -> None:
         page.words("Your answers:", "bold")
         for asked, answer in zip(self._fields, self.answers, strict=True):
-            said = ", ".join((*answer.chosen, *((answer.text,) if answer.text else ()))) or "no answer"
+            said = ", ".join((*answer.chosen, *((answer.text,) if answer.text else ())))
+            said = said or (f"no answer, so {asked.default}" if asked.default else "no answer")
             page.words(f"{asked.header}: {said}")
 
     def write_keys(self, page: PanelPage) -> None:

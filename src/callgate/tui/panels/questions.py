@@ -132,7 +132,7 @@ class QuestionPanel:
             case "choose":
                 form.enter()
             case "other":
-                form.on()
+                form.skip()
             case "erase":
                 form.erase()
             case "cancel" if not form.back():
