@@ -452,6 +452,13 @@ PICKS: dict[str, tuple[tuple[str, ...], tuple[FieldAnswer, ...]]] = {
 
 
 @pytest.mark.spec("BLT-10")
+def test_a_number_answers_a_field_that_takes_numbers(desk: Desk) -> None:
+    log = asks(desk, question(asks=(AskedField("Nights", "How many?", kind="integer"),), choices=()))
+    desk.good("answer", "latest", "yes", "--pick", "3")
+    assert given(log) == question().answered(FieldAnswer(text="3"), door="callgate answer")
+
+
+@pytest.mark.spec("BLT-10")
 @pytest.mark.parametrize("case", PICKS)
 def test_fields_are_answered_by_number_or_in_own_words(desk: Desk, case: str) -> None:
     log = asks(desk, question(asks=ASKS, choices=()))

@@ -190,6 +190,27 @@ def test_a_rate_limit_is_a_burst_and_then_so_much_each_second() -> None:
 
 
 @pytest.mark.spec("MCP-3")
+def test_streams_are_opened_again_within_a_rate_and_calls_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    httpx2 = pytest.importorskip("httpx2")
+    from callgate.mcp.rate import RateLimit
+    from callgate.mcp.web import paced
+
+    paused: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        paused.append(seconds)
+
+    async def main() -> None:
+        hook = paced(RateLimit(2, 1, lambda: 0.0))
+        for method in ("GET", "POST", "GET", "GET", "POST"):
+            await hook(httpx2.Request(method, "http://127.0.0.1/mcp"))
+
+    monkeypatch.setattr("callgate.mcp.web.asyncio.sleep", sleep)
+    asyncio.run(main())
+    assert paused == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.spec("MCP-3")
 def test_a_large_body_that_is_not_one_message_becomes_a_short_one_that_is_refused() -> None:
     pytest.importorskip("httpx2")
     from callgate.mcp.bodies import LARGE, lighter_message

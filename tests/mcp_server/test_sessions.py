@@ -4,6 +4,7 @@ import asyncio
 import gc
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,5 +92,34 @@ def test_a_session_that_cannot_be_opened_takes_no_place() -> None:
         for number in range(MOST_SESSIONS + 1):
             with pytest.raises(OSError, match="full"):
                 await sessions.of(f"client {number}", "x")
+
+    run(main)
+
+
+def test_a_session_that_cannot_be_closed_keeps_no_other_one_open() -> None:
+    class Closing:
+        """A session that takes a turn of the loop to close, and may fail."""
+
+        def __init__(self, *, fails: bool) -> None:
+            self.fails = fails
+            self.closed = False
+
+        async def aclose(self) -> None:
+            if self.fails:
+                raise OSError("the disk is full")
+            await asyncio.sleep(0)
+            self.closed = True
+
+    async def main() -> None:
+        made: Any = {"bad": Closing(fails=True), "good": Closing(fails=False)}
+
+        async def opened(client: str) -> ServedSession:
+            return made[client]
+
+        sessions = ServedSessions(opened)
+        for name in made:
+            await sessions.of(name, name)
+        await sessions.aclose()
+        assert made["good"].closed
 
     run(main)

@@ -58,6 +58,16 @@ def outward_only(
     return check
 
 
+def paced(rate: RateLimit) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
+    """A hook that opens streams within a rate: the SDK opens one again as soon as the server says."""
+
+    async def wait(request: httpx2.Request) -> None:
+        if request.method == "GET":
+            await asyncio.sleep(rate.spend(1))
+
+    return wait
+
+
 def _literal(host: str) -> str:
     return f"[{host.partition('%')[0]}]" if ":" in host else host
 
@@ -68,11 +78,7 @@ async def web_streams(
 ) -> AsyncGenerator[Any]:
     """The streams of a server that is reached by its address. How long an answer may take is for the caller to say.
     ``ended`` is called with a sentence when the server has forgotten the session."""
-    messages, streams_opened = message_rate(), RateLimit(_STREAMS, 1.0)
-
-    async def pace(request: httpx2.Request) -> None:
-        if request.method == "GET":  # the SDK opens a stream again as soon as the server says
-            await asyncio.sleep(streams_opened.spend(1))
+    messages, pace = message_rate(), paced(RateLimit(_STREAMS, 1.0))
 
     def client(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
