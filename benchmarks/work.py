@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from benchmarks.scripts import FUNCTIONS
 from benchmarks.yardstick import by_hand
 from callgate import Prompt, Session, shared, tool
-from callgate.core.ports import Model, Tool
+from callgate.conversation.ports import Model
+from callgate.core.ports import Tool
 from callgate.words.calls import Result
 from callgate.words.events import CallSettled, Event, StatusChanged
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 from callgate.words.model import ArgumentsDelta, PartEnded, PartStarted, Request
 
 Function = Callable[..., Coroutine[Any, Any, str]]

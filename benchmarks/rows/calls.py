@@ -8,7 +8,7 @@ from benchmarks.measure import Measure, Size, cpu_seconds, interleaved, ratio, s
 from benchmarks.report import Row
 from benchmarks.scripts import many_calls, scripted
 from benchmarks.work import in_a_loop, in_a_reply, in_a_session, without_locks
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 
 LIMIT = 5.0
 AIM = 3.0

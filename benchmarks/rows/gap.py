@@ -11,7 +11,7 @@ from benchmarks.report import Row
 from benchmarks.scripts import DONE
 from benchmarks.yardstick import by_hand
 from callgate import Prompt, Session, shared, tool
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 from callgate.testing import ScriptedModel, call, pause, say, turn
 from callgate.words.model import Abilities, ModelEvent, PartEnded, Request
 

@@ -11,8 +11,8 @@ from benchmarks.measure import Size
 from benchmarks.report import Row
 from callgate import ToolCall, tool, writes
 from callgate.assembly import Executor
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal, Record
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.testing import MemoryHost
 from callgate.words.calls import Result
 

@@ -9,7 +9,7 @@ from benchmarks.report import Row
 from benchmarks.scripts import SPACED, scripted
 from benchmarks.wall import Work, alternating
 from benchmarks.work import in_a_loop, in_a_session
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 
 LIMIT = 1.02
 

@@ -10,8 +10,8 @@ from benchmarks.scripts import DONE
 from benchmarks.work import TOOLS
 from callgate import DecisionGate, Prompt, Session, Toolbox, ToolCall
 from callgate.assembly import Executor
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal, Record
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import Durable, Event, StatusChanged, TurnEnded

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.transcript.loader import load
 from callgate.transcript.lock import open_log
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.measure import Measure, Size, interleaved, spread
 from benchmarks.report import Row
 from benchmarks.rows.record_logs import ENTRIES_A_TURN, amounts, opened, scratch, turns, write_fast
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.transcript.codec import read_line
 from callgate.transcript.loader import load
 from callgate.transcript.lock import open_log

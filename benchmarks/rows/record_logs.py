@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import FULL, QUICK, Size
-from callgate.core.chain import Chain
+from callgate.conversation.chain import Chain
 from callgate.transcript.codec import Encoder
 from callgate.transcript.index import Index, write_index
 from callgate.transcript.masking import Masker

@@ -12,8 +12,8 @@ from benchmarks.rows.record_logs import amounts, scratch
 from benchmarks.scripts import DONE, noop
 from benchmarks.work import settled
 from callgate import Prompt, Session, tool
-from callgate.core.ports import Journal
-from callgate.core.record import MemoryJournal
+from callgate.conversation.ports import Journal
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.transcript.store import Store
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from callgate.assembly import DecisionGate, Session, run_sync
     from callgate.assembly.runner import ToolCallRunner
     from callgate.config import load_config
-    from callgate.core.ports import Case, Check, Model, Run
+    from callgate.conversation.ports import Model
+    from callgate.core.ports import Case, Check, Run
     from callgate.tools.builtin import builtin_tools
     from callgate.tools.foreign import from_langchain
     from callgate.tools.tool import schema_tool, tool
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "callgate.config": ("load_config",),
-    "callgate.core.ports": ("Case", "Check", "Model", "Run"),
+    "callgate.conversation.ports": ("Model",),
+    "callgate.core.ports": ("Case", "Check", "Run"),
     "callgate.assembly": ("DecisionGate", "Session", "run_sync"),
     "callgate.assembly.runner": ("ToolCallRunner",),
     "callgate.tools.builtin": ("builtin_tools",),

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.measure import FULL, QUICK, Size
 from benchmarks.rows.record_history import DEAD, alone, compacted, rewound
 from benchmarks.rows.record_logs import ENTRIES_A_TURN, amounts, scratch, turns, write_fast
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.transcript.loader import LoadedLog, load, whole
 from callgate.transcript.lock import open_log
 from callgate.transcript.masking import Masker

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from callgate.assembly import DecisionGate
-from callgate.core.ports import Host, Model, Tool
-from callgate.core.record import MemoryJournal
+from callgate.conversation.ports import Model
+from callgate.conversation.record import MemoryJournal
+from callgate.core.ports import Host, Tool
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
 from callgate.search.toolbox import SearchToolbox

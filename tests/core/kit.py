@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Literal
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import PostHook
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Gate, Host, Run, Tool, ToolSource
-from callgate.core.record import MemoryJournal, Record
 from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.host.threads import in_thread
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, VirtualLoop, settle

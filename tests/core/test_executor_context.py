@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
 from callgate.core.gate import CheckGate
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
 from callgate.policy.checks import standard_checks
 from callgate.testing import Latch, PlainTool, settle

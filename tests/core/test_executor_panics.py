@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
-from callgate.core.record import MemoryJournal, Record
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -9,10 +9,10 @@ import pytest
 
 from callgate import Session
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Check, Run
-from callgate.core.record import MemoryJournal, Record
 from callgate.testing import (
     MemoryHost,
     PlainTool,

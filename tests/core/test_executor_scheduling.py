@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from callgate.assembly.options import as_settings
+from callgate.conversation.record import MemoryJournal
 from callgate.core.executor import CallExecutor
 from callgate.core.ports import Run
-from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
 from callgate.testing import Barrier, Latch, PlainTool, PlainToolbox, Recorder, settle

@@ -7,10 +7,10 @@ import pytest
 
 from callgate import Session
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal
 from callgate.core.gate import CheckGate
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Hooked
-from callgate.core.record import MemoryJournal
 from callgate.testing import PlainTool, ScriptedModel, run_virtual, say, settle, turn
 from callgate.testing import call as called
 from callgate.transcript.asked import QuestionFold

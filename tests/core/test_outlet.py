@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Prompt, Session
+from callgate.conversation.record import MemoryJournal
 from callgate.core.outlet import bounded_together, encodable, size_of
 from callgate.core.ports import Run
-from callgate.core.record import MemoryJournal
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.calls import Result
 from callgate.words.limits import ExecutorSettings

@@ -5,8 +5,8 @@ from collections.abc import Awaitable
 
 import pytest
 
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal, Record
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow
 from callgate.words.errors import JournalError

@@ -29,8 +29,8 @@ from subprocess import DEVNULL
 from time import time
 
 from callgate import Answer, Prompt, Run, Session, tool
+from callgate.conversation.view import faults
 from callgate.core.ports import Tool
-from callgate.core.view import faults
 from callgate.testing import ScriptedModel, ScriptedTurn, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.journal import DiskJournal

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from callgate.core.ledger import Ledger
-from callgate.core.view import faults
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.transcript.codec import START, read_line
 from callgate.transcript.index import index_path
 from callgate.transcript.lock import lock_path

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Prompt, Session, tool
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, call, say, turn

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Continue, Session, shared, tool
-from callgate.core.view import faults
+from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, say, turn
 from callgate.transcript.sqlite import SqliteJournal
 from callgate.words.events import CallSettled

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Answer, Prompt, Session, tool
-from callgate.core.record import MemoryJournal
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.errors import JournalError
 from callgate.words.events import CallSettled, Event, QuestionAnswered, QuestionAsked

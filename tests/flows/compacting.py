@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from callgate import Session
-from callgate.core.ports import Compaction, Model, Run
+from callgate.conversation.ports import Compaction, Model
+from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.testing.script import Scene, ScriptedTurn, stop
 from callgate.words.events import Compacted, Event, Noted, ResultReplaced, RunEnded

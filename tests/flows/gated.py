@@ -7,8 +7,8 @@ from typing import Any
 
 from callgate import Session
 from callgate.config import Config
+from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Maybe
-from callgate.core.record import MemoryJournal
 from callgate.policy.entries import HookLine
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
 from callgate.words.decisions import Choice, Confirmation, Origin, Pattern

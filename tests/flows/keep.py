@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from callgate import Session, Store, Toolbox
-from callgate.core.ports import Model, Run
+from callgate.conversation.ports import Model
+from callgate.core.ports import Run
 from callgate.host.threads import in_thread
 from callgate.testing import Latch, PlainTool
 from callgate.transcript.journal import DiskJournal

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from callgate import Answer, Prompt, QuestionAsked, Session
-from callgate.core.ports import Model, Run
+from callgate.conversation.ports import Model
+from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
 from callgate.words.decisions import Confirmation
 from callgate.words.events import Event

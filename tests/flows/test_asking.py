@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Result, Run, Session, Store, tool
-from callgate.core.ports import Journal
-from callgate.core.record import MemoryJournal
+from callgate.conversation.ports import Journal
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.builtin.ask_user_question import ask_user_question
 from callgate.words.decisions import Allow, AskedField, AskedOption, FieldAnswer, Question

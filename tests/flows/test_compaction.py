@@ -9,9 +9,9 @@ import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session, Steer, Store
 from callgate.config import load_config
+from callgate.conversation.record import MemoryJournal
+from callgate.conversation.view import faults
 from callgate.core.ports import Run
-from callgate.core.record import MemoryJournal
-from callgate.core.view import faults
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, pause, stop
 from callgate.words.errors import ModelError

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from callgate import Interrupt, Prompt, Session
-from callgate.core.ports import Model
-from callgate.core.reminders import GO_ON
-from callgate.core.view import faults
+from callgate.conversation.ports import Model
+from callgate.conversation.reminders import GO_ON
+from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, fail, limit, run_virtual, say, settle, turn
 from callgate.testing.script import stop
 from callgate.words.errors import ModelError

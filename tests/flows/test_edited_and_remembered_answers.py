@@ -9,8 +9,8 @@ import pytest
 
 from callgate import Answer, Prompt, Session
 from callgate.assembly import DecisionGate
+from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Case, Check, Run
-from callgate.core.record import MemoryJournal
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session, Store
-from callgate.core.loop import GO_ON
+from callgate.conversation.loop import GO_ON
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, limit, pause, run_virtual, say, settle, turn
 from callgate.testing.script import Ended, stop
 from callgate.words.endings import ENDINGS, RunReason

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session, Toolbox, tool
-from callgate.core.loop import GO_ON
+from callgate.conversation.loop import GO_ON
+from callgate.conversation.view import faults
 from callgate.core.ports import Run
-from callgate.core.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, pause, raw_call, say, turn
 from callgate.words.errors import JournalError, StateError, UsageError
 from callgate.words.events import CallSettled, InputRefused, MessageAdded, QuestionAsked

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Prompt, Session, Toolbox
+from callgate.conversation.view import faults
 from callgate.core.ports import Run
-from callgate.core.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.events import InputRefused

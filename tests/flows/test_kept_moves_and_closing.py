@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Prompt, Session, Store, Toolbox
-from callgate.core.chain import Chain
+from callgate.conversation.chain import Chain
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, call, pause, say, turn

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session
-from callgate.core.allowance import budget_in
+from callgate.conversation.allowance import budget_in
 from callgate.core.ports import Run
 from callgate.testing import (
     PlainTool,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session, Steer, tool
-from callgate.core.record import MemoryJournal
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import MemoryHost, ScriptedModel, call, say, settle, turn
 from callgate.tools.builtin.sleep import sleep
 from callgate.tools.builtin.todo_write import todo_write

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session
-from callgate.core.record import MemoryJournal
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.builtin.edit import edit
 from callgate.tools.builtin.read import read

@@ -7,8 +7,8 @@ import pytest
 
 from callgate import Answer, Continue, Prompt, Session
 from callgate.assembly import DecisionGate
+from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Case, Check
-from callgate.core.record import MemoryJournal
 from callgate.policy.checks import standard_checks
 from callgate.testing import PlainTool, ScriptedModel, call, turn
 from callgate.words.decisions import Ask, Question

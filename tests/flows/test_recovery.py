@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from callgate import Interrupt, Prompt, Session
-from callgate.core.record import MemoryJournal
-from callgate.core.view import faults
+from callgate.conversation.record import MemoryJournal
+from callgate.conversation.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, pause, run_virtual, say, send, settle, turn
 from callgate.testing.script import Ended, open_call, stop
 from callgate.words.errors import ModelError

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from callgate import Answer, Continue, Interrupt, Prompt, QuestionAsked, Steer
-from callgate.core.record import MemoryJournal
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import (
     GatedModel,
     Latch,

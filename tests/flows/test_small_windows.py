@@ -7,7 +7,7 @@ import pytest
 from callgate import Prompt
 from callgate.assembly.agent import agent_session
 from callgate.config import load_config
-from callgate.core.view import faults
+from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.testing.script import ScriptedTurn
 from callgate.words.model import Abilities, Request

@@ -9,7 +9,7 @@ import pytest
 
 from callgate import Prompt, Session
 from callgate.config import load_config
-from callgate.core.record import MemoryJournal
+from callgate.conversation.record import MemoryJournal
 from callgate.session.titles import title_of
 from callgate.testing import ScriptedModel, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, pause, stop

@@ -12,9 +12,9 @@ from typing import Any
 
 from callgate import Session
 from callgate.config import Config
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Run
-from callgate.core.record import MemoryJournal
 from callgate.policy.entries import HookLine, RuleLine
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call

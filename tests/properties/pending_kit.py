@@ -19,8 +19,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from callgate import Session, Store, tool
-from callgate.core.ports import Journal
-from callgate.core.record import MemoryJournal
+from callgate.conversation.ports import Journal
+from callgate.conversation.record import MemoryJournal
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange

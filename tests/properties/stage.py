@@ -9,10 +9,10 @@ from math import inf
 from typing import Any
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
-from callgate.core.record import MemoryJournal, Record
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
 from callgate.words.arguments import Accepted, Rejected

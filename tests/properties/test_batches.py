@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.assembly import DecisionGate
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.formats.jsonable import from_json, to_json

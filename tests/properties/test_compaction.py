@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Session
-from callgate.core.chain import live_events
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal
-from callgate.core.view import faults
+from callgate.conversation.chain import live_events
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal
+from callgate.conversation.view import faults
 from callgate.session.summaries import grouped, material
 from callgate.testing import MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail

@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.transcript.store import Store
 from callgate.words.inputs import Answer, Close, Input, Prompt
 from callgate.words.messages import Image, Message, Text

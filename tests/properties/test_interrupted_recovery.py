@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session, Steer
-from callgate.core.ledger import Ledger
-from callgate.core.ports import Model
-from callgate.core.record import MemoryJournal
-from callgate.core.view import faults
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.ports import Model
+from callgate.conversation.record import MemoryJournal
+from callgate.conversation.view import faults
 from callgate.testing import PlainTool, PlainToolbox, ScriptedModel, call, fail, limit, pause, run_virtual, say, turn
 from callgate.testing.script import Scene, cut_off, raw_call
 from callgate.words.errors import ModelError

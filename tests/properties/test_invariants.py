@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal
 from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import run_virtual
 from callgate.words.calls import ToolCall

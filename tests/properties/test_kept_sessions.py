@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Session, Store, Toolbox
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.core.ports import Run
-from callgate.core.view import faults
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, limit, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, raw_call, stop

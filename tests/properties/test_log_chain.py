@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.chain import Chain, Line
-from callgate.core.ledger import Ledger
-from callgate.core.view import faults
+from callgate.conversation.chain import Chain, Line
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.transcript.codec import read_line
 from callgate.words.event_table import LineKind
 from callgate.words.events import LinesQuarantined

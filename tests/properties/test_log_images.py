@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.ledger import Ledger
-from callgate.core.view import faults
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.transcript.codec import read_line
 from callgate.transcript.journal import DiskJournal
 from callgate.transcript.reader import Damage, LogReader, Raw

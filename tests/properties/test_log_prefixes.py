@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.transcript.codec import read_line
 from callgate.words.events import Durable, LinesQuarantined
 from tests.transcript.kit import (

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callgate.core.ledger import Ledger
-from callgate.core.view import faults
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.staging.session_staging import MOST_FORCED
 from callgate.staging.state import State
 from callgate.words.events import (

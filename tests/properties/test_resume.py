@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Session
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Run
-from callgate.core.record import MemoryJournal
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
-from callgate.core.record import MemoryJournal, Record
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Allow

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import Record
 from callgate.core.executor import CallExecutor
 from callgate.core.lanes import place
-from callgate.core.ledger import Ledger
 from callgate.core.locks import Claim, LockTable
 from callgate.core.ports import Case, Check, Run
-from callgate.core.record import Record
 from callgate.testing import (
     MemoryHost,
     PlainTool,

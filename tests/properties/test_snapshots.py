@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import run_virtual
 from callgate.words.events import Durable
 from tests.profiles import fewer

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 from callgate.providers.http_model import HttpModel
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError

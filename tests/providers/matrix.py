@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from callgate import Prompt, Session
-from callgate.core.view import faults
+from callgate.conversation.view import faults
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost
 from callgate.words.events import Event, RequestRetried, RunEnded, TurnEnded

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from callgate import Interrupt, Session
-from callgate.core.view import faults
+from callgate.conversation.view import faults
 from callgate.testing import MemoryHost
 from tests.flows.kit import Workspace
 from tests.providers.clients import model_on, waiting

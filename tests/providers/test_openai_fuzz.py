@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.intake import Intake
-from callgate.core.ledger import Ledger
+from callgate.conversation.intake import Intake
+from callgate.conversation.ledger import Ledger
 from callgate.providers.family import Family, ServerEvent
 from callgate.providers.openai_chat import OpenAIChat
 from callgate.providers.openai_responses import OpenAIResponses

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.view import faults
+from callgate.conversation.view import faults
 from callgate.providers.family import ModelFacts
 from callgate.providers.openai_chat import OpenAIChat
 from callgate.providers.openai_responses import OpenAIResponses

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Prompt, Session, Store, tool
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal, Record
-from callgate.core.reminders import remind
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
+from callgate.conversation.reminders import remind
 from callgate.search.announce import ABOUT, MOST_CHARS, Announcements
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.events import Compacted, MessageAdded, Snipped

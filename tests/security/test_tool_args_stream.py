@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.intake import Intake, Refused
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
-from callgate.core.intake import Intake, Refused
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Check
-from callgate.core.record import MemoryJournal, Record
 from callgate.testing import MemoryHost, run_virtual
 from callgate.tools.tool import schema_tool
 from callgate.tools.toolbox import Toolbox

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from callgate import Session
-from callgate.core.ledger import Ledger
-from callgate.core.view import faults
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.transcript.places import data_folder
 from callgate.transcript.store import Store

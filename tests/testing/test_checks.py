@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.conversation.record import MemoryJournal
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Target, Unknown
-from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
 from callgate.policy.checks import standard_checks
 from callgate.testing import (

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from callgate import Session
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.core.ports import Run
-from callgate.core.view import faults
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.core.view import View, faults
+from callgate.conversation.view import View, faults
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.events import ResultReplaced
 from callgate.words.messages import CallPart, Content, Image, Message, Resource, ResultPart, Text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.transcript.index import Index, read_index, write_index
 from callgate.transcript.store import Store
 from callgate.transcript.summary import Summary

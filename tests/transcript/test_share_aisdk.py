@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate.admin.sessions import Shape, Shown
-from callgate.core.view import NO_RESULT
+from callgate.conversation.view import NO_RESULT
 from callgate.transcript.share.aisdk import to_ai_sdk
 from callgate.transcript.share.claude import read_claude
 from callgate.transcript.share.page import Exported

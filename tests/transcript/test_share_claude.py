@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from callgate.core.ledger import Ledger
-from callgate.core.view import NO_RESULT
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import NO_RESULT
 from callgate.transcript.share.claude import Imported, read_claude
 from callgate.words.events import (
     Compacted,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.ledger import Ledger
-from callgate.core.view import faults
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.view import faults
 from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.share.aisdk import to_ai_sdk
 from callgate.transcript.share.claude import read_claude

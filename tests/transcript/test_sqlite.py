@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session
-from callgate.core.record import MemoryJournal
+from callgate.conversation.record import MemoryJournal
 from callgate.testing import ScriptedModel, call, pause, say, turn
 from callgate.transcript.masked import masked
 from callgate.transcript.masking import Masker

@@ -8,7 +8,7 @@ import pytest
 
 from callgate import Continue, Prompt
 from callgate.admin.sessions import Archive
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.transcript import journal as journals
 from callgate.transcript.lock import holder_of
 from callgate.transcript.store import Store

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.core.view import View
+from callgate.conversation.view import View
 from callgate.transcript.tokens import TokenCount, TokenMeter
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.model import ToolSpec

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from callgate.core.chain import Chain
-from callgate.core.ledger import FOLD
+from callgate.conversation.chain import Chain
+from callgate.conversation.ledger import Ledger
 from callgate.staging.state import State
 from callgate.transcript.codec import TYPES, Encoder, read_head, read_line
 from callgate.transcript.masking import Masker
@@ -28,7 +28,7 @@ def test_every_class_of_events_has_a_row_and_is_durable_as_its_row_says() -> Non
 
 
 def test_every_event_that_changes_state_has_a_step_of_the_fold_and_no_other_has() -> None:
-    assert set(FOLD) | set(State().folds) == {each for each, row in EVENTS.items() if row.folds}
+    assert set(Ledger.FOLDS) | set(State().folds) == {each for each, row in EVENTS.items() if row.folds}
 
 
 def test_rows_name_attributes_that_exist() -> None:

@@ -17,7 +17,7 @@ from time import time
 from typing import Literal
 
 from callgate._version import __version__
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.host.files import write_new
 from callgate.staging.state import State
 from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows, utc

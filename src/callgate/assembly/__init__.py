@@ -26,12 +26,13 @@ from callgate.assembly.options import (
     of_kind,
     own_checks,
 )
-from callgate.core.allowance import Price
+from callgate.conversation.allowance import Price
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.ports import Compaction, Journal, Model
+from callgate.conversation.record import Record
+from callgate.conversation.turn import Equipment
 from callgate.core.executor import CallExecutor
-from callgate.core.ledger import Ledger
-from callgate.core.ports import Check, Compaction, Gate, Host, Journal, Model
-from callgate.core.record import Record
-from callgate.core.turn import Equipment
+from callgate.core.ports import Check, Gate, Host
 from callgate.session.conversation import Conversation
 from callgate.session.meter import SessionMeter
 from callgate.session.parts import SessionParts

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from callgate.assembly import Session
 from callgate.assembly.prompting import ENVIRONMENT, PromptSubject, PromptWishes, environment_of, prompt_for
 from callgate.config import Config
-from callgate.core.ports import Journal, Model, Tool, ToolSource
-from callgate.core.record import Record
+from callgate.conversation.ports import Journal, Model
+from callgate.conversation.record import Record
+from callgate.core.ports import Tool, ToolSource
 from callgate.host.threads import in_thread
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.policy.entries import SettingsFault

@@ -10,9 +10,10 @@ from os import PathLike, environ, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from callgate.conversation.ports import Journal, Masking, Model
+from callgate.conversation.record import MemoryJournal
 from callgate.core.gate import CheckGate, PostHook, Requested
-from callgate.core.ports import Check, Gate, Host, Journal, Masking, Model, Tool, ToolSource
-from callgate.core.record import MemoryJournal
+from callgate.core.ports import Check, Gate, Host, Tool, ToolSource
 from callgate.host.environment import max_concurrency_from
 from callgate.host.local import LocalHost
 from callgate.policy.checks import remembered, standard_checks

@@ -7,7 +7,8 @@ from callgate.assembly import Session
 from callgate.assembly.agent import agent_tools
 from callgate.assembly.settings import denied_whole
 from callgate.config import Config
-from callgate.core.ports import Journal, Model, Tool
+from callgate.conversation.ports import Journal, Model
+from callgate.core.ports import Tool
 from callgate.staging.preview_first import PreviewFirst
 from callgate.tools.wrappers import Independent
 from callgate.words.limits import LARGEST_COUNT, LoopLimits

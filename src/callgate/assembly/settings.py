@@ -5,9 +5,10 @@ from functools import partial
 from time import time
 
 from callgate.config import Config
+from callgate.conversation.ports import Journal
+from callgate.conversation.record import Record
 from callgate.core.gate import CheckGate
-from callgate.core.ports import Case, Check, Host, Journal, Tool
-from callgate.core.record import Record
+from callgate.core.ports import Case, Check, Host, Tool
 from callgate.host.local import LocalHost
 from callgate.policy.checks import Judge, standard_checks
 from callgate.policy.choices import choices_for

@@ -13,7 +13,7 @@ from callgate.core.call import Call
 from callgate.core.gate import going_down
 from callgate.core.outlet import Outlet
 from callgate.core.ports import Gate, Host
-from callgate.core.record import Record
+from callgate.core.record import CallRecord
 from callgate.words.events import InterruptibleChanged
 from callgate.words.limits import ExecutorSettings
 
@@ -28,7 +28,7 @@ class Driver:
         self,
         gate: Gate,
         host: Host,
-        record: Record,
+        record: CallRecord,
         settings: ExecutorSettings,
         lineage: tuple[str, ...],
         deps: Any = None,

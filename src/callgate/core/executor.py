@@ -20,11 +20,11 @@ from callgate.core import outcomes
 from callgate.core.approval import Approval
 from callgate.core.board import ASKED, Do
 from callgate.core.call import Call
+from callgate.core.call_ledger import CallLedger
 from callgate.core.driver import Driver
-from callgate.core.ledger import Ledger
 from callgate.core.perform import Performer
 from callgate.core.ports import Gate, Host, ToolSource
-from callgate.core.record import MemoryJournal, Record
+from callgate.core.record import CallRecord, DiscardedLog
 from callgate.core.runs import Runs
 from callgate.words.calls import HOOK_STOP, Result, ToolCall
 from callgate.words.decisions import Confirmation, Deny, Question
@@ -53,7 +53,7 @@ class CallExecutor:
         context: Mapping[str, Any] | None = None,
         *,
         host: Host,
-        record: Record | None = None,
+        record: CallRecord | None = None,
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
         confirmations: Iterable[Confirmation] = (),
@@ -64,7 +64,7 @@ class CallExecutor:
     ) -> None:
         if record is not None and context is not None:
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
-        self._record = record = record or Record(MemoryJournal(), Ledger(context=context))
+        self._record = record = record or CallRecord(DiscardedLog(), CallLedger(context=context))
         self._ledger = record.ledger
         settings = (settings or ExecutorSettings()).checked()
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from callgate.core.ledger import Entry
+from callgate.core.call_ledger import Entry
 from callgate.core.ports import Host
 from callgate.words.calls import Artifact, Result, ToolCall
 from callgate.words.errors import in_words

@@ -5,81 +5,38 @@
 
 from asyncio import Future, ensure_future, get_running_loop, shield
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
-from callgate.core.chain import live_events
-from callgate.core.ledger import FOLD, Ledger
-from callgate.core.ports import Drafted, Journal, Maybe
-from callgate.words.decisions import Confirmation
+from callgate.core.call_ledger import CallLedger
+from callgate.core.ports import EventLog, Maybe
 from callgate.words.errors import in_words
 from callgate.words.event_table import EVENTS
-from callgate.words.events import CallSettled, CallStarted, Durable, Event, MessageAdded, Noted, Passing
-from callgate.words.messages import Message
+from callgate.words.events import CallSettled, CallStarted, Durable, Event, Noted, Passing
 
-T = TypeVar("T")
+if TYPE_CHECKING:  # for the default, which typing has from Python 3.13 on
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    L = DefaultTypeVar("L", bound=CallLedger, default=CallLedger, covariant=True)
+else:
+    L = TypeVar("L", bound=CallLedger, covariant=True)
 
 
-class MemoryJournal:
-    """The record in memory: gone with the process, durable as far as it goes."""
+class DiscardedLog:
+    """An event log that keeps nothing: the log of an executor or a batch without a journal."""
 
-    def __init__(self, events: Iterable[Durable] = (), *, session: str = "") -> None:
-        self.events: list[Durable] = list(events)
-        self.session = session
-        self._drafts: dict[str, Drafted] = {}
-
-    @property
-    def number(self) -> int:
-        return len(self.events)
-
-    @property
-    def path(self) -> Path | None:
-        return None
-
-    def clean(self, value: T, /) -> T:
-        return value
+    def __init__(self) -> None:
+        self.number = 0
 
     def append(self, event: Durable) -> None:
-        self.events.append(event)
+        self.number += 1
 
     def barrier(self) -> Maybe:
         return None
 
     def room(self) -> Maybe:
         return None
-
-    def read(self) -> Iterable[Durable]:
-        return live_events(self.events)
-
-    def draft(self, message_id: str, text: Drafted) -> None:
-        self._drafts = {message_id: text}
-
-    def drafted(self, message_id: str) -> Drafted:
-        return self._drafts.get(message_id, ())
-
-    async def live(self) -> Sequence[Durable]:
-        return live_events(self.events)
-
-    async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
-        return list(enumerate(self.events[number:], number + 1))
-
-    async def recall(self, message_id: str) -> Message | None:
-        said = (event.message for event in self.events if isinstance(event, MessageAdded))
-        return next((message for message in said if message.id == message_id), None)
-
-    async def answers(self) -> Sequence[Confirmation]:
-        return ()
-
-    def answer_faults(self) -> Sequence[str]:
-        return ()
-
-    def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
-        return None
-
-    async def aclose(self) -> None:
-        return
 
 
 Listener = Callable[[Event], None]
@@ -102,7 +59,7 @@ class _Held:
 _FIRST = {cls for cls, row in EVENTS.items() if row.told == "durable"} | {CallSettled}
 
 
-class Record:
+class CallRecord(Generic[L]):
     """The one writer. Doors hear events in the order of the record, each at the moment that the column ``told`` of the
     table of events says. An event that could not be made durable is told when a later one is.
 
@@ -110,20 +67,18 @@ class Record:
 
     def __init__(
         self,
-        journal: Journal,
-        ledger: Ledger,
+        journal: EventLog,
+        ledger: L,
         listeners: Iterable[Listener] = (),
         *,
         folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({}),
     ) -> None:
         self.ledger = ledger
-        self._routes = {cls: (FOLD.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
+        self._routes = {cls: (ledger.FOLDS.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
         self._journal = journal
         self._append = journal.append
         self._number = journal.number  # of the last event written
         self.room = journal.room
-        self.draft = journal.draft
-        self.drafted = journal.drafted
         self._listeners = tuple(listeners)
         self._pending: deque[tuple[int, Event] | _Held] = deque()
         self._failed: list[tuple[int, Event]] = []  # not durable so far, because the journal failed

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, TypeVar
 
+from callgate.core.call_ledger import CallLedger
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import policy_fault
-from callgate.core.ledger import Ledger
 from callgate.core.ports import Gate, Host, ToolSource
-from callgate.core.record import Listener, MemoryJournal, Record
+from callgate.core.record import CallRecord, DiscardedLog, Listener
 from callgate.words.calls import Status, ToolCall
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Question
 from callgate.words.errors import UsageError
@@ -88,9 +88,9 @@ class BatchRunner:
             wrong = policy_fault(policy)
             if wrong is not None:
                 raise UsageError(wrong)
-        ledger = Ledger(context=context, mode=self._mode)
+        ledger = CallLedger(context=context, mode=self._mode)
         ledger.policies.extend(given)
-        record = Record(MemoryJournal(), ledger, self._listeners)
+        record = CallRecord(DiscardedLog(), ledger, self._listeners)
         executor = CallExecutor(
             self._toolbox,
             self._gate,

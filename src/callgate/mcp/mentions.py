@@ -8,7 +8,8 @@ import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from json import dumps
 
-from callgate.core.ports import Model, ToolSource
+from callgate.conversation.ports import Model
+from callgate.core.ports import ToolSource
 from callgate.mcp.late import settled
 from callgate.mcp.server import Server
 from callgate.words.messages import Message

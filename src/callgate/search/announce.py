@@ -7,9 +7,10 @@ or a message that was taken out need nothing more: what it does not see any more
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from callgate.core.ports import Reminder, Tool
-from callgate.core.record import Record
-from callgate.core.reminders import reminder
+from callgate.conversation.ports import Reminder
+from callgate.conversation.record import Record
+from callgate.conversation.reminders import reminder
+from callgate.core.ports import Tool
 from callgate.words.late_pattern import late_pattern
 
 ABOUT = "tools"

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from callgate.core.ledger import Ledger
-from callgate.core.ports import Reminder, Tool
-from callgate.core.record import Record
-from callgate.core.reminders import reminder
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.ports import Reminder
+from callgate.conversation.record import Record
+from callgate.conversation.reminders import reminder
+from callgate.core.ports import Tool
 from callgate.search.announce import sayable
 from callgate.search.finder import ToolFinder
 from callgate.tools.builtin.shipped import ShippedTool

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from callgate.core.ports import Reminder, ToolSource
-from callgate.core.record import Record
+from callgate.conversation.ports import Reminder
+from callgate.conversation.record import Record
+from callgate.core.ports import ToolSource
 from callgate.search.announce import Announcements
 from callgate.search.prefetch import Prefetch
 from callgate.search.toolbox import SearchToolbox

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from callgate.core.allowance import Price
-from callgate.core.ports import Clock, Model
-from callgate.core.record import Record
+from callgate.conversation.allowance import Price
+from callgate.conversation.ports import Model
+from callgate.conversation.record import Record
+from callgate.core.ports import Clock
 from callgate.words.errors import JournalError, StateError
 from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import (

@@ -5,7 +5,7 @@ The model is told of an end by a reminder with its next request; see ``staging``
 
 from typing import TYPE_CHECKING
 
-from callgate.core.turn import Equipment
+from callgate.conversation.turn import Equipment
 from callgate.words.errors import ToolFailure
 from callgate.words.events import Noted
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from inspect import isawaitable
 from typing import Literal
 
-from callgate.core.ledger import Ledger, boundary_parts
-from callgate.core.ports import Model
-from callgate.core.view import History
+from callgate.conversation.ledger import Ledger, boundary_parts
+from callgate.conversation.ports import Model
+from callgate.conversation.view import History
 from callgate.session.asking import UnusedAnswers
 from callgate.session.context_gauge import ContextGauge, covered_by
 from callgate.session.parts import SessionParts

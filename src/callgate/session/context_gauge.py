@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import is_
 
-from callgate.core.ledger import Ledger
-from callgate.core.ports import Model
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.ports import Model
 from callgate.session.parts import SessionParts
 from callgate.transcript.compact import kept_from
 from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter

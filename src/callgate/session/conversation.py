@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from callgate.core.allowance import TokenBudget
-from callgate.core.ports import Model
-from callgate.core.record import Listener, Record
-from callgate.core.reply import AT_REST, Reply
+from callgate.conversation.allowance import TokenBudget
+from callgate.conversation.ports import Model
+from callgate.conversation.record import Record
+from callgate.conversation.reply import AT_REST, Reply
+from callgate.core.record import Listener
 from callgate.formats.jsonable import misfit
 from callgate.session.background import SessionTasks
 from callgate.session.history import HistoryEdits

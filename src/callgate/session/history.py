@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from callgate.core.ledger import Ledger
-from callgate.core.ports import Model
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.ports import Model
 from callgate.session.parts import SessionParts
 from callgate.transcript.compact import trimmed
 from callgate.words.events import Branched, Durable, MetadataSet, ModeSet, Rewound, Snipped

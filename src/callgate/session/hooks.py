@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from callgate.conversation.record import Record
 from callgate.core.ports import Clock
-from callgate.core.record import Record
 from callgate.host.environment import scrubbed
 from callgate.host.processes import run_process
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from callgate.core.ports import Clock, Journal, Timer
+from callgate.conversation.ports import Journal
+from callgate.core.ports import Clock, Timer
 from callgate.words.decisions import Confirmation
 
 _EVERY = 0.25  # seconds; only while a question is open

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from math import isfinite
 
-from callgate.core.ports import Clock, Model
+from callgate.conversation.ports import Model
+from callgate.core.ports import Clock
 from callgate.words.messages import Usage
 from callgate.words.model import Request
 from callgate.words.turns import Measures

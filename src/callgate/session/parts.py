@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from callgate.core.ports import Journal, Model
-from callgate.core.turn import Equipment
+from callgate.conversation.ports import Journal, Model
+from callgate.conversation.turn import Equipment
 from callgate.staging.session_staging import SessionStaging
 from callgate.words.limits import LoopLimits
 from callgate.words.noun import noun

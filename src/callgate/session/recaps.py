@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 from callgate.session.asking import UnusedAnswers, ask, instructions
 from callgate.session.summaries import material
 from callgate.words.errors import ModelError

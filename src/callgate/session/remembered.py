@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.host.threads import in_thread
 from callgate.policy.memory import Memory
 from callgate.session.tasks import TaskSet

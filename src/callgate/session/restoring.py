@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from callgate.changes.text import read_guessed
-from callgate.core.ledger import Ledger
+from callgate.conversation.ledger import Ledger
 from callgate.core.ports import Host
 from callgate.host.ports import Files, files_of
 from callgate.host.threads import in_thread, threads_of

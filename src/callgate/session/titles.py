@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from callgate.core.allowance import Price
-from callgate.core.ports import Clock, Model, Timer
-from callgate.core.record import Record
+from callgate.conversation.allowance import Price
+from callgate.conversation.ports import Model
+from callgate.conversation.record import Record
+from callgate.core.ports import Clock, Timer
 from callgate.session.asking import UnusedAnswers, ask, instructions
 from callgate.session.tasks import TaskSet
 from callgate.words.events import Event, MessageAdded, MetadataSet, RunEnded

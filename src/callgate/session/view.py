@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from callgate.core.ledger import Ledger
-from callgate.core.record import Record
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import Record
 from callgate.tools.session_state import TodoItem, folder_of, todos_of
 from callgate.words.calls import ToolCall
 from callgate.words.events import PromptQueued

@@ -5,13 +5,13 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callgate.core.allowance import budget_in
+from callgate.conversation.allowance import budget_in
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.loop import Loop
+from callgate.conversation.ports import Model, Opening
+from callgate.conversation.recovery import answered_by
+from callgate.conversation.turn import Equipment
 from callgate.core.executor import CallExecutor
-from callgate.core.ledger import Ledger
-from callgate.core.loop import Loop
-from callgate.core.ports import Model, Opening
-from callgate.core.recovery import answered_by
-from callgate.core.turn import Equipment
 from callgate.session.history import HistoryEdits
 from callgate.session.parts import SessionParts
 from callgate.session.tasks import TaskSet

@@ -4,9 +4,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from callgate.changes import UNDO, kept_changes
-from callgate.core.ports import Host, Reminder
-from callgate.core.record import Record
-from callgate.core.reminders import remind, reminder
+from callgate.conversation.ports import Reminder
+from callgate.conversation.record import Record
+from callgate.conversation.reminders import remind, reminder
+from callgate.core.ports import Host
 from callgate.staging.stack import Stack
 from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import Noted

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from callgate.core.reminders import reminder
+from callgate.conversation.reminders import reminder
 from callgate.words.calls import Result
 from callgate.words.events import ActionResolved
 from callgate.words.modes import MODES, Mode

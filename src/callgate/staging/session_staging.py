@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.ports import Reminder
+from callgate.conversation.record import MemoryJournal, Record
+from callgate.conversation.reminders import reminder
+from callgate.conversation.turn import Equipment
 from callgate.core.executor import CallExecutor
-from callgate.core.ledger import Ledger
-from callgate.core.ports import Case, Gate, Reminder
-from callgate.core.record import MemoryJournal, Record
-from callgate.core.reminders import reminder
-from callgate.core.turn import Equipment
+from callgate.core.ports import Case, Gate
 from callgate.staging import reminders
 from callgate.staging.resolve import NOTHING, bound
 from callgate.staging.stack import Stack

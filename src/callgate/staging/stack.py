@@ -13,8 +13,8 @@ from functools import partial
 from threading import Lock
 
 from callgate.changes import kept_changes
+from callgate.conversation.record import Record
 from callgate.core.ports import Host, Run
-from callgate.core.record import Record
 from callgate.host.threads import in_thread
 from callgate.staging.calling import called
 from callgate.staging.state import State

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any, cast
 
+from callgate.conversation.record import Record
 from callgate.core.ports import Host, Run
-from callgate.core.record import Record
 from callgate.staging.resolve import NOTHING, CallbackResolution
 from callgate.tools.builtin.plan import EXIT, Planning, approved
 from callgate.tools.session_state import carried_over

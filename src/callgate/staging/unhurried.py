@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from callgate.core.ports import Reminder, Staging
+from callgate.conversation.ports import Reminder, Staging
 from callgate.words.calls import Result
 from callgate.words.events import TurnEnded
 from callgate.words.model import Abilities, ToolChoice

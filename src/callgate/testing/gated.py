@@ -5,7 +5,7 @@ from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Self
 
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 from callgate.words.model import Abilities, MessageEnded, ModelEvent, Request
 
 

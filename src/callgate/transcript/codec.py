@@ -13,7 +13,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
-from callgate.core.chain import Line
+from callgate.conversation.chain import Line
 from callgate.formats.jsonable import from_json, to_sparse
 from callgate.words.changes import FileChange
 from callgate.words.errors import UsageError

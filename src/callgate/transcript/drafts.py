@@ -7,7 +7,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callgate.core.ports import Drafted
+from callgate.conversation.ports import Drafted
 from callgate.transcript.beside import drop_beside, read_beside, replace_beside
 
 if TYPE_CHECKING:

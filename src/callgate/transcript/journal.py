@@ -13,8 +13,9 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, TypeVar
 
-from callgate.core.chain import Chain
-from callgate.core.ports import Drafted, Maybe
+from callgate.conversation.chain import Chain
+from callgate.conversation.ports import Drafted
+from callgate.core.ports import Maybe
 from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
 from callgate.transcript.answers import Waiting, forget_answers, tidy_answers, waiting_answers

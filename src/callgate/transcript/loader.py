@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from callgate.core.chain import Chain, Line
+from callgate.conversation.chain import Chain, Line
 from callgate.transcript.codec import START, BadLine, LogEntry, read_head, read_line
 from callgate.transcript.index import Index, read_index
 from callgate.transcript.lock import open_log, unreadable

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from callgate.core.ports import Drafted, Journal, Masking
+from callgate.conversation.ports import Drafted, Journal, Masking
 from callgate.transcript.masking import Masker
 from callgate.words.events import Durable
 

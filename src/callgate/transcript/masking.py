@@ -17,7 +17,7 @@ from operator import is_
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from callgate.core.ports import Drafted
+from callgate.conversation.ports import Drafted
 from callgate.words.events import CallArrived
 from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import CallPart, Message, Opaque, Thinking

@@ -15,8 +15,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
 
-from callgate.core.chain import live_events
-from callgate.core.ports import Drafted
+from callgate.conversation.chain import live_events
+from callgate.conversation.ports import Drafted
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.threads import in_thread
 from callgate.transcript.written import WrittenJournal

@@ -11,8 +11,8 @@ from time import time
 from typing import TYPE_CHECKING, cast
 
 from callgate._version import __version__
-from callgate.core.ledger import Ledger
-from callgate.core.ports import Journal
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.ports import Journal
 from callgate.host.threads import in_thread
 from callgate.transcript.answering import AnswerTaken, answer_question, questions_in
 from callgate.transcript.answers import tidy_answers

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from callgate.core.view import View
+from callgate.conversation.view import View
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, ResultPart, Thinking, Usage
 from callgate.words.noun import noun
 from callgate.words.window import CHARS_PER_TOKEN, ContextLimits, chars_of, part_chars

@@ -15,7 +15,7 @@ from threading import Event, Lock, Thread
 from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import finalize
 
-from callgate.core.ports import Drafted
+from callgate.conversation.ports import Drafted
 from callgate.transcript.tape import PATIENCE, patiently
 from callgate.words.errors import JournalError, in_words
 from callgate.words.events import Durable

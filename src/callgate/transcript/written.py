@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from callgate.core.ports import Drafted, Maybe
+from callgate.conversation.ports import Drafted
+from callgate.core.ports import Maybe
 from callgate.host.threads import in_thread
 from callgate.transcript.writer import Lines, Writer
 from callgate.words.decisions import Confirmation

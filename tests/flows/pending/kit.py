@@ -9,7 +9,7 @@ from typing import Any
 
 from callgate import Prompt, Session, Store, tool
 from callgate.changes.history import ChangeHistory, Kept
-from callgate.core.ports import Journal, Model
+from callgate.conversation.ports import Journal, Model
 from callgate.testing import Latch, ScriptedModel, call, say, turn
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.changes import ChangeSet, FileChange

@@ -9,7 +9,7 @@ import pytest
 from callgate import Answer, Continue
 from callgate.changes.history import ChangeHistory
 from callgate.cli import main
-from callgate.core.view import faults
+from callgate.conversation.view import faults
 from callgate.host.threads import in_thread
 from callgate.testing import turn
 from callgate.words.errors import JournalError

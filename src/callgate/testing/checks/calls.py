@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, TypeVar
 
-from callgate.core.ports import Case, Gate, Journal, Run, Target, Tool, ToolSource, Unknown
+from callgate.conversation.ports import Journal
+from callgate.core.ports import Case, Gate, Run, Target, Tool, ToolSource, Unknown
 from callgate.testing.checks.promise import promise, promise_kind
 from callgate.testing.plain import PlainTool
 from callgate.words.arguments import Accepted, Rejected

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import cast, get_args
 
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 from callgate.testing.checks.promise import promise, promise_kind
 from callgate.words.messages import Message, Text
 from callgate.words.model import (

@@ -4,8 +4,8 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
-from callgate.core.ledger import boundary_parts
-from callgate.core.view import REMOVED, View
+from callgate.conversation.ledger import boundary_parts
+from callgate.conversation.view import REMOVED, View
 from callgate.transcript.share.page import Exported
 from callgate.transcript.share.plain import clean_json, scrub
 from callgate.transcript.share.stories import gathered

@@ -8,8 +8,8 @@ import pytest
 
 from callgate import Session
 from callgate.assembly import DecisionGate
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal, Record
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import ScriptedModel, say, turn
 from callgate.testing import call as scripted

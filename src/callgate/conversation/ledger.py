@@ -4,26 +4,20 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from typing import Any, cast
 
-from callgate.core.view import History, View
-from callgate.words.arguments import Repair
-from callgate.words.calls import CODES, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
-from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
+from callgate.conversation.view import History, View
+from callgate.core.call_ledger import CALL_FOLDS, EXECUTING, CallLedger
+from callgate.words.calls import CODES
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
 from callgate.words.events import (
     AnswerUnused,
     Branched,
-    CallArrived,
-    CallDecided,
-    CallProgressed,
     CallSettled,
     CallStarted,
     Compacted,
-    ContextUpdated,
     Counted,
     Durable,
     EffortSet,
-    Event,
     Forked,
     LinesQuarantined,
     MessageAdded,
@@ -31,11 +25,8 @@ from callgate.words.events import (
     ModelSet,
     ModeSet,
     Paused,
-    PolicyAdded,
     PromptDequeued,
     PromptQueued,
-    QuestionAnswered,
-    QuestionAsked,
     RequestRetried,
     ResultReplaced,
     Rewound,
@@ -50,76 +41,10 @@ from callgate.words.model import WHOLE, RunOptions, WantedEffort
 from callgate.words.modes import MODES, Mode
 from callgate.words.turns import GOES_ON
 
-LIVE_OUTPUT_CHARS = 10_000
-RECENT_CALLS = 12
 LONGEST_NUMBER = 12
 
-# By name, because looking a member up in its class costs more than comparing it.
-VALIDATING, AWAITING_APPROVAL = Status.VALIDATING, Status.AWAITING_APPROVAL
-SCHEDULED, EXECUTING = Status.SCHEDULED, Status.EXECUTING
 
-
-class Entry:
-    """The state of one call. Mutable and private to the fold; ``snapshot`` gives the noun."""
-
-    __slots__ = (
-        *("answer", "arguments", "asked_as", "attempt", "decision", "duration_ms", "edited", "ended_at", "hashed"),
-        *("id", "index", "kept", "live_output", "message_id", "name", "question", "raw_arguments", "repairs"),
-        *("result", "started_at", "status", "updated"),
-    )
-
-    def __init__(self, event: CallArrived) -> None:
-        self.id = event.call_id
-        self.name = event.name
-        self.arguments: Mapping[str, Any] = event.arguments
-        self.raw_arguments = event.raw_arguments
-        self.repairs: tuple[Repair, ...] = event.repairs
-        self.kept = event.kept
-        self.asked_as = event.asked_as
-        self.hashed = event.arguments_hash
-        self.index = event.index
-        self.message_id = event.message_id
-        self.status = VALIDATING
-        self.attempt = 0
-        self.started_at: float | None = None
-        self.ended_at: float | None = None
-        self.duration_ms: float | None = None
-        self.live_output = ""
-        self.result: Result | None = None
-        self.question: Question | None = None
-        self.answer: Confirmation | None = None  # on record, and not acted on yet
-        self.decision: Decision | None = None
-        self.edited: Edited | None = None
-        self.updated = False  # its context update has been applied
-
-    def move(self, after: Status) -> None:
-        if after not in TRANSITIONS[self.status]:
-            check_move(self.id, self.status, after)
-        self.status = after
-
-    def snapshot(self) -> ToolCall:
-        return ToolCall(
-            id=self.id,
-            name=self.name,
-            arguments=self.arguments,
-            raw_arguments=None if self.asked_as else self.raw_arguments,  # the text for the other name
-            index=self.index,
-            message_id=self.message_id,
-            status=self.status,
-            started_at=self.started_at,
-            ended_at=self.ended_at,
-            duration_ms=self.duration_ms,
-            live_output=self.live_output,
-            result=self.result,
-            question=self.question,
-            decision=self.decision,
-            edited=self.edited,
-            repairs=self.repairs,
-            kept=self.kept,
-        )
-
-
-class Ledger:
+class Ledger(CallLedger):
     """The fold. Settled calls are let go when their turn ends; the history keeps what was said.
 
     ``events`` come from a log, of which lines may be lost: what does not fit without them is left out.
@@ -132,11 +57,8 @@ class Ledger:
         context: Mapping[str, Any] | None = None,
         mode: Mode = "default",
     ) -> None:
+        super().__init__(context=context, mode=mode)
         self.view = View()
-        self.calls: dict[str, Entry] = {}
-        self.context: Mapping[str, Any] = dict(context or {})
-        self.policies: list[ApprovalPolicy] = []
-        self.mode: Mode = mode
         self.mode_before: Mode = "default"  # plan mode
         self.effort: WantedEffort | None = None
         self.model: str | None = None
@@ -151,8 +73,6 @@ class Ledger:
         self.ended: RunReason | None = None  # the cause that ended the last run, until there is something new to do
         self.paused = False  # in the middle of its work, until a person says that it may go on
         self.added = 0
-        self.message_of: dict[str, str] = {}  # by call id, since the last boundary
-        self.recent: tuple[str, ...] = ()  # hashes of the last calls, newest last
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
         self.about: dict[str, str] = {}  # the subjects of reminders, by the ids of their messages
@@ -222,22 +142,6 @@ class Ledger:
     def history(self) -> History:
         return self.view.history()
 
-    def hashes_before(self, call_id: str) -> tuple[str, ...]:
-        """Of the calls before this one, newest last: a resumed call is not its own repetition."""
-        recent, entry = self.recent, self.calls.get(call_id)
-        if entry is None:
-            return recent
-        since = sum(each.index >= entry.index and each.hashed is not None for each in self.calls.values())
-        return recent[: max(0, len(recent) - since)]
-
-    def call(self, call_id: str) -> ToolCall:
-        return self.calls[call_id].snapshot()
-
-    def fold(self, event: Event) -> None:
-        step = FOLD.get(event.__class__)
-        if step is not None:
-            step(self, event)
-
 
 def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     message = event.message
@@ -303,96 +207,24 @@ def _spent(ledger: Ledger, event: RequestRetried | MetadataSet | AnswerUnused) -
         ledger.spend(event.spent)
 
 
-def _arrived(ledger: Ledger, event: CallArrived) -> None:
-    ledger.calls[event.call_id] = Entry(event)
-    ledger.message_of[event.call_id] = event.message_id
-    if event.arguments_hash is not None:
-        ledger.recent = (*ledger.recent[1 - RECENT_CALLS :], event.arguments_hash)
-
-
-def _decided(ledger: Ledger, event: CallDecided) -> None:
-    entry = ledger.calls[event.call_id]
-    decision = event.decision
-    entry.decision = decision
-    if not isinstance(decision, Ask) or event.arguments_hash != entry.hashed:
-        entry.answer = None  # acted on, or given about other arguments
-    entry.hashed = event.arguments_hash
-    if not isinstance(decision, Deny):
-        if decision.arguments is not None:
-            before = entry.arguments if entry.edited is None else entry.edited.before  # what the model wrote
-            entry.edited = Edited(decision.changed_by or decision.by, before)
-            entry.arguments = decision.arguments
-        if entry.status not in (SCHEDULED, EXECUTING):  # a repeat after a crash stays where it was
-            entry.move(SCHEDULED)
-
-
-def _asked(ledger: Ledger, event: QuestionAsked) -> None:
-    entry = ledger.calls[event.question.call_id]
-    if entry.status is not AWAITING_APPROVAL:  # asked again after a restart
-        entry.move(AWAITING_APPROVAL)
-    entry.question = event.question
-    entry.answer = None
-
-
-def _answered(ledger: Ledger, event: QuestionAnswered) -> None:
-    ledger.recent = ()
-    answer = event.confirmation
-    entry = ledger.calls.get(answer.call_id)
-    if entry is not None:
-        given = None if answer.arguments is None else arguments_hash(entry.name, answer.arguments)
-        entry.answer = answer if event.edited is None or event.edited == given else None
-
-
-def _started(ledger: Ledger, event: CallStarted) -> None:
-    entry = ledger.calls[event.call_id]
-    if entry.status is SCHEDULED:
-        entry.status = EXECUTING
-    elif entry.status is not EXECUTING:  # a repeat after a crash stays where it was
-        entry.move(EXECUTING)
-    entry.attempt = event.attempt
-    entry.started_at = event.at
-
-
-def _progressed(ledger: Ledger, event: CallProgressed) -> None:
-    entry = ledger.calls[event.call_id]
-    if event.text:
-        entry.live_output = (entry.live_output + event.text)[-LIVE_OUTPUT_CHARS:]
-
-
-def _settled(ledger: Ledger, event: CallSettled) -> None:
-    entry, result = ledger.calls[event.call_id], event.result
-    code = result.code
-    entry.move(CODES[code].status)
-    entry.result = result
-    entry.ended_at = event.at
-    entry.duration_ms = event.duration_ms
-    if code == "ok":
-        ledger.denied_in_a_row = 0
-    elif CODES[code].denial and not ledger.mentioned:
-        ledger.denied_in_a_row += 1
-        ledger.denied += 1
-
-
 def _paused(ledger: Ledger, event: Paused) -> None:
     ledger.paused, ledger.running = True, False
     ledger.denied = ledger.denied_in_a_row = 0
 
 
-def _context(ledger: Ledger, event: ContextUpdated) -> None:
-    entry = ledger.calls.get(event.call_id)
-    if entry is not None:
-        entry.updated = True
-    ledger.context = {**ledger.context, **event.update}
-
-
-def _policy(ledger: Ledger, event: PolicyAdded) -> None:
-    ledger.policies.append(event.policy)
-
-
 def _mode(ledger: Ledger, event: ModeSet) -> None:
     if not MODES[ledger.mode].forbids_changes:
         ledger.mode_before = ledger.mode
-    ledger.mode = event.mode
+    CALL_FOLDS[ModeSet](ledger, event)
+
+
+def _settled(ledger: Ledger, event: CallSettled) -> None:
+    CALL_FOLDS[CallSettled](ledger, event)
+    if event.result.code == "ok":
+        ledger.denied_in_a_row = 0
+    elif CODES[event.result.code].denial and not ledger.mentioned:
+        ledger.denied_in_a_row += 1
+        ledger.denied += 1
 
 
 def _model(ledger: Ledger, event: ModelSet) -> None:
@@ -461,9 +293,10 @@ def _quarantined(ledger: Ledger, event: LinesQuarantined) -> None:
     ledger.queued += lost
 
 
-FOLD = cast(
-    dict[type, Callable[[Ledger, Event], None]],
+Ledger.FOLDS = cast(
+    Mapping[type, Callable[[Any, Any], None]],
     {
+        **CALL_FOLDS,
         MessageAdded: _message_added,
         PromptQueued: _queued,
         PromptDequeued: _dequeued,
@@ -471,15 +304,7 @@ FOLD = cast(
         TurnEnded: _turn_ended,
         RunEnded: _run_ended,
         RequestRetried: _spent,
-        CallArrived: _arrived,
-        CallDecided: _decided,
-        QuestionAsked: _asked,
-        QuestionAnswered: _answered,
-        CallStarted: _started,
-        CallProgressed: _progressed,
         CallSettled: _settled,
-        ContextUpdated: _context,
-        PolicyAdded: _policy,
         Paused: _paused,
         ModeSet: _mode,
         ModelSet: _model,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.view import NO_RESULT, REMOVED, History, View, faults
+from callgate.conversation.view import NO_RESULT, REMOVED, History, View, faults
 from callgate.words.messages import CallPart, Image, Message, Part, ResultPart, Text, Thinking
 
 

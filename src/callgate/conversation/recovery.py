@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import random
 from typing import Literal
 
-from callgate.core.ports import Model
+from callgate.conversation.ports import Model
 from callgate.words.errors import ModelError
 from callgate.words.limits import Retries
 from callgate.words.messages import Message, Spent

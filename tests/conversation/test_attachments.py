@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from callgate.core.ledger import Ledger
-from callgate.core.loop import Loop
-from callgate.core.ports import Reminder
-from callgate.core.record import MemoryJournal, Record
-from callgate.core.turn import Equipment
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.loop import Loop
+from callgate.conversation.ports import Reminder
+from callgate.conversation.record import MemoryJournal, Record
+from callgate.conversation.turn import Equipment
 from callgate.testing import PlainTool, PlainToolbox, ScriptedModel, call, limit, say, settle, turn
 from callgate.words.calls import Result
 from callgate.words.events import MessageAdded, TurnEnded

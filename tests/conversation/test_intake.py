@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from callgate.core.intake import Intake, Refused
-from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal, Record
-from callgate.core.turn import Equipment, Turn
+from callgate.conversation.intake import Intake, Refused
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
+from callgate.conversation.turn import Equipment, Turn
 from callgate.testing import (
     GatedModel,
     Latch,

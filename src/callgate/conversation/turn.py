@@ -14,30 +14,19 @@ from dataclasses import field
 from random import random
 from typing import Any
 
+from callgate.conversation.allowance import Price, TokenBudget
+from callgate.conversation.draft import with_text
+from callgate.conversation.intake import call_part
+from callgate.conversation.message_reader import MessageReading
+from callgate.conversation.ports import Compaction, Meter, Model, Opening, Reminder, Staging, Suggestions
+from callgate.conversation.record import Record
+from callgate.conversation.recovery import Recovery, Remedy, answered_by
+from callgate.conversation.reminders import remind
 from callgate.core import outcomes
-from callgate.core.allowance import Price, TokenBudget
-from callgate.core.draft import with_text
+from callgate.core.call_ledger import Entry
 from callgate.core.executor import CallExecutor
-from callgate.core.intake import call_part
-from callgate.core.ledger import Entry
 from callgate.core.outlet import bounded_together
-from callgate.core.ports import (
-    Compaction,
-    Gate,
-    Host,
-    Meter,
-    Model,
-    Opening,
-    Reminder,
-    Staging,
-    Suggestions,
-    Target,
-    ToolSource,
-)
-from callgate.core.reading import MessageReading
-from callgate.core.record import Record
-from callgate.core.recovery import Recovery, Remedy, answered_by
-from callgate.core.reminders import remind
+from callgate.core.ports import Gate, Host, Target, ToolSource
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
 from callgate.words.errors import ModelError

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from callgate.core.allowance import Allowance, TokenBudget
+from callgate.conversation.allowance import Allowance, TokenBudget
+from callgate.conversation.ports import Model, Reminder
+from callgate.conversation.recovery import Recovery
+from callgate.conversation.reminders import GO_ON, broken_off, remind, reminder
+from callgate.conversation.turn import Equipment, Turn
 from callgate.core.executor import CallExecutor
-from callgate.core.ports import Model, Reminder
-from callgate.core.recovery import Recovery
-from callgate.core.reminders import GO_ON, broken_off, remind, reminder
-from callgate.core.turn import Equipment, Turn
 from callgate.words.endings import RunReason
 from callgate.words.events import (
     MessageAdded,

@@ -9,8 +9,8 @@ from json import dumps, loads
 from operator import attrgetter
 from typing import Any, cast, get_args
 
+from callgate.conversation.ledger import Ledger
 from callgate.core import outcomes
-from callgate.core.ledger import Ledger
 from callgate.words.calls import Result, ToolCall
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking, Usage

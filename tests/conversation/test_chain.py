@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from callgate.core.chain import Chain, Line, live_events
-from callgate.core.ledger import Ledger
+from callgate.conversation.chain import Chain, Line, live_events
+from callgate.conversation.ledger import Ledger
 from callgate.words.calls import Result
 from callgate.words.event_table import LineKind
 from callgate.words.events import (

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from callgate.core.ports import Reminder
-from callgate.core.record import Record
+from callgate.conversation.ports import Reminder
+from callgate.conversation.record import Record
 from callgate.words.calls import ToolCall
 from callgate.words.errors import ModelError
 from callgate.words.events import MessageAdded

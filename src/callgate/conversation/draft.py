@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from callgate.core.ports import Clock, Drafted, Timer
+from callgate.conversation.ports import Drafted
+from callgate.core.ports import Clock, Timer
 from callgate.words.messages import CallPart, Part, Text
 
 BATCH_SECONDS = 0.1

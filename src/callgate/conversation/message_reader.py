@@ -9,12 +9,12 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from callgate.core.draft import Draft
+from callgate.conversation.draft import Draft
+from callgate.conversation.intake import Intake, Refused
+from callgate.conversation.ports import Meter, Model
+from callgate.conversation.recovery import Recovery, Remedy, Repetition
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import going_down
-from callgate.core.intake import Intake, Refused
-from callgate.core.ports import Meter, Model
-from callgate.core.recovery import Recovery, Remedy, Repetition
 from callgate.words.calls import ToolCall
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
 from callgate.words.events import Noted, RequestRetried, TextStreamed, ThinkingStreamed
@@ -31,7 +31,7 @@ from callgate.words.model import (
 )
 
 if TYPE_CHECKING:
-    from callgate.core.turn import Equipment
+    from callgate.conversation.turn import Equipment
 
 _BEFORE_CONTENT = (MessageStarted, ModelNoted)
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from callgate.core.ports import Clock, Model, Timer
-from callgate.core.record import Record
+from callgate.conversation.ports import Model
+from callgate.conversation.record import Record
+from callgate.core.ports import Clock, Timer
 from callgate.words.endings import RunReason
 from callgate.words.late_pattern import late_pattern
 from callgate.words.limits import LoopLimits

@@ -1,0 +1,217 @@
+"""The state of calls as a fold of events: their status, remembered answers, context and permission mode."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, cast
+
+from callgate.words.arguments import Repair
+from callgate.words.calls import CODES, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
+from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallProgressed,
+    CallSettled,
+    CallStarted,
+    ContextUpdated,
+    Event,
+    ModeSet,
+    PolicyAdded,
+    QuestionAnswered,
+    QuestionAsked,
+)
+from callgate.words.modes import Mode
+
+LIVE_OUTPUT_CHARS = 10_000
+RECENT_CALLS = 12
+
+# By name, because looking a member up in its class costs more than comparing it.
+VALIDATING, AWAITING_APPROVAL = Status.VALIDATING, Status.AWAITING_APPROVAL
+SCHEDULED, EXECUTING = Status.SCHEDULED, Status.EXECUTING
+
+
+class Entry:
+    """The state of one call. Mutable and private to the fold; ``snapshot`` gives the noun."""
+
+    __slots__ = (
+        *("answer", "arguments", "asked_as", "attempt", "decision", "duration_ms", "edited", "ended_at", "hashed"),
+        *("id", "index", "kept", "live_output", "message_id", "name", "question", "raw_arguments", "repairs"),
+        *("result", "started_at", "status", "updated"),
+    )
+
+    def __init__(self, event: CallArrived) -> None:
+        self.id = event.call_id
+        self.name = event.name
+        self.arguments: Mapping[str, Any] = event.arguments
+        self.raw_arguments = event.raw_arguments
+        self.repairs: tuple[Repair, ...] = event.repairs
+        self.kept = event.kept
+        self.asked_as = event.asked_as
+        self.hashed = event.arguments_hash
+        self.index = event.index
+        self.message_id = event.message_id
+        self.status = VALIDATING
+        self.attempt = 0
+        self.started_at: float | None = None
+        self.ended_at: float | None = None
+        self.duration_ms: float | None = None
+        self.live_output = ""
+        self.result: Result | None = None
+        self.question: Question | None = None
+        self.answer: Confirmation | None = None  # on record, and not acted on yet
+        self.decision: Decision | None = None
+        self.edited: Edited | None = None
+        self.updated = False  # its context update has been applied
+
+    def move(self, after: Status) -> None:
+        if after not in TRANSITIONS[self.status]:
+            check_move(self.id, self.status, after)
+        self.status = after
+
+    def snapshot(self) -> ToolCall:
+        return ToolCall(
+            id=self.id,
+            name=self.name,
+            arguments=self.arguments,
+            raw_arguments=None if self.asked_as else self.raw_arguments,  # the text for the other name
+            index=self.index,
+            message_id=self.message_id,
+            status=self.status,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            duration_ms=self.duration_ms,
+            live_output=self.live_output,
+            result=self.result,
+            question=self.question,
+            decision=self.decision,
+            edited=self.edited,
+            repairs=self.repairs,
+            kept=self.kept,
+        )
+
+
+class CallLedger:
+    """The calls of one message or batch, and the state that their decisions depend on. Nothing else changes it."""
+
+    FOLDS: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
+
+    def __init__(self, *, context: Mapping[str, Any] | None = None, mode: Mode = "default") -> None:
+        self.calls: dict[str, Entry] = {}
+        self.context: Mapping[str, Any] = dict(context or {})
+        self.policies: list[ApprovalPolicy] = []
+        self.mode: Mode = mode
+        self.message_of: dict[str, str] = {}  # by call id, since the last boundary
+        self.recent: tuple[str, ...] = ()  # hashes of the last calls, newest last
+
+    def hashes_before(self, call_id: str) -> tuple[str, ...]:
+        """Of the calls before this one, newest last: a resumed call is not its own repetition."""
+        recent, entry = self.recent, self.calls.get(call_id)
+        if entry is None:
+            return recent
+        since = sum(each.index >= entry.index and each.hashed is not None for each in self.calls.values())
+        return recent[: max(0, len(recent) - since)]
+
+    def call(self, call_id: str) -> ToolCall:
+        return self.calls[call_id].snapshot()
+
+    def fold(self, event: Event) -> None:
+        step = self.FOLDS.get(event.__class__)
+        if step is not None:
+            step(self, event)
+
+
+def _arrived(ledger: CallLedger, event: CallArrived) -> None:
+    ledger.calls[event.call_id] = Entry(event)
+    ledger.message_of[event.call_id] = event.message_id
+    if event.arguments_hash is not None:
+        ledger.recent = (*ledger.recent[1 - RECENT_CALLS :], event.arguments_hash)
+
+
+def _decided(ledger: CallLedger, event: CallDecided) -> None:
+    entry = ledger.calls[event.call_id]
+    decision = event.decision
+    entry.decision = decision
+    if not isinstance(decision, Ask) or event.arguments_hash != entry.hashed:
+        entry.answer = None  # acted on, or given about other arguments
+    entry.hashed = event.arguments_hash
+    if not isinstance(decision, Deny):
+        if decision.arguments is not None:
+            before = entry.arguments if entry.edited is None else entry.edited.before  # what the model wrote
+            entry.edited = Edited(decision.changed_by or decision.by, before)
+            entry.arguments = decision.arguments
+        if entry.status not in (SCHEDULED, EXECUTING):  # a repeat after a crash stays where it was
+            entry.move(SCHEDULED)
+
+
+def _asked(ledger: CallLedger, event: QuestionAsked) -> None:
+    entry = ledger.calls[event.question.call_id]
+    if entry.status is not AWAITING_APPROVAL:  # asked again after a restart
+        entry.move(AWAITING_APPROVAL)
+    entry.question = event.question
+    entry.answer = None
+
+
+def _answered(ledger: CallLedger, event: QuestionAnswered) -> None:
+    ledger.recent = ()
+    answer = event.confirmation
+    entry = ledger.calls.get(answer.call_id)
+    if entry is not None:
+        given = None if answer.arguments is None else arguments_hash(entry.name, answer.arguments)
+        entry.answer = answer if event.edited is None or event.edited == given else None
+
+
+def _started(ledger: CallLedger, event: CallStarted) -> None:
+    entry = ledger.calls[event.call_id]
+    if entry.status is SCHEDULED:
+        entry.status = EXECUTING
+    elif entry.status is not EXECUTING:  # a repeat after a crash stays where it was
+        entry.move(EXECUTING)
+    entry.attempt = event.attempt
+    entry.started_at = event.at
+
+
+def _progressed(ledger: CallLedger, event: CallProgressed) -> None:
+    entry = ledger.calls[event.call_id]
+    if event.text:
+        entry.live_output = (entry.live_output + event.text)[-LIVE_OUTPUT_CHARS:]
+
+
+def _settled(ledger: CallLedger, event: CallSettled) -> None:
+    entry, result = ledger.calls[event.call_id], event.result
+    code = result.code
+    entry.move(CODES[code].status)
+    entry.result = result
+    entry.ended_at = event.at
+    entry.duration_ms = event.duration_ms
+
+
+def _context(ledger: CallLedger, event: ContextUpdated) -> None:
+    entry = ledger.calls.get(event.call_id)
+    if entry is not None:
+        entry.updated = True
+    ledger.context = {**ledger.context, **event.update}
+
+
+def _policy(ledger: CallLedger, event: PolicyAdded) -> None:
+    ledger.policies.append(event.policy)
+
+
+def _mode(ledger: CallLedger, event: ModeSet) -> None:
+    ledger.mode = event.mode
+
+
+CALL_FOLDS = cast(
+    Mapping[type, Callable[[Any, Any], None]],
+    {
+        CallArrived: _arrived,
+        CallDecided: _decided,
+        QuestionAsked: _asked,
+        QuestionAnswered: _answered,
+        CallStarted: _started,
+        CallProgressed: _progressed,
+        CallSettled: _settled,
+        ContextUpdated: _context,
+        PolicyAdded: _policy,
+        ModeSet: _mode,
+    },
+)
+CallLedger.FOLDS = CALL_FOLDS
