@@ -67,7 +67,10 @@ import json
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 AFTER_PROMPT = ("rich", "pydantic", "tree_sitter", "h11", "pygments", "markdown_it")
-OURS_AFTER_PROMPT = ("assembly", "config", "providers.", "policy", "tools.", "session.", "core.", "conversation.", "transcript.")
+OURS_AFTER_PROMPT = (
+    *("assembly", "config", "providers.", "policy", "tools.", "session."),
+    *("core.", "conversation.", "transcript."),
+)
 
 
 def test_the_first_prompt_waits_for_no_model_no_settings_and_no_markdown(
