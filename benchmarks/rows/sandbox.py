@@ -9,7 +9,7 @@ from benchmarks.measure import Size, interleaved, spread
 from benchmarks.report import Row
 from callgate.host.ports import Command
 from callgate.host.sandbox.sandbox import Sandbox, missing
-from callgate.policy.sandboxing import profile_for
+from callgate.policy.sandbox_policy import profile_for
 
 LIMIT = 25.0
 _WORK = "true in bubblewrap, beyond true alone"

@@ -19,7 +19,7 @@ from callgate.admin.first_run import missing_model
 from callgate.admin.installed import USES, app_packages, installation_of
 from callgate.cli.arguments import read_arguments
 from callgate.config import load_config
-from callgate.policy.sandboxing import Proofs
+from callgate.policy.sandbox_policy import Proofs
 from callgate.providers import keys
 from callgate.testing import ScriptedModel, say, turn
 from tests.cli.policy_kit import Person

@@ -11,7 +11,7 @@ from callgate.assembly import DecisionGate
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import standard_checks
-from callgate.policy.loop_guard import loop_guard
+from callgate.policy.judge import loop_guard
 from callgate.testing import MemoryHost, PlainTool, run_virtual
 from callgate.tools.tool import schema_tool
 from callgate.words.calls import Result

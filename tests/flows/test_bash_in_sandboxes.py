@@ -12,7 +12,7 @@ import pytest
 from callgate.host.local import LocalHost
 from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.sandbox import Backend
-from callgate.policy.sandboxing import profile_for
+from callgate.policy.sandbox_policy import profile_for
 from callgate.tools.builtin.bash import BashTool, bash
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result

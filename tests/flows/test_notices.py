@@ -8,7 +8,7 @@ import pytest
 
 from callgate import Prompt, Session
 from callgate.config import load_config
-from callgate.policy.sandboxing import NO_HOSTS
+from callgate.policy.sandbox_policy import NO_HOSTS
 from callgate.testing import ScriptedModel, fail, say, turn
 from callgate.testing.script import stop
 from callgate.tools.builtin.shipped import shipped_tools

@@ -15,7 +15,7 @@ from callgate.core.ports import Run, Tool
 from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.sandbox import Backend
-from callgate.policy import sandboxing
+from callgate.policy import sandbox_policy as sandboxing
 from callgate.policy.well_known import StandIn
 from callgate.testing import ScriptedModel, call, turn
 from callgate.tools.builtin.bash import bash

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from callgate.core.ports import Case, Hooked
-from callgate.policy.checks import Judge
 from callgate.policy.entries import Layer
+from callgate.policy.judge import Judge
 from callgate.words.decisions import Allow, Effect, Origin
 from callgate.words.traits import Traits, exclusive, reads, writes
 from tests.policy.gate_kit import ROOT, book, case_of, decided, hooked, line, outcome, rules, shell

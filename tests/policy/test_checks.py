@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from callgate.core.ports import Case, Check, Hooked
-from callgate.policy.checks import Judge, standard_checks
+from callgate.policy.checks import standard_checks
 from callgate.policy.entries import Layer, SettingsFault
+from callgate.policy.judge import Judge
 from callgate.policy.rules import Rulebook
 from callgate.words.decisions import Allow, Deny, Origin, Pattern
 from callgate.words.modes import Mode

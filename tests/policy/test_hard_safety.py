@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from callgate.core.ports import Case
-from callgate.policy.checks import Judge
+from callgate.policy.judge import Judge
 from callgate.words.decisions import Allow, Ask, Pattern
 from callgate.words.traits import Traits, reads
 from tests.policy.gate_kit import HOME, ROOT, case_of, decided, hooked, outcome, policy, rules, shell

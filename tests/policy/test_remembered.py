@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from callgate.core.ports import Case
-from callgate.policy.checks import remembered
 from callgate.policy.entries import SettingsFault
+from callgate.policy.judge import Judge
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.words.decisions import Allow, Ask, Effect, Origin, Pattern
 from callgate.words.traits import Traits, reads, writes
@@ -73,7 +73,7 @@ TMP = case_of("Write", file_path="/tmp/x.txt")
 def test_how_far_a_remembered_answer_reaches(case: Case, pattern: Pattern | None, expected: str) -> None:
     answer = policy("allow", case.name, pattern)
     assert outcome(replace(case, policies=[answer])) == expected
-    assert (remembered(replace(case, policies=[answer])) is not None) is (expected == "allow")
+    assert (Judge().remembered(replace(case, policies=[answer])) is not None) is (expected == "allow")
 
 
 def test_a_remembered_answer_counts_for_its_own_tool_until_it_expires() -> None:
@@ -123,14 +123,14 @@ def test_which_answer_is_named_does_not_depend_on_their_order() -> None:
 
 def test_an_answer_given_since_allows_what_nothing_stands_against() -> None:
     case = replace(SRC, policies=[policy("allow", "Write")])
-    assert remembered(case) == Allow(
+    assert Judge().remembered(case) == Allow(
         "policy allow Write [session]", "a remembered answer allows it", origin=Origin("session")
     )
-    assert remembered(replace(SRC, policies=[policy("allow", "Write", note="ok")])) == Allow(
+    assert Judge().remembered(replace(SRC, policies=[policy("allow", "Write", note="ok")])) == Allow(
         "policy allow Write [session]", "ok", origin=Origin("session")
     )
-    assert remembered(SRC) is None
-    assert remembered(SRC, rules(allow=["Write"])) is None
+    assert Judge().remembered(SRC) is None
+    assert Judge(rules(allow=["Write"])).remembered(SRC) is None
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_an_answer_given_since_allows_what_nothing_stands_against() -> None:
     ids=["deny", "ask", "settings", "plan", "hook", "danger", "interaction"],
 )
 def test_an_answer_given_since_does_not_override_what_stands_against_it(case: Case, rulebook: Rulebook) -> None:
-    assert remembered(replace(case, policies=[policy("allow", "Write")]), rulebook) is None
+    assert Judge(rulebook).remembered(replace(case, policies=[policy("allow", "Write")])) is None
 
 
 @pytest.mark.parametrize("effect", ["deny", "ask"])
 def test_an_answer_given_since_does_not_override_another_answer(effect: Effect) -> None:
-    assert remembered(replace(SRC, policies=[policy("allow", "Write"), policy(effect, "Write")])) is None
+    assert Judge().remembered(replace(SRC, policies=[policy("allow", "Write"), policy(effect, "Write")])) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.policy.protected import danger, names_in_a_row
-from callgate.policy.sandboxing import profile_for
+from callgate.policy.sandbox_policy import profile_for
 from callgate.providers.keys import FILE, FoundKey, Keyring, KeyStore, find_key
 from callgate.words.errors import UsageError
 from callgate.words.places import Place

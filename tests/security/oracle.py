@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from callgate.shell.programs.table import PROGRAMS
+from callgate.shell.programs.program_table import PROGRAMS
 from tests.crash.tracing import missing
 
 GRANTED = ("cat", "echo", "find", "git", "rg", "sed", "sort", "wc", "timeout", "nice", "ionice", "stdbuf")

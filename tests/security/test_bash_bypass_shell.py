@@ -3,8 +3,8 @@
 import re
 
 from callgate.shell.analysis import analyse
-from callgate.shell.grants import Granted, grant
-from callgate.shell.patterns import ShellPattern, parse_pattern
+from callgate.shell.command_grants import Granted, grant
+from callgate.shell.command_patterns import ShellPattern, parse_pattern
 from callgate.shell.reach import doubt, reaches
 from tests.security.corpora import Row, rows_of, rules_of, wrong
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from callgate.shell.analysis import analyse
-from callgate.shell.grants import Granted, grant
-from callgate.shell.patterns import parse_pattern
+from callgate.shell.command_grants import Granted, grant
+from callgate.shell.command_patterns import parse_pattern
 from tests.security.oracle import GRANTED, Jail, free_programs, need_jail
 from tests.security.oracle_commands import RULES, Commands, after_each_option, options_of, sed_scripts
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.host.ports import Command
-from callgate.policy.sandboxing import profile_for
+from callgate.policy.sandbox_policy import profile_for
 from tests.host.sandbox.kit import LINUX, sandbox_of, visible_folder
 from tests.security.corpora import rows_of
 

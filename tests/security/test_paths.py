@@ -25,7 +25,7 @@ import pytest
 from callgate.host.applying import apply_changes
 from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
-from callgate.policy.paths import parse_path_pattern
+from callgate.policy.path_patterns import parse_path_pattern
 from callgate.policy.protected import What, danger
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure

@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from callgate.admin.policy import CallJudge, CallToJudge
-from callgate.shell.programs.entries import Option
-from callgate.shell.programs.table import grammar_of
+from callgate.shell.programs.program_entries import Option
+from callgate.shell.programs.program_table import grammar_of
 from tests.security.oracle import Jail, free_programs, need_jail
 
 SEED = 1

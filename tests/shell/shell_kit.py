@@ -1,8 +1,8 @@
 """Short ways to put a question to the shell part of the gate."""
 
 from callgate.shell.analysis import analyse
-from callgate.shell.grants import Granted, NotGranted, grant
-from callgate.shell.patterns import parse_pattern
+from callgate.shell.command_grants import Granted, NotGranted, grant
+from callgate.shell.command_patterns import parse_pattern
 from callgate.shell.reach import reaches
 
 

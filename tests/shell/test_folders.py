@@ -4,9 +4,9 @@ import pytest
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
+from callgate.shell.command_grants import FileTests, Granted, NotGranted, grant, here_by_spelling
+from callgate.shell.command_patterns import parse_pattern
 from callgate.shell.folders import PossibleFolders, below, folders_of
-from callgate.shell.grants import FileTests, Granted, NotGranted, grant, here_by_spelling
-from callgate.shell.patterns import parse_pattern
 from tests.rows import rows
 from tests.shell.shell_kit import granted
 

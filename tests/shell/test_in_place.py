@@ -1,10 +1,10 @@
 """Programs that write into the files they are given: the files count as written, and an Edit rule covers them."""
 
 from callgate.shell.analysis import analyse
+from callgate.shell.command_grants import FileTests, Granted, grant
+from callgate.shell.command_patterns import parse_pattern
 from callgate.shell.effects import Touched, touched
-from callgate.shell.grants import FileTests, Granted, grant
-from callgate.shell.patterns import parse_pattern
-from callgate.shell.programs.arguments import Argument
+from callgate.shell.programs.program_arguments import Argument
 from callgate.shell.programs.sed import rewritten
 from callgate.shell.programs.uses import Use
 from tests.rows import rows

@@ -2,8 +2,8 @@
 
 from callgate.shell.command import Word
 from callgate.shell.programs.awk import program_uses
+from callgate.shell.programs.program_table import read
 from callgate.shell.programs.sed import script_uses
-from callgate.shell.programs.table import read
 from tests.rows import rows
 from tests.shell.shell_kit import granted
 

@@ -14,9 +14,9 @@ import pytest
 from callgate.shell.analysis import analyse
 from callgate.shell.effects import effects_of
 from callgate.shell.prefixes import prefix_of
-from callgate.shell.programs.arguments import CHECKED, Argument, of_kind
-from callgate.shell.programs.entries import Program, options_in, programs_in
-from callgate.shell.programs.table import PROGRAMS, grammar_behind, grammar_of
+from callgate.shell.programs.program_arguments import CHECKED, Argument, of_kind
+from callgate.shell.programs.program_entries import Program, options_in, programs_in
+from callgate.shell.programs.program_table import PROGRAMS, grammar_behind, grammar_of
 from tests.security.corpora import rows_of
 from tests.shell.shell_kit import cases, granted
 

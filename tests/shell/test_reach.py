@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
-from callgate.shell.patterns import parse_pattern
+from callgate.shell.command_patterns import parse_pattern
 from callgate.shell.reach import doubt, reaches
 from tests.rows import rows
 from tests.shell.shell_kit import cases, reached

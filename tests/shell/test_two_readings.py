@@ -1,8 +1,8 @@
 """A value that looks like an option may be one: programs differ, and a table may be wrong. Then both readings count."""
 
 from callgate.shell.command import Word, names
-from callgate.shell.programs.arguments import scan, uses_in
-from callgate.shell.programs.entries import Grammar, Program, options_in
+from callgate.shell.programs.program_arguments import scan, uses_in
+from callgate.shell.programs.program_entries import Grammar, Program, options_in
 from callgate.shell.programs.uses import Use
 from tests.rows import rows
 from tests.shell.shell_kit import granted

@@ -9,7 +9,7 @@ from callgate.host.environment import scrubbed
 from callgate.host.ports import Command, HostDecision
 from callgate.host.sandbox.proof import Proof
 from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused
-from callgate.policy.sandboxing import NO_HOSTS, Proofs, sandbox_in_force
+from callgate.policy.sandbox_policy import NO_HOSTS, Proofs, sandbox_in_force
 
 __all__ = ["BACKENDS", "Proof", "prove_again", "run_inside"]
 

@@ -125,7 +125,7 @@ async def agent_session(
             servers = server_list(config, configured, of_servers)
             deferred = servers if deferred is None else Merged(servers, deferred)
     if config.rules:
-        from callgate.policy.hints import name_notes  # only where there are any
+        from callgate.policy.rule_hints import name_notes  # only where there are any
 
         notes += name_notes(config.rules, {*BUILTIN, *subject.tools}, known_servers)
     config = replace(config, notes=(*config.notes, *notes))

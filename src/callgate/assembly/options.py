@@ -16,8 +16,9 @@ from callgate.core.gate import CheckGate, PostHook, Requested
 from callgate.core.ports import Check, Gate, Host, Tool, ToolSource
 from callgate.host.environment import max_concurrency_from
 from callgate.host.local import LocalHost
-from callgate.policy.checks import remembered, standard_checks
+from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
+from callgate.policy.judge import Judge
 from callgate.tools.toolbox import Toolbox
 from callgate.words.errors import UsageError
 from callgate.words.limits import ExecutorSettings
@@ -47,7 +48,7 @@ class DecisionGate(CheckGate):
         requested: Requested | None = None,
     ) -> None:
         checks = standard_checks() if checks is None else checks
-        super().__init__(checks, after=after, requested=requested, remembered=remembered, choices=choices_for)
+        super().__init__(checks, after=after, requested=requested, remembered=Judge().remembered, choices=choices_for)
 
 
 def as_toolbox(tools: Tools) -> ToolSource:

@@ -10,12 +10,13 @@ from callgate.conversation.record import Record
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Host, Tool
 from callgate.host.local import LocalHost
-from callgate.policy.checks import Judge, standard_checks
+from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.entries import SettingsFault
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.runners import Function
+from callgate.policy.judge import Judge
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.hooks import SessionHooks, agent_of
 from callgate.session.remembered import RememberedAnswers
@@ -98,10 +99,8 @@ def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:
     taking = [take for each in tools if (take := getattr(each, "take_withheld", None)) is not None]
     if not taking:
         return
-    from callgate.policy.withheld import withheld_by  # for searches alone
-
     root = host.place(".").resolved
-    withheld = withheld_by(Rulebook.of(config.rules, root=root, home=str(config.home), now=host.clock.now()))
+    withheld = Rulebook.of(config.rules, root=root, home=str(config.home), now=host.clock.now()).withheld()
     for take in taking:
         take(withheld)
 
@@ -112,7 +111,7 @@ def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tu
     taking = [take for each in tools if (take := getattr(each, "take_sandbox", None)) is not None]
     if not taking or not isinstance(host, LocalHost):
         return False, ()
-    from callgate.policy.sandboxing import NO_HOSTS, sandbox_in_force  # for commands alone
+    from callgate.policy.sandbox_policy import NO_HOSTS, sandbox_in_force  # for commands alone
 
     found = _NO_PLACE
     if config.own_data:

@@ -4,7 +4,8 @@ from functools import lru_cache
 from typing import cast
 
 from callgate import shell
-from callgate.policy.contents import (
+from callgate.policy.path_patterns import parse_path_pattern
+from callgate.policy.rule_contents import (
     READS,
     WRITES,
     CommandContent,
@@ -15,7 +16,6 @@ from callgate.policy.contents import (
     UnreadableContent,
     parse_content,
 )
-from callgate.policy.paths import parse_path_pattern
 from callgate.policy.rules import Rule, server_of
 from callgate.policy.well_known import known
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern

@@ -5,8 +5,8 @@ from posixpath import dirname
 
 from callgate import shell
 from callgate.core.ports import Case
-from callgate.policy.fields import written
-from callgate.policy.paths import named_below
+from callgate.policy.path_patterns import named_below
+from callgate.policy.rule_fields import written
 from callgate.policy.rules import sure_server
 from callgate.policy.subjects import Subject
 from callgate.policy.well_known import COMMANDS

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
-from callgate.policy.paths import loose_name
+from callgate.policy.path_patterns import loose_name
 from callgate.policy.shorten import brief
 from callgate.words.late_pattern import late_pattern
 from callgate.words.places import Place

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from callgate import shell
-from callgate.policy.contents import CommandContent
-from callgate.policy.grants import Grants
-from callgate.policy.paths import literal, named_below
+from callgate.policy.call_grants import Grants
+from callgate.policy.path_patterns import literal, named_below
+from callgate.policy.rule_contents import CommandContent
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.shorten import brief
 from callgate.policy.subjects import Touch

@@ -8,16 +8,17 @@ nor escape.
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast, get_args
 
-from callgate.policy.contents import Content, RuleContent, parse_content
 from callgate.policy.entries import IN_REPOSITORY, REACHES_OUTSIDE, Layer, RuleLine, SettingsFault
+from callgate.policy.rule_contents import Content, PathContent, RuleContent, parse_content
 from callgate.policy.subjects import Subject
 from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect, Origin
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
+from callgate.words.places import Place
 
 _TOOL = late_pattern(r"\*|mcp__\*|mcp__(?:[A-Za-z0-9-]|_(?!_))+__\*|[A-Za-z0-9_-]+")
 _SERVER = late_pattern(r"mcp__(?:[A-Za-z0-9-]|_(?!_))+")
@@ -220,8 +221,24 @@ class Rulebook:
         whole = (rule for rule in self.denies if rule.content is None and rule.expires_at is None)
         return any(rule.names(tool, server) for rule in whole)
 
+    def withheld(self) -> Callable[[str], str | None]:
+        """Return a function that takes an absolute path without links in it and returns the text of the rule that
+        denies or asks about reading that file, or None."""
+        found = [(rule, content) for rule, content in path_rules((*self.denies, *self.asks)) if "read" in content.ways]
+
+        def rule_for(path: str) -> str | None:
+            place = Place(path, (path,), path, inside=True)
+            return next((rule.text for rule, content in found if content.pattern.touches(place)), None)
+
+        return rule_for if found else lambda path: None
+
 
 EMPTY = Rulebook()
+
+
+def path_rules(rules: Sequence[Rule]) -> list[tuple[Rule, PathContent]]:
+    """Return the rules on paths, without those that name an argument."""
+    return [(rule, rule.content) for rule in rules if isinstance(rule.content, PathContent) and not rule.content.field]
 
 
 def _rank(rule: Rule) -> tuple[int, str, str, int]:

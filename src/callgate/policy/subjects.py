@@ -16,7 +16,7 @@ from callgate import shell
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
-from callgate.policy.implied import filled, secrets_in
+from callgate.policy.implied_paths import filled, secrets_in
 from callgate.policy.protected import danger, is_secret
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun

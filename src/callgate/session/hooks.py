@@ -11,8 +11,8 @@ from callgate.conversation.record import Record
 from callgate.core.ports import Clock
 from callgate.host.environment import scrubbed
 from callgate.host.processes import run_process
+from callgate.policy.hooks.hook_protocol import AGENT_EVENTS
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
-from callgate.policy.hooks.protocol import AGENT_EVENTS
 from callgate.session.run import last_answer
 from callgate.session.tasks import TaskSet
 from callgate.words.decisions import Question

@@ -14,38 +14,37 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from callgate.shell.analysis import analyse as analyse
     from callgate.shell.command import Analysis as Analysis
+    from callgate.shell.command_grants import FileTests as FileTests
+    from callgate.shell.command_grants import Granted as Granted
+    from callgate.shell.command_grants import NotGranted as NotGranted
+    from callgate.shell.command_grants import grant as grant
+    from callgate.shell.command_patterns import ShellPattern as ShellPattern
+    from callgate.shell.command_patterns import parse_pattern as parse_pattern
     from callgate.shell.effects import Touched as Touched
     from callgate.shell.effects import effects_of as effects_of
     from callgate.shell.effects import runs_settings as runs_settings
     from callgate.shell.effects import settings_folders as settings_folders
+    from callgate.shell.effects import sweeps as sweeps
     from callgate.shell.effects import touched as touched
-    from callgate.shell.filling import filled as filled
-    from callgate.shell.grants import FileTests as FileTests
-    from callgate.shell.grants import Granted as Granted
-    from callgate.shell.grants import NotGranted as NotGranted
-    from callgate.shell.grants import grant as grant
-    from callgate.shell.patterns import ShellPattern as ShellPattern
-    from callgate.shell.patterns import parse_pattern as parse_pattern
+    from callgate.shell.expansions import filled as filled
     from callgate.shell.prefixes import alone as alone
     from callgate.shell.prefixes import prefix_of as prefix_of
-    from callgate.shell.programs.inner import CommandRun as CommandRun
-    from callgate.shell.programs.inner import inside as inside
+    from callgate.shell.programs.inner_commands import CommandRun as CommandRun
+    from callgate.shell.programs.inner_commands import inside as inside
     from callgate.shell.reach import Doubt as Doubt
     from callgate.shell.reach import doubt as doubt
     from callgate.shell.reach import reaches as reaches
-    from callgate.shell.sweeping import sweeps as sweeps
 
 _MODULES = {
     "analysis": ("analyse",),
     "command": ("Analysis",),
-    "effects": ("Touched", "effects_of", "runs_settings", "settings_folders", "touched"),
-    "filling": ("filled",),
-    "grants": ("FileTests", "Granted", "NotGranted", "grant"),
-    "patterns": ("ShellPattern", "parse_pattern"),
+    "effects": ("Touched", "effects_of", "runs_settings", "settings_folders", "sweeps", "touched"),
+    "expansions": ("filled",),
+    "command_grants": ("FileTests", "Granted", "NotGranted", "grant"),
+    "command_patterns": ("ShellPattern", "parse_pattern"),
     "prefixes": ("alone", "prefix_of"),
-    "programs.inner": ("CommandRun", "inside"),
+    "programs.inner_commands": ("CommandRun", "inside"),
     "reach": ("Doubt", "doubt", "reaches"),
-    "sweeping": ("sweeps",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

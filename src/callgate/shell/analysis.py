@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from callgate.shell.command import Analysis, Script, Simple, Unread, Word
 from callgate.shell.lexer import read_strictly
-from callgate.shell.rewriting import rewritten
+from callgate.shell.literal_forms import rewritten
 from callgate.shell.tree import read_widely
 
 LONGEST = 10_000

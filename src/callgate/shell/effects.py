@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from callgate.shell.command import Analysis, Redirect, Word, names
+from callgate.shell.command import Analysis, Redirect, Script, Word, names
+from callgate.shell.command_grants import WRITES, duplicates, safe_assignments
 from callgate.shell.folders import MOVES, PossibleFolders, after_move, below, folders_of
-from callgate.shell.grants import WRITES, duplicates, safe_assignments
-from callgate.shell.programs.inner import DEEPEST, LONGEST, inside
-from callgate.shell.programs.table import PROGRAMS, read, step_of
+from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, CommandRun, inside
+from callgate.shell.programs.program_arguments import scan
+from callgate.shell.programs.program_table import PROGRAMS, grammar_of, read, step_of
 from callgate.shell.programs.uses import Use, pieces, text_of
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
@@ -163,3 +164,31 @@ def _note(paths: dict[str, None], path: str, where: PossibleFolders) -> None:
         if each and "\0" not in each:
             for folder in where.here:
                 paths[below(folder, each) if folder else each] = None
+
+
+def sweeps(analysis: Analysis) -> list[str]:
+    """Commands that read whole folders without naming what is in them. Files that begin with a dot, or that some file
+    tells a program to ignore, count like any other: options and files of the workspace change what is left out."""
+    found: list[str] = []
+    for run in inside(analysis).runs:
+        name = run.name or ""
+        entry = PROGRAMS.get(name)
+        if entry is None or not entry.sweeps:
+            continue
+        if entry.sweeps == "argv":
+            if any(use.role == "argv" for use in run.uses):
+                found.append(f"{name} with a command")
+            continue
+        options = {each.name for each in scan(grammar_of(name), run.words)}
+        always = entry.sweeps == "*" and not _reads_a_pipe(run, analysis.script)
+        option = next((each for each in entry.sweeps.split() if each in options), None)
+        if always or option:
+            found.append(f"{name} {option}" if option else name)
+    return found
+
+
+def _reads_a_pipe(run: CommandRun, script: Script) -> bool:
+    """It comes after a pipe and names no place: then it reads what the command before it prints."""
+    plain = len(script.operators) == len(script.commands) - 1
+    piped = plain and run.step > 0 and script.operators[run.step - 1] in ("|", "|&")
+    return piped and not any(use.role == "read" for use in run.uses)

@@ -5,10 +5,10 @@ import shlex
 from collections.abc import Sequence
 
 from callgate.shell.command import Analysis, Script, Simple, Word
-from callgate.shell.grants import Granted, grant
-from callgate.shell.patterns import parse_pattern
-from callgate.shell.programs.inner import CommandRun, known_as
-from callgate.shell.programs.table import PROGRAMS, read, step_of
+from callgate.shell.command_grants import Granted, grant
+from callgate.shell.command_patterns import parse_pattern
+from callgate.shell.programs.inner_commands import CommandRun, known_as
+from callgate.shell.programs.program_table import PROGRAMS, read, step_of
 from callgate.shell.programs.uses import text_of
 from callgate.shell.reach import doubt
 

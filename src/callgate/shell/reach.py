@@ -11,9 +11,9 @@ from typing import Literal
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Word
-from callgate.shell.patterns import LONE, Piece, ShellPattern, matches, stretch
-from callgate.shell.programs.inner import COPYING, CommandRun, inside, known_as, name_of
-from callgate.shell.programs.table import PROGRAMS, subcommand_at
+from callgate.shell.command_patterns import LONE, Piece, ShellPattern, matches, stretch
+from callgate.shell.programs.inner_commands import COPYING, CommandRun, inside, known_as, name_of
+from callgate.shell.programs.program_table import PROGRAMS, subcommand_at
 from callgate.shell.programs.uses import text_of
 from callgate.words.noun import noun
 

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Protocol, cast
 
 from callgate.shell.command import Script, Unread
-from callgate.shell.node import SyntaxNode
-from callgate.shell.parts import Enough
-from callgate.shell.walk import TreeWalk
+from callgate.shell.tree_commands import Enough
+from callgate.shell.tree_walk import TreeWalk
+from callgate.shell.tree_words import SyntaxNode
 
 NOT_INSTALLED = Unread("tree-sitter is not installed: pip install callgate")
 NOTHING = Script(())

@@ -11,7 +11,7 @@ from callgate.host.ports import Command
 from callgate.host.sandbox.denied import denied_access
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import Backend, Sandbox, SandboxRefused, missing
-from callgate.policy.sandboxing import profile_for
+from callgate.policy.sandbox_policy import profile_for
 from tests.host.sandbox.kit import LINUX, best, in_shell, inside, sandbox_of, visible_folder, workspace_in
 
 REFUSED = {

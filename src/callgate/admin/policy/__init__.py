@@ -6,7 +6,7 @@ Everything here blocks, and nothing runs: hooks are not asked, and the tools nee
 from callgate.admin.policy.judging import CONTENT, CallJudge, CallToJudge, Ruling
 from callgate.admin.policy.workspace_policy import KeptAnswer, WorkspacePolicy, trust_store
 from callgate.policy.entries import SettingsFault
-from callgate.policy.explain import ExplainedStep, Explanation, Reading
+from callgate.policy.explanation import ExplainedStep, Explanation, Reading
 from callgate.policy.fingerprint import Fingerprint, fingerprint
 from callgate.policy.rules import Rule
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustedFolder, TrustState, Untrusted

@@ -12,7 +12,7 @@ from callgate.core.gate import CheckGate
 from callgate.core.ports import Case
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
-from callgate.policy.explain import EFFECT_OF
+from callgate.policy.explanation import EFFECT_OF
 from callgate.policy.layers import spoken
 from callgate.policy.rules import Rulebook
 from callgate.policy.settings import Settings, read_settings

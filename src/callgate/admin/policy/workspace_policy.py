@@ -14,16 +14,17 @@ from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
 from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.policy.answer_rules import as_rule, describe, why_not_narrower
-from callgate.policy.checks import Judge, standard_checks
-from callgate.policy.contents import UnreadableContent
+from callgate.policy.checks import standard_checks
 from callgate.policy.entries import SettingsFault
-from callgate.policy.explain import Explanation, explain
-from callgate.policy.hints import hint
+from callgate.policy.explanation import Explanation, explain
+from callgate.policy.hooks.hook_protocol import UNTOLD
 from callgate.policy.hooks.hooks import Hooks
-from callgate.policy.hooks.protocol import UNTOLD
+from callgate.policy.judge import Judge
 from callgate.policy.memory import KeptScope, Memory, Remembered
+from callgate.policy.rule_contents import UnreadableContent
+from callgate.policy.rule_hints import hint
 from callgate.policy.rules import Rulebook, make_rule, parse_rule
-from callgate.policy.sandboxing import sandbox_in_force
+from callgate.policy.sandbox_policy import sandbox_in_force
 from callgate.policy.trust import Trust
 from callgate.policy.well_known import COMMANDS
 from callgate.tools.builtin import BUILTIN

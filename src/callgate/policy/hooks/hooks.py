@@ -12,9 +12,9 @@ from callgate.core.ports import Case, Check, Clock, Hooked
 from callgate.host.environment import scrubbed
 from callgate.host.threads import in_thread
 from callgate.policy.entries import HookLine, SettingsFault
-from callgate.policy.hooks.matching import Hook, load, without_twins
-from callgate.policy.hooks.merge import HookReply, MergedAnswers, merge
-from callgate.policy.hooks.protocol import (
+from callgate.policy.hooks.hook_matchers import Hook, load, without_twins
+from callgate.policy.hooks.hook_merge import HookReply, MergedAnswers, merge
+from callgate.policy.hooks.hook_protocol import (
     CALL_EVENTS,
     ONLY_TOLD,
     SUBJECTS,

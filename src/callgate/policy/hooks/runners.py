@@ -13,9 +13,9 @@ from callgate.core.ports import Clock
 from callgate.host.processes import run_process
 from callgate.host.threads import in_thread
 from callgate.policy.entries import HookLine
-from callgate.policy.hooks.addresses import Post, parse_address
-from callgate.policy.hooks.protocol import SILENT, HookAnswer, HookFailure
-from callgate.policy.hooks.reading import LARGEST, read_exit, read_json
+from callgate.policy.hooks.hook_address import Post, parse_address
+from callgate.policy.hooks.hook_answers import LARGEST, read_exit, read_json
+from callgate.policy.hooks.hook_protocol import SILENT, HookAnswer, HookFailure
 from callgate.policy.keys import READERS
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun

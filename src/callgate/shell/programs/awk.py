@@ -6,7 +6,7 @@ awk ends its options at the first operand: the program is that operand, or what 
 import re
 
 from callgate.shell.command import names
-from callgate.shell.programs.arguments import Argument, Invocation
+from callgate.shell.programs.program_arguments import Argument, Invocation
 from callgate.shell.programs.uses import Use, unsure
 
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")

@@ -9,7 +9,7 @@ from itertools import pairwise
 from posixpath import normpath
 
 from callgate.shell.command import names
-from callgate.shell.programs.arguments import WHOLE, Argument, Invocation
+from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocation
 from callgate.shell.programs.uses import Use, text_of
 
 GIT = """

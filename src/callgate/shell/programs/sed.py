@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from posixpath import basename, dirname, join
 
-from callgate.shell.programs.arguments import WHOLE, Argument, Invocation
+from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocation
 from callgate.shell.programs.uses import Use, unsure
 
 # Text between delimiters, of any ASCII character but three; a line ends in it only after a backslash.

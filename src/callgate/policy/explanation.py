@@ -1,0 +1,104 @@
+"""Explains a decision: the gate's own walk through its checks, step by step, and how near each rule was."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from callgate.core.ports import Case, Hooked, Judged
+from callgate.policy.judge import Judge
+from callgate.policy.rule_contents import AgentContent, CommandContent, HostContent, PathContent
+from callgate.policy.rules import EMPTY, Rule, Rulebook
+from callgate.policy.subjects import Subject
+from callgate.words.decisions import Allow, Ask, Decision, Deny, Effect
+from callgate.words.noun import noun
+
+EFFECT_OF: Mapping[type[Decision], Effect] = {Allow: "allow", Ask: "ask", Deny: "deny"}
+_EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
+_NOT_ASKED = {"later": "answers only when the call is made", "skipped": "not asked any more"}
+
+
+@noun
+class ExplainedStep:
+    """One check and what it said; ``decided`` for the one that ended it."""
+
+    check: str
+    said: str
+    decided: bool = False
+
+
+@noun
+class Reading:
+    """A rule for this tool, whether it applies, and why or why not."""
+
+    rule: Rule
+    applies: bool
+    why: str
+
+
+@noun
+class Explanation:
+    """A decision with the answer of every check and the distance of every rule."""
+
+    decision: Decision
+    steps: tuple[ExplainedStep, ...]
+    rules: tuple[Reading, ...] = ()
+
+
+def explain(
+    judge: Callable[[Case, Callable[[Judged], None]], Decision], case: Case, rulebook: Rulebook = EMPTY
+) -> Explanation:
+    """The decision of a gate with every step it took. ``judge`` is the gate's own ``explain``, which runs nothing."""
+    walked: list[Judged] = []
+    decision = judge(case, walked.append)
+    undecided = isinstance(decision, Deny) and decision.by == "gate"
+    last = None if undecided else next((each for each in reversed(walked) if each.answer is not None), None)
+    steps = tuple(ExplainedStep(each.check, _said(each), each is last) for each in walked)
+    return Explanation(decision, steps, tuple(_readings(walked[-1].case if walked else case, rulebook)))
+
+
+def _said(step: Judged) -> str:
+    answer = step.answer
+    if answer is None:
+        return _NOT_ASKED.get(step.how, "nothing")
+    if isinstance(answer, Hooked):
+        inner = "nothing" if answer.decision is None else _in_short(answer.decision)
+        return inner if answer.arguments is None else f"{inner}, and changes the arguments"
+    return _in_short(answer)
+
+
+def _in_short(decision: Decision) -> str:
+    return f"{EFFECT_OF[type(decision)]}, {decision.reason or decision.by}"
+
+
+def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
+    judge = Judge(rulebook)
+    subject = judge.subject(case)
+    for effect in _EFFECTS:
+        rules = judge.rules(case, effect)
+        grants = judge.grants(case, rules)
+        for rule in rules:
+            if not rule.concerns(subject):
+                continue
+            if effect == "allow":
+                why = grants.why_not(rule)
+                yield Reading(rule, why is None, why or "")
+            else:
+                why = rule.against(subject)
+                yield Reading(rule, why is not None, why or _why_not(rule, subject))
+
+
+def _why_not(rule: Rule, subject: Subject) -> str:
+    """The reason why a deny or ask rule does not apply."""
+    if not rule.lives(subject.case.now):
+        return "it has expired"
+    match rule.content:
+        case None:
+            return f"{subject.case.name} is none of the tools it stands for"
+        case CommandContent():
+            return "no command in it is what the rule is about"
+        case PathContent():
+            return "no file that the call is known to touch is one of those"
+        case HostContent():
+            return f"its host is {subject.host}"
+        case AgentContent():
+            return f"it starts an agent of type {subject.agent}"
+        case _:
+            return "the arguments are others"

@@ -1,0 +1,203 @@
+"""Reads the answers of hooks, strictly.
+
+A value of the wrong type, a word that means nothing or an answer to another event is a failure of the hook, never a
+guess; ``null`` is the same as leaving a field out. Unknown fields are named to the person.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from callgate.host.processes import Finished
+from callgate.policy.hooks.hook_protocol import SILENT, STRICTEST_FIRST, TAKES_TEXT, HookAnswer, HookFailure
+from callgate.words.decisions import Effect
+from callgate.words.late_pattern import late_pattern
+
+LONGEST = 10_000
+"""Characters of a reason, a context or a message; what is longer is cut and says so."""
+
+LARGEST = 256 * 1024
+"""Bytes of an answer; more is a failure."""
+
+_BLOCKED = "blocked by a hook that gave no reason"
+_STOPPED = "a hook stopped the work"
+_Kind = type | tuple[str, ...] | None
+"""The type of a field, or its words; None is a field that is known and not read."""
+_TOP: Mapping[str, _Kind] = {
+    **dict.fromkeys(("stopReason", "systemMessage", "reason"), str),
+    "decision": ("block", "approve"),
+    "continue": bool,
+    "hookSpecificOutput": dict,
+    "suppressOutput": None,  # what hooks say is always on record
+}
+_OWN: Mapping[str, _Kind] = {
+    **dict.fromkeys(("hookEventName", "permissionDecisionReason", "additionalContext"), str),
+    "permissionDecision": ("allow", "ask", "deny"),
+    "updatedInput": dict,
+    "decision": dict,
+}
+_CHOICE: Mapping[str, _Kind] = {"behavior": ("allow", "deny"), "message": str, "updatedInput": dict, "interrupt": bool}
+_FOR_ONE_EVENT = {
+    **dict.fromkeys(("permissionDecision", "permissionDecisionReason", "updatedInput"), "PreToolUse"),
+    "decision": "PermissionRequest",
+}
+_NAMES: Mapping[object, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bool: "true or false",
+    type(None): "null",
+}
+_BEGINS_JSON = late_pattern(r'\{\s*["}]|\[\s*["{\[]')
+_PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
+
+
+class _Wrong(Exception):
+    """The answer cannot be read; the message says where."""
+
+
+def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
+    """The answer of a command by its exit code: 2 blocks whatever else it said, 0 is fine, all others are failures."""
+    complaint = cut_text(done.stderr.decode(errors="replace").strip())
+    code = done.returncode
+    if code == 2:
+        return HookAnswer("deny", complaint or _BLOCKED)
+    if code != 0:
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return HookFailure(how, complaint)
+    if len(done.stdout) >= LARGEST:
+        return HookFailure("wrote more than anybody reads")
+    return read_text(event, done.stdout)
+
+
+def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
+    """JSON when it begins like an object; otherwise plain text, which may not have JSON
+    anywhere (text for the model: none with a field of an answer). An object
+    that other text follows counts if it forbids something: a block must not get lost in noise."""
+    try:
+        text = stdout.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        return HookFailure("wrote something that is not UTF-8")
+    if text.startswith("{"):
+        return _with_rest(event, text)
+    answers = event not in TAKES_TEXT or any(f'"{name}"' in text for name in _TOP)
+    if answers and _BEGINS_JSON.search(text):
+        return HookFailure("wrote other text before its JSON")
+    if event in TAKES_TEXT:
+        return HookAnswer(context=cut_text(text))
+    return HookAnswer(shown=(cut_text(text),)) if text else SILENT
+
+
+def _with_rest(event: str, text: str) -> HookAnswer | HookFailure:
+    try:
+        end = json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return read_json(event, text)
+    answer = read_json(event, text[:end])
+    if not text[end:].strip() or isinstance(answer, HookFailure) or answer.verdict == "deny" or answer.stop is not None:
+        return answer
+    return HookFailure("wrote other text after its JSON")
+
+
+def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
+    """The answer that a text says, which must be one JSON object."""
+    try:
+        found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+        json.dumps(found, ensure_ascii=False).encode()  # a half of a surrogate pair can be written nowhere
+    except (ValueError, RecursionError) as error:
+        why = str(error) if isinstance(error, _TwiceError) else "gave JSON that cannot be read"
+        return HookFailure(why)
+    return read_answer(event, found)
+
+
+class _TwiceError(ValueError):
+    pass
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwiceError("gave JSON that has a key twice")
+    return found
+
+
+def _no_constant(_name: str) -> object:
+    raise ValueError("no JSON")
+
+
+def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
+    """The answer that a JSON value says."""
+    try:
+        return _answer(event, said)
+    except _Wrong as wrong:
+        return HookFailure(f"gave an answer that cannot be read: {wrong}")
+
+
+def _fields(path: str, value: object, known: Mapping[str, _Kind], unknown: list[str]) -> dict[str, Any]:
+    """The known fields of a JSON object that are not null; the names of all others are added to ``unknown``."""
+    if not isinstance(value, dict):
+        raise _Wrong(f"{path or 'it'} must be an object, not {_name(value)}")
+    found: dict[str, Any] = {}
+    for key, field in cast(dict[str, object], value).items():
+        named = f"{path}.{key}" if path else key
+        wanted = known.get(key, object)
+        if field is None or wanted is None:
+            continue
+        if isinstance(wanted, tuple) and field not in wanted:
+            what = "" if isinstance(field, str) else f", not {_name(field)}"
+            raise _Wrong(f"{named} must be one of {', '.join(wanted)}{what}")
+        if isinstance(wanted, type) and not isinstance(field, wanted):
+            raise _Wrong(f"{named} must be {_NAMES[wanted]}, not {_name(field)}")
+        if wanted is object:
+            unknown.append(named)
+        found[key] = cut_text(field) if isinstance(field, str) else field
+    return found
+
+
+def _answer(event: str, said: object) -> HookAnswer:
+    unknown: list[str] = []
+    top = _fields("", said, _TOP, unknown)
+    own = _fields("hookSpecificOutput", top.get("hookSpecificOutput", {}), _OWN, unknown)
+    if own.get("hookEventName", event) != event:
+        raise _Wrong(f"hookSpecificOutput.hookEventName is not {event}, which it was asked about")
+    for name, wanted in _FOR_ONE_EVENT.items():
+        if name in own and event != wanted:
+            raise _Wrong(f"hookSpecificOutput.{name} means nothing for {event}")
+    choice = _fields("hookSpecificOutput.decision", own.get("decision", {}), _CHOICE, unknown)
+    reason, behavior = top.get("reason", ""), choice.get("behavior")
+    verdict, because = strictest(
+        [
+            (_PLAINLY.get(top.get("decision", "")), reason),
+            (own.get("permissionDecision"), own.get("permissionDecisionReason") or reason),
+            (behavior, choice.get("message") or reason),
+        ]
+    )
+    stops = top.get("continue") is False or (choice.get("interrupt") and behavior == "deny")
+    odd = f"said what nobody here understands: {', '.join(unknown)[:200]}" if unknown else ""
+    return HookAnswer(
+        verdict=verdict,
+        reason=(because or _BLOCKED) if verdict == "deny" else because,
+        arguments=own.get("updatedInput", choice.get("updatedInput")),
+        context=own.get("additionalContext", ""),
+        stop=(top.get("stopReason") or because or _STOPPED) if stops else None,
+        shown=tuple(note for note in (top.get("systemMessage"), odd) if note),
+    )
+
+
+def strictest(said: list[tuple[Effect | None, str]]) -> tuple[Effect | None, str]:
+    """Of several verdicts the one that counts, with its reason: deny before ask before allow."""
+    for effect in STRICTEST_FIRST:
+        for verdict, reason in said:
+            if verdict == effect:
+                return verdict, reason
+    return None, ""
+
+
+def cut_text(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]} [{len(text) - LONGEST} more characters]"
+
+
+def _name(value: object) -> str:
+    return _NAMES.get(type(value), "a number")

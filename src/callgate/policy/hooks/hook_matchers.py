@@ -1,0 +1,97 @@
+"""Hooks by event: lines of settings with their matchers compiled, and their faults."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import isfinite
+
+from callgate.policy.entries import IN_REPOSITORY, HookLine, SettingsFault
+from callgate.policy.hooks.hook_address import parse_address
+from callgate.policy.hooks.hook_protocol import CALL_EVENTS, SUBJECTS
+from callgate.policy.hooks.runners import Function, target_fault
+from callgate.policy.keys import EVENTS, READERS
+from callgate.words.noun import noun
+
+_ALL = ("", "*")
+
+
+@noun
+class Hook:
+    """A hook that may be asked. ``place`` is its place in the configuration; one that ``only_tightens`` is from the
+    repository."""
+
+    place: int
+    line: HookLine
+    name: str
+    pattern: re.Pattern[str] | None = None
+    fail_closed: bool = False
+    only_tightens: bool = False
+
+    def matches(self, subject: str) -> bool:
+        return self.pattern is None or self.pattern.fullmatch(subject) is not None
+
+
+def load(
+    lines: Iterable[HookLine], functions: Mapping[str, Function]
+) -> tuple[Mapping[str, tuple[Hook, ...]], tuple[SettingsFault, ...]]:
+    """The hooks of each event, and the faults of their lines. A hook with a fault is left out: the fault closes the
+    gate."""
+    hooks: dict[str, tuple[Hook, ...]] = {}
+    faults: list[SettingsFault] = []
+    for place, line in enumerate(lines):
+        found = [SettingsFault(text, line.origin) for text in _faults(line, functions)]
+        faults += found
+        if not found:
+            hook = Hook(
+                place=place,
+                line=line,
+                name=_named(line),
+                pattern=None if line.matcher in _ALL else re.compile(line.matcher),
+                fail_closed=line.fail_closed,
+                only_tightens=line.origin.layer in IN_REPOSITORY,
+            )
+            hooks[line.event] = (*hooks.get(line.event, ()), hook)
+    return hooks, tuple(faults)
+
+
+def _faults(line: HookLine, functions: Mapping[str, Function]) -> Iterator[str]:
+    name = _named(line)
+    if line.event not in EVENTS:
+        yield f"there is no event {line.event!r} for hooks"
+        return
+    if why := target_fault(line, functions):
+        yield f"{name}: {why}"
+    if not (isfinite(line.timeout) and line.timeout > 0):
+        yield f"{name}: its timeout must be a number of seconds above 0"
+    if line.matcher not in _ALL:
+        try:
+            READERS["expression"](line.matcher)
+        except ValueError as error:
+            yield f"{name}: its matcher cannot be used: {error}"
+        if line.event not in SUBJECTS:
+            yield f"{name}: there is nothing to match for {line.event}; leave the matcher out"
+    if line.condition and line.event not in CALL_EVENTS:
+        yield f"{name}: a condition is about a call, and {line.event} is not; leave it out"
+
+
+def _named(line: HookLine) -> str:
+    target = line.target
+    if line.kind == "http":
+        try:
+            target = parse_address(target).shown
+        except ValueError:
+            target = "(an address that cannot be used)"
+    shown = " ".join(target.split())
+    return f"hook {line.event} {shown if len(shown) <= 60 else shown[:57] + '...'}"
+
+
+def without_twins(hooks: Iterable[Hook]) -> list[Hook]:
+    """Hooks with the same target are one, as strict as the strictest and as trusted as the most trusted of them."""
+    found: dict[tuple[str, str], Hook] = {}
+    for hook in hooks:
+        key = (hook.line.kind, hook.line.target)
+        twin = found.setdefault(key, hook)
+        if twin is not hook:
+            closed, tightens = twin.fail_closed or hook.fail_closed, twin.only_tightens and hook.only_tightens
+            found[key] = replace(twin, fail_closed=closed, only_tightens=tightens)
+    return list(found.values())

@@ -1,0 +1,352 @@
+"""The judge of calls: a method for each standard check of a gate.
+
+The checks read the case, the rulebook and the links of a path. None of them waits.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import takewhile
+from os.path import expanduser
+
+from callgate import shell
+from callgate.core.ports import Case, Check, Verdict
+from callgate.policy.answer_rules import as_rule
+from callgate.policy.call_grants import Grants
+from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
+from callgate.policy.rule_contents import CommandContent, PathContent, UnreadableContent
+from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
+from callgate.policy.shorten import brief, sentence
+from callgate.policy.subjects import Subject, Way, may_touch
+from callgate.policy.well_known import COMMANDS, FETCHING
+from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
+from callgate.words.modes import MODES, PLANNING
+
+_READ_ONLY = Allow("default", "it only reads")
+_READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
+_OWN_STATE = Allow("default", "it changes nothing but the session's own state")
+_PLAN = Deny(f"mode {PLANNING}", "plan mode changes nothing; present the plan first")
+_NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
+DENY_RULES, MODE, DEFAULT = "deny rules", "mode", "default"
+
+_RISKS: Mapping[Way, str] = {
+    "read": "what it reads goes to the model, and from there to wherever the model sends it",
+    "write": "what it writes may take effect later, without another question",
+    "remove": "what it removes is gone",
+}
+
+
+def _risk(subject: Subject, reason: str) -> str | None:
+    """The risk that a person should know of before saying yes, if the reason does not name it."""
+    if subject.look_alike is not None:
+        return subject.look_alike
+    if subject.doubt is not None:
+        why = "" if subject.doubt.why in reason else f": {subject.doubt.why}"
+        return sentence(f"nobody can tell beforehand what the command does{why}")
+    if subject.outside and "outside the workspace" not in reason:
+        return f"it touches {brief(subject.outside[0].place.spelled)}, outside the workspace"
+    return None
+
+
+def _hides_nothing(path: str) -> bool:
+    return False
+
+
+@lru_cache(maxsize=256)
+def _condition(text: str, root: str, home: str) -> Rule:
+    return make_rule("ask", text, Origin(), root=root, home=home)
+
+
+def loop_guard(case: Case) -> Verdict:
+    """The same call for the third time in a row, or a cycle of calls coming round for the third time. A tool that is
+    meant to be called again and again says so."""
+    recent = case.recent
+    if not recent or case.traits.repeats or case.arguments_hash not in recent:
+        return None
+    trail = [*recent, case.arguments_hash]
+    for period in range(1, len(trail) // 3 + 1):
+        if trail[-period:] == trail[-2 * period : -period] == trail[-3 * period : -2 * period]:
+            what = "the same call" if period == 1 else f"the same {period} calls"
+            return Ask(
+                "loop guard",
+                f"{what} in a row for the third time, ending in {case.name}",
+                unattended="deny",
+                standing=True,
+            )
+    return None
+
+
+class Judge:
+    """The checks, with what they share: the rulebook, and the subject of the case that is being judged."""
+
+    def __init__(self, rulebook: Rulebook = EMPTY) -> None:
+        self.rulebook = rulebook
+        self._home = rulebook.home or expanduser("~")
+        self._subject: Subject | None = None
+        self._touching: tuple[Case, bool] | None = None
+        self._granting: Grants | None = None
+        self.checks: tuple[Check, ...] = (
+            Check("settings", self.settings, again=True, idle=not rulebook.faults),
+            Check(DENY_RULES, self.denied, again=True, idle=not rulebook.denies),
+            Check("plan mode", self.plan_mode, again=True),
+            Check("hard safety", self.hard_safety, again=True),
+            Check("loop guard", loop_guard),
+            Check("ask rules", self.asked, idle=not rulebook.asks and not rulebook.denies),
+            Check("interaction", self.interaction),
+            Check(MODE, self.mode),
+            Check("allow rules", self.allowed, idle=not rulebook.allows),
+            Check(DEFAULT, self.default),
+        )
+        """In the order of the specification."""
+
+    def subject(self, case: Case) -> Subject:
+        subject = self._subject
+        if subject is None or subject.case is not case:
+            root = self.rulebook.root or case.place(".").resolved
+            subject = self._subject = Subject(case, root=root, home=self._home)
+        return subject
+
+    def _may_touch(self, case: Case) -> bool:
+        """A quick no for calls that name nothing; for one case there is one answer, as there is one subject."""
+        known = self._touching
+        if known is None or known[0] is not case:
+            known = self._touching = (case, may_touch(case))
+        return known[1]
+
+    # ---- the checks, in order -----------------------------------------------------------------------------------
+
+    def settings(self, case: Case) -> Verdict:
+        """Denies every call while a settings file is broken: its deny rules may be missing."""
+        if not self.rulebook.faults:
+            return None
+        first, *others = self.rulebook.faults
+        more = f" (and {len(others)} more)" if others else ""
+        reason = f"settings are broken, so nothing is allowed: {first}{more}; put it right and check the settings"
+        return Deny("settings", reason, origin=first.origin)
+
+    def denied(self, case: Case) -> Verdict:
+        if not self.rulebook.denies and not case.policies:
+            return None
+        found = self._against(case, "deny")
+        if found is None:
+            return self._uncompared(case)
+        rule, why = found
+        reason = rule.note or sentence(f"denied by {rule.text}: {why}; nothing allows it while that rule stands")
+        return Deny(rule.text, reason, origin=rule.origin)
+
+    def _uncompared(self, case: Case) -> Verdict:
+        """Denies a call that names too many files to compare them all with the deny rules on paths."""
+        if case.traits.declared_locks is None or not self.subject(case).overfull:
+            return None
+        denies = (rule for rule in self.rules(case, "deny") if rule.lives(case.now))
+        rule = next((rule for rule in denies if isinstance(rule.content, PathContent)), None)
+        if rule is None:
+            return None
+        reason = sentence(f"{rule.text} may be about one of its files: it names more than can be compared")
+        return Deny(rule.text, reason, origin=rule.origin)
+
+    def plan_mode(self, case: Case) -> Verdict:
+        if not MODES[case.mode].forbids_changes:
+            return None
+        if case.traits.effects == "none" and not self._may_touch(case):
+            return None
+        return None if self._own_state(case) or self.subject(case).effects == "none" else _PLAN
+
+    def hard_safety(self, case: Case) -> Verdict:
+        if not self._may_touch(case):
+            return None
+        subject = self.subject(case)
+        danger = subject.danger
+        if danger is None:
+            return None
+        way: Way = "write"  # with too many places it is unknown which
+        if not subject.crowded:
+            way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
+        reason = sentence(f"{danger}; only a person's yes allows it, each time")
+        return Ask("hard safety", reason, risk=_RISKS[way], standing=True)
+
+    def asked(self, case: Case) -> Verdict:
+        hooked = case.hooked
+        if not self.rulebook.asks and not case.policies and hooked is None and not self._guards(case):
+            return None
+        found = self._against(case, "ask")
+        if found is not None:
+            rule, why = found
+            reason = rule.note or sentence(f"{rule.text} asks: {why}")
+            return Ask(rule.text, reason, standing=True, origin=rule.origin)
+        doubt = self._doubt(case)
+        if doubt is not None and doubt.kind == "unread":
+            reason = sentence(f"the command cannot be read, so nobody knows whether a rule forbids it: {doubt.why}")
+            return Ask("ask rules", reason, risk="it may do what a rule forbids", standing=True)
+        if hooked is not None and isinstance(hooked.decision, Ask):
+            return replace(hooked.decision, standing=True)  # it would ask again, whatever is remembered
+        return None
+
+    def interaction(self, case: Case) -> Verdict:
+        if case.traits.requires_interaction:
+            return Ask("interaction", f"{case.name} needs a person", standing=True)
+        return None
+
+    def mode(self, case: Case) -> Verdict:
+        rules = MODES[case.mode]
+        if rules.allows_all:
+            return Allow(f"mode {case.mode}")
+        if rules.allows_edits:
+            subject = self.subject(case)
+            edits = subject.edits_files and subject.placed and subject.declared.command is None
+            if edits and any(touch.way == "write" for touch in subject.touches) and not subject.outside:
+                return Allow(f"mode {case.mode}", "it edits files inside the workspace")
+        return None
+
+    def allowed(self, case: Case) -> Verdict:
+        hooked = case.hooked
+        if not self.rulebook.allows and not case.policies and hooked is None:
+            return None
+        rule = self.allows(case).by()
+        if rule is not None:
+            return Allow(rule.text, rule.note or f"allowed by {rule.text}", origin=rule.origin)
+        if hooked is not None and isinstance(hooked.decision, Allow) and not self.subject(case).outside:
+            return hooked.decision
+        return None
+
+    def default(self, case: Case) -> Verdict:
+        if case.traits.effects == "none" and not self._may_touch(case):
+            return _READ_ONLY
+        subject = self.subject(case)
+        if case.traits.needs_no_question and not subject.outside:
+            return _NO_QUESTION
+        if subject.effects == "none":
+            return self._network(case) if subject.has("address") else self._reading(case)
+        if self._own_state(case):
+            return _OWN_STATE
+        guard = self._guard(case)
+        reason = sentence(why_not_allowed(self.allows(case), guard and Guard(guard)))
+        return Ask("default", reason, risk=_risk(subject, reason))
+
+    def _network(self, case: Case) -> Ask:
+        subject = self.subject(case)
+        if not subject.address:
+            return Ask("default", f"{case.name} sends something into the network; a rule {case.name} would allow that")
+        if subject.host is None:
+            return Ask("default", "the host of the address cannot be told", risk="the address is not a plain one")
+        rule = f"{FETCHING}(domain:{subject.host})" if subject.is_just("address") else case.name
+        reason = f"it fetches from {subject.host}; a rule {rule} would allow that"
+        return Ask("default", reason, risk=subject.look_alike)
+
+    def _reading(self, case: Case) -> Allow | Ask:
+        subject = self.subject(case)
+        swept = self.swept(case)
+        if swept is not None:
+            return Ask("default", sentence(swept))
+        if not subject.outside and subject.hidden is None:
+            return _READ_INSIDE if subject.touches else _READ_ONLY
+        grants = self.allows(case)
+        if not subject.outside:
+            return Ask("default", sentence(f"the command reads, but {subject.hidden}{what_would_run(grants)}"))
+        would = what_would_read(grants) if subject.hidden is None else what_would_run(grants)
+        reason = f"it reads {brief(subject.outside[0].place.spelled)}, outside the workspace{would}"
+        return Ask("default", sentence(reason))
+
+    def _own_state(self, case: Case) -> bool:
+        """Of a command runner only the command says what it changes."""
+        return case.traits.own_state and "command" not in case.traits.declared.kinds
+
+    # ---- what they share ----------------------------------------------------------------------------------------
+
+    def remembered(self, case: Case) -> Allow | None:
+        """A remembered answer that allows the call, when no check before the mode decides the call."""
+        if not case.policies:
+            return None
+        before = takewhile(lambda check: check.name != MODE, self.checks)
+        if any(check.judge(case) is not None for check in before):
+            return None
+        rule = self.grants(case, self._answers(case, "allow")).by()
+        return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
+
+    def concerns(self, text: str, case: Case) -> bool:
+        """True if a rule as written matches the call, read as widely as a deny rule: for the conditions of hooks.
+        ValueError if the text is not a rule."""
+        subject = self.subject(case)
+        return _condition(text, subject.root, self._home).against(subject) is not None
+
+    def allows(self, case: Case) -> Grants:
+        """The grants of all allow rules; made once for a case."""
+        made = self._granting
+        if made is None or made.subject is not self.subject(case):
+            made = self._granting = self.grants(case, self.rules(case, "allow"))
+        return made
+
+    def grants(self, case: Case, rules: Sequence[Rule]) -> Grants:
+        doubt = self._doubt(case)
+        guarded = None if doubt is None else doubt.why
+        return Grants(
+            subject=self.subject(case),
+            rules=rules,
+            edits=MODES[case.mode].allows_edits,
+            guarded=guarded,
+            swept=self.swept(case) is not None,
+        )
+
+    def rules(self, case: Case, effect: Effect) -> Sequence[Rule]:
+        book = self.rulebook
+        rules = {"deny": book.denies, "ask": book.asks, "allow": book.allows}[effect]
+        return (*rules, *self._answers(case, effect)) if case.policies else rules
+
+    def _answers(self, case: Case, effect: Effect) -> list[Rule]:
+        """In an order that is not the order in which they were given."""
+        root = self.subject(case).root
+        found = [as_rule(policy, root, self._home) for policy in case.policies if policy.effect == effect]
+        return sorted(found, key=lambda rule: rule.text)
+
+    def _against(self, case: Case, effect: Effect) -> tuple[Rule, str] | None:
+        """The first rule of that effect that applies, and why."""
+        subject = self.subject(case)
+        for rule in self.rules(case, effect):
+            why = rule.against(subject)
+            if why is not None:
+                return rule, why
+        return None
+
+    def swept(self, case: Case, hides: Callable[[str], bool] = _hides_nothing) -> str | None:
+        """The reason why a call that reads whole folders may read what a rule on paths, or no rule, lets it read.
+        ``hides`` says of a file with keys or passwords that the call will not see it."""
+        subject = self.subject(case)
+        if not subject.sweeps:
+            return None
+        knows = bool(getattr(case.tool, "leaves_out_withheld", False))  # the rules, and leaves such files out
+        rules = self._answers if knows else self.rules
+        for rule in (*rules(case, "deny"), *rules(case, "ask")):
+            why = (
+                rule.content.swept(subject) if isinstance(rule.content, PathContent) and rule.lives(case.now) else None
+            )
+            if why is not None:
+                return f"{why}, and {rule.text} is about something that may be there"
+        if getattr(case.tool, "leaves_out_secrets", False):
+            return None
+        secret = next((path for path in subject.swept_secrets if not hides(path)), None)
+        return secret and f"{subject.sweeps[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
+
+    def _guards(self, case: Case) -> bool:
+        """True if there may be a narrower rule on the shell that a command in doubt could slip past."""
+        if not self.rulebook.denies and not self.rulebook.asks and not case.policies:
+            return False
+        return self.subject(case).has("command")
+
+    def _guard(self, case: Case) -> Rule | None:
+        """The rule that such a command could slip past, if it is one on commands."""
+        rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
+        return next((rule for rule in rules if rule.lives(case.now) and self._on_commands(rule)), None)
+
+    def _on_commands(self, rule: Rule) -> bool:
+        return isinstance(rule.content, CommandContent | UnreadableContent) and rule.names(COMMANDS)
+
+    def _doubt(self, case: Case) -> "shell.Doubt | None":
+        """The reason why the effect of the command is unknown, if a deny or ask rule may match that effect. A
+        command that can be read and runs other code slips past rules on commands; one that cannot be read, past those
+        on paths too."""
+        doubt = self.subject(case).doubt if self._guards(case) else None
+        if doubt is None or self._guard(case) is not None:
+            return doubt
+        rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
+        on_paths = any(isinstance(rule.content, PathContent) and rule.lives(case.now) for rule in rules)
+        return doubt if doubt.kind == "unread" and on_paths else None

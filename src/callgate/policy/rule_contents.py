@@ -1,0 +1,290 @@
+"""The content of a rule, between its brackets: a command, a path, a host, an agent or arguments.
+
+Each kind answers two questions that are not each other's opposite: does a deny or ask rule apply (the wide reading),
+and does an allow rule cover the call (the narrow one).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from posixpath import join, normpath
+from typing import Protocol
+
+from callgate import shell
+from callgate.policy.hosts import HostPattern, host_pattern
+from callgate.policy.implied_paths import may_hold, says_little, spellings
+from callgate.policy.path_patterns import PathPattern, parse_path_pattern
+from callgate.policy.rule_fields import FieldPattern, Wild, example, parse_fields
+from callgate.policy.subjects import Subject, Touch, Way
+from callgate.policy.well_known import Content as Kind
+from callgate.policy.well_known import known, meant_by
+from callgate.words.decisions import Effect
+from callgate.words.noun import noun
+from callgate.words.places import Place
+
+WRITES: frozenset[Way] = frozenset({"write", "remove"})
+READS: frozenset[Way] = frozenset({"read"})
+_SOME_NAME = "any name at all"
+"""A file that no rule is about, to find out whether a rule is about all that is in a folder."""
+
+
+class Content(Protocol):
+    def against(self, subject: Subject) -> str | None:
+        """The reason why a deny or ask rule with this content applies to the call, or None."""
+        ...
+
+    def covers(self, subject: Subject) -> bool:
+        """True if an allow rule with this content covers the call all by itself."""
+        ...
+
+
+class RuleContent(Content, Protocol):
+    """A content that a person wrote into a rule."""
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        """A self-test: whether a rule of that effect covers the content of a call. ValueError when it is none."""
+        ...
+
+
+@noun
+class CommandContent:
+    """A pattern for the declared command of a call; with a ``field``, for the command in that argument."""
+
+    pattern: "shell.ShellPattern"
+    field: str = ""
+
+    def against(self, subject: Subject) -> str | None:
+        analysis = subject.analysis_of(self.field)
+        return None if analysis is None else shell.reaches(analysis, self.pattern)
+
+    def covers(self, subject: Subject) -> bool:
+        analysis = subject.analysis_of(self.field)
+        if analysis is None or subject.not_granted is not None:
+            return False
+        return isinstance(shell.grant(analysis, (self.pattern,)), shell.Granted)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        if effect == "allow":
+            return isinstance(shell.grant(shell.analyse(text), (self.pattern,)), shell.Granted)
+        return shell.reaches(shell.analyse(text), self.pattern) is not None
+
+
+@noun
+class PathContent:
+    """A pattern for the places a call touches in one of these ways; with a ``field``, for the path in that argument."""
+
+    pattern: PathPattern
+    ways: frozenset[Way]
+    field: str = ""
+
+    def against(self, subject: Subject) -> str | None:
+        for touch in self._meant(subject):
+            place = touch.place
+            if self.pattern.touches(place) or (place.kind == "folder" and self.pattern.touches(_something_in(place))):
+                return f"the call {touch.way}s {place.spelled}"
+            for spelled in spellings(place.hops[0], self.pattern):
+                guessed = subject.case.place(spelled)
+                if self.pattern.touches(guessed) and (not says_little(place.spelled) or guessed.kind != "missing"):
+                    return f"{place.spelled} may become {guessed.spelled}"
+        return None
+
+    def swept(self, subject: Subject) -> str | None:
+        """The reason why the call may read what the pattern matches without naming it: it reads whole folders."""
+        if self.field or "read" not in self.ways:
+            return None
+        for folder in subject.swept_folders:
+            if may_hold(folder, self.pattern, root=subject.root, home=subject.home):
+                return f"{subject.sweeps[0]} reads all that is in {folder.spelled}"
+        return None
+
+    def covers(self, subject: Subject) -> bool:
+        if not (self.field or subject.placed or subject.declared.command is not None):
+            return False  # its places are only guessed
+        meant = self._meant(subject)
+        others = all(touch.place.inside or self.opens(touch) for touch in subject.touches)
+        return bool(meant) and others and all(map(self.opens, meant))
+
+    def opens(self, touch: Touch) -> bool:
+        """True if an allow rule covers this place in the way it is touched."""
+        return self.pattern.covers(touch.place, changed=touch.way != "read")
+
+    def _meant(self, subject: Subject) -> Sequence[Touch]:
+        if self.field:
+            value = subject.case.arguments.get(self.field)
+            return (Touch(subject.case.place(value), "write"),) if isinstance(value, str) else ()
+        ways = self.ways
+        if ways == READS and subject.case.tool.previews:
+            ways = READS | WRITES  # who shows a change of a file shows what was in it
+        return tuple(touch for touch in subject.touches if touch.way in ways)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        spelled = join(home, text[2:]) if text.startswith("~/") else text
+        path = normpath(join(root, spelled))
+        inside = path == root or path.startswith(root.rstrip("/") + "/")
+        place = Place(text, (path,), path, inside)
+        return self.pattern.covers(place) if effect == "allow" else self.pattern.touches(place)
+
+
+def _something_in(place: Place) -> Place:
+    """A place below the folder: a rule on everything in a folder also applies to a call that walks through it."""
+    return replace(
+        place,
+        spelled=join(place.spelled, _SOME_NAME),
+        hops=tuple(join(hop, _SOME_NAME) for hop in place.hops),
+        resolved=join(place.resolved, _SOME_NAME),
+        kind="missing",
+    )
+
+
+@noun
+class HostContent:
+    pattern: HostPattern
+
+    def against(self, subject: Subject) -> str | None:
+        if subject.address is None:
+            return None if subject.declared.fault is None else "its host cannot be told"
+        if subject.host is None:
+            return "its host cannot be told for sure"
+        return f"its host is {subject.host}" if self.pattern.touches(subject.host) else None
+
+    def covers(self, subject: Subject) -> bool:
+        return subject.host is not None and self.pattern.covers(subject.host)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        return self.pattern.covers(text) if effect == "allow" else self.pattern.touches(text)
+
+
+@noun
+class AgentContent:
+    pattern: Wild
+
+    def against(self, subject: Subject) -> str | None:
+        if subject.agent is None:
+            return None if subject.declared.fault is None else "the type of its agent cannot be told"
+        return f"it starts an agent of type {subject.agent}" if self.pattern.fits(subject.agent) else None
+
+    def covers(self, subject: Subject) -> bool:
+        return subject.agent is not None and self.pattern.fits(subject.agent)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        return self.pattern.fits(text)
+
+
+@noun
+class FieldsContent:
+    patterns: tuple[FieldPattern, ...]
+
+    def against(self, subject: Subject) -> str | None:
+        arguments = subject.case.arguments
+        if not all(each.touches(arguments) for each in self.patterns):
+            return None
+        return ", ".join(f"{each.name} is {each.value}" for each in self.patterns)
+
+    def covers(self, subject: Subject) -> bool:
+        return all(each.covers(subject.case.arguments) for each in self.patterns)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        arguments = example(text)
+        return all(each.covers(arguments) for each in self.patterns)
+
+
+@noun
+class ExactArguments:
+    """Exactly the arguments with this hash."""
+
+    hashed: str
+
+    def against(self, subject: Subject) -> str | None:
+        return "the arguments are those" if self.covers(subject) else None
+
+    def covers(self, subject: Subject) -> bool:
+        return subject.case.arguments_hash == self.hashed
+
+
+@noun
+class UnreadableContent:
+    """A remembered content that can no longer be read: it allows nothing, and as deny or ask it matches every call."""
+
+    why: str
+
+    def against(self, subject: Subject) -> str | None:
+        return f"what was remembered cannot be read ({self.why}), so it counts for the whole tool"
+
+    def covers(self, subject: Subject) -> bool:
+        return False
+
+
+@noun
+class DeclaredContent:
+    """The brackets of a rule on a tool that is only known when it is called: a command, a path or an agent type, as
+    the tool declares. Where it declares none of them the rule allows nothing and stands against the whole tool."""
+
+    text: str
+    root: str
+    home: str
+
+    def against(self, subject: Subject) -> str | None:
+        content = self._content(subject)
+        return "it is not known what its brackets hold" if content is None else content.against(subject)
+
+    def covers(self, subject: Subject) -> bool:
+        content = self._content(subject)
+        return content is not None and content.covers(subject)
+
+    def _content(self, subject: Subject) -> "Content | None":
+        kinds = subject.declared.kinds
+        content = "command" if "command" in kinds else "agent" if "agent" in kinds else None
+        if content is None and kinds & {"reads", "writes"}:
+            content = "path"
+        return content and _parsed(content, self.text, self.root, self.home)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        raise ValueError("what the brackets hold is only known when the tool is called")
+
+
+def parse_content(tool: str, content: str, *, root: str, home: str) -> RuleContent:
+    """ValueError says what is wrong and at which character of the content."""
+    row = known(tool)
+    if row.content is not None:
+        ways = {"reads": READS, "writes": WRITES}.get(row.kind, READS | WRITES)
+        return _parse(row.content, content, ways, root, home)
+    if content.startswith("domain:") and meant_by(tool) is None:
+        return _parse("address", content, READS, root, home)
+    try:
+        return FieldsContent(parse_fields(content))
+    except ValueError:
+        if tool.startswith("mcp__") or meant_by(tool) is not None or "=" in content:
+            raise
+        _parsed("command", content, root, home)
+        return DeclaredContent(content, root, home)
+
+
+@lru_cache(maxsize=256)
+def _parsed(kind: Kind, content: str, root: str, home: str) -> RuleContent:
+    return _parse(kind, content, READS | WRITES, root, home)
+
+
+def _parse(kind: Kind, content: str, ways: frozenset[Way], root: str, home: str) -> RuleContent:
+    if kind == "command":
+        return CommandContent(shell.parse_pattern(content))
+    if kind == "path":
+        return PathContent(parse_path_pattern(content, root=root, home=home), ways)
+    if kind == "agent":
+        return AgentContent(_agent(content))
+    prefix, colon, host = content.partition(":")
+    if prefix != "domain" or not colon:
+        raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
+    try:
+        return HostContent(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
+    except ValueError as error:
+        raise ValueError(f"{error}, at character {len(prefix) + 2}") from None
+
+
+def _agent(content: str) -> Wild:
+    if content != content.strip():
+        at = 1 if content[0].isspace() else len(content)
+        raise ValueError(f"take out the blank at the edge of the type, at character {at}")
+    if "=" in content:
+        at = content.index("=")
+        raise ValueError(f"a rule on Agent holds the type alone: take out {content[: at + 1]!r}, at character 1")
+    return Wild(tuple(content.split("*")))

@@ -1,0 +1,68 @@
+"""Hints on rules that are valid and may still not mean what their author intended. They are for a person who checks
+settings, and decide nothing."""
+
+import re
+from collections.abc import Collection, Iterable
+
+from callgate.policy.entries import RuleLine, SettingsFault
+from callgate.policy.rule_contents import CommandContent, DeclaredContent, PathContent
+from callgate.policy.rules import Rule, server_of, sure_server
+from callgate.policy.well_known import meant_by
+
+_ALMOST_MCP = re.compile(r"mcp_(?!_)|mcp-")
+_CLOSE = 0.7
+_BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")
+
+
+def hint(rule: Rule, tools: Collection[str] = (), servers: Collection[str] = ()) -> str | None:
+    """The rule to write instead, or None when this one looks as if it were meant. ``tools`` are known besides the
+    well-known ones, ``servers`` are the MCP servers that are configured."""
+    content = rule.content
+    if isinstance(content, CommandContent):
+        return _on_command(rule, content)
+    if isinstance(content, PathContent):
+        return (
+            "braces are part of the name here: write a rule for each" if _BRACES.search(content.pattern.text) else None
+        )
+    if isinstance(content, DeclaredContent):
+        return f"what the brackets of {rule.tool} hold is only known when it is called: a part that it declares"
+    return _on_name(rule.tool, tools, servers)
+
+
+def name_notes(lines: Iterable[RuleLine], tools: Collection[str], servers: Collection[str]) -> list[SettingsFault]:
+    """Notes on rules whose names are nearly those of a tool or of a server. Nothing else of a rule is looked at, so
+    that the start of a session can tell them."""
+    told = ((line, _on_name(line.text.partition("(")[0], tools, servers)) for line in lines)
+    return [SettingsFault(f"{line.effect} {line.text}: {found}", line.origin) for line, found in told if found]
+
+
+def _on_name(name: str, tools: Collection[str], servers: Collection[str]) -> str | None:
+    if name in tools:
+        return None
+    if name.startswith("mcp__"):
+        return _on_server(name, servers)
+    if _ALMOST_MCP.match(name):
+        return "tools of servers are called mcp__server__tool, with two underscores each: write mcp__ if that is meant"
+    meant = meant_by(name)
+    return f"tools are named exactly: if {meant} is meant, write that" if meant else None
+
+
+def _on_server(name: str, servers: Collection[str]) -> str | None:
+    """Only for a name close to that of a configured server: other servers may be those of other folders."""
+    if not servers or any(f"{name}__".startswith(f"mcp__{each}__") for each in servers):
+        return None
+    from difflib import get_close_matches  # only for a name that is not known
+
+    close = get_close_matches(sure_server(name) or server_of(name) or "", servers, n=1, cutoff=_CLOSE)
+    return f"there is no such server: if {close[0]} is meant, write mcp__{close[0]}" if close else None
+
+
+def _on_command(rule: Rule, content: CommandContent) -> str | None:
+    pattern = content.pattern
+    if pattern.program is None:
+        begins = pattern.pieces[0][0]
+        instead = f"{rule.tool}({begins}:*)" if begins else f"the program, or {rule.tool} alone for every command"
+        if rule.effect == "allow":
+            return f"a star in the place of the program allows nothing: write {instead}"
+        return None if pattern.everything or not begins else f"the star stands for any program: write {instead}"
+    return None

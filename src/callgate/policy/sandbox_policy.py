@@ -1,0 +1,291 @@
+"""The sandbox as policy sees it: the profile that the table of protected places means, and the proofs on record."""
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callgate.formats.jsonable import to_json
+from callgate.host.sandbox.confining import ProvenSandbox
+from callgate.host.sandbox.profile import Profile
+from callgate.host.sandbox.proof import Proof
+from callgate.host.sandbox.sandbox import (
+    BACKENDS,
+    LAUNCHER,
+    Sandbox,
+    SandboxRefused,
+    bubblewrap_program,
+    missing,
+    private_folder,
+)
+from callgate.policy.entries import RuleLine
+from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
+from callgate.policy.protected import is_secret, names_in_a_row, secrets_of
+from callgate.policy.rule_contents import HostContent, PathContent
+from callgate.policy.rules import Rulebook, path_rules
+from callgate.policy.subjects import Way
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+from callgate.words.places import Place
+
+if TYPE_CHECKING:
+    from callgate.host.sandbox.proxy import HostProxy
+
+RESERVED = (".git", ".callgate", ".claude", ".cursor", ".vscode", ".idea", ".mcp.json")
+"""Places that a command must not create where they do not exist: programs run what is written there without being
+asked to, when a person opens the folder or only has it as the current one."""
+
+_DEEPEST = 3
+_MOST_LISTED = 2_000
+_NOT_LOOKED_INTO = frozenset((".git", "node_modules", ".venv", "venv", "site-packages", "target", "__pycache__"))
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+# ---- the profile ----------------------------------------------------------------------------------------------------
+
+
+def profile_for(
+    root: str,
+    home: str,
+    *,
+    private: str = "",
+    scratch: str = "",
+    writable: tuple[str, ...] = (),
+    denies: Sequence[PathContent] = (),
+    allows: Sequence[PathContent] = (),
+) -> Profile:
+    """The profile of commands in a workspace, as the file system is now. All paths are absolute. ``private`` is the
+    sandbox's own folder, which commands do not see; ``denies`` are deny rules on paths, which count for what is in the
+    workspace as far as it is looked through. So do files with keys or passwords, unless one of the allow rules
+    ``allows`` says their names. SandboxRefused for a workspace that holds the home folder: there would be little left
+    to protect."""
+    root, home = os.path.realpath(root), os.path.realpath(home)
+    if f"{home}/".startswith(f"{root.rstrip('/')}/"):
+        raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
+    reserved = {f"{root}/{name}" for name in RESERVED}
+    looked = [*_looked_through(root)]
+    kept = {*_present(root), *_own_code(root), *(path for path in looked if path.endswith("/.git"))}
+    denied: list[str] = []
+    if denies:
+        kept |= {path for path in looked if _is_denied(path, "write", denies)}
+        denied = [path for path in looked if _is_denied(path, "read", denies)]
+    beside = _secrets_in(os.path.dirname(private)) if private else []
+    secret = [path for path in looked if _is_secret(path, root) and not _is_allowed(path, allows)]
+    hidden = (*secrets_of(home), *secret, *((private, *beside) if private else ()), *denied)
+    unreadable = {os.path.realpath(place) for place in hidden if os.path.exists(place)}
+    return Profile(
+        root=root,
+        writable=writable,
+        read_only=tuple(sorted(kept - reserved)),
+        reserved=tuple(sorted(reserved)),
+        unreadable=tuple(sorted(unreadable)),
+        scratch=scratch,
+    )
+
+
+def _present(folder: str) -> Iterator[str]:
+    """The protected places in a folder, in whichever case their names are written. Of one deeper in it the folder at
+    the top counts as a whole: otherwise that could be renamed, and another one put in its place."""
+    spelled = {name.lower(): name for name in _listed(folder)}
+    for entry in names_in_a_row(secret=False):
+        first, slash, rest = entry.partition("/")
+        if first in spelled and os.path.lexists(f"{folder}/{spelled[first]}{slash}{rest}"):
+            yield f"{folder}/{spelled[first]}"
+
+
+def _own_code(root: str) -> Iterator[str]:
+    """The folder of the workspace that holds the Python which runs Callgate, such as ``.venv``: a command that could
+    change it would run outside with the next start."""
+    for place in (sys.prefix, os.path.dirname(sys.executable)):
+        if place.startswith(f"{root}/"):
+            yield f"{root}/{place.removeprefix(f'{root}/').partition('/')[0]}"
+
+
+def _secrets_in(folder: str) -> list[str]:
+    return [f"{folder}/{name}" for name in names_in_a_row(secret=True)]
+
+
+def _is_secret(path: str, root: str) -> bool:
+    folder, _, name = path[len(root) + 1 :].rpartition("/")
+    return is_secret(name) or ("/." in f"/{folder}" and is_secret(f"{folder}/{name}"))
+
+
+def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
+    """A rule must say something of the name: one for a whole folder does not mean the keys in it."""
+    place = Place(path, (path,), path, inside=True)
+    named = (each for each in allows if any(map(str.isalnum, each.pattern.text.rstrip("/").rpartition("/")[2])))
+    return any("read" in each.ways and each.pattern.covers(place) for each in named)
+
+
+def _looked_through(root: str) -> Iterator[str]:
+    """The files and folders of a workspace, not too deep and not too many, without those of installed packages."""
+    todo, looked = [(root, 0)], 0
+    for folder, depth in todo:
+        if looked > _MOST_LISTED:
+            return
+        try:
+            with os.scandir(folder) as listed:
+                entries = list(listed)
+        except OSError:
+            continue
+        looked += len(entries)
+        for entry in entries:
+            yield entry.path
+            if depth < _DEEPEST and entry.name not in _NOT_LOOKED_INTO and entry.is_dir(follow_symlinks=False):
+                todo.append((entry.path, depth + 1))
+
+
+def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
+    """True for a place that a rule denies, and for a folder in which everything is."""
+    places = [Place(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
+    return any(way in each.ways and any(map(each.pattern.touches, places)) for each in denies)
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+# ---- the proof ------------------------------------------------------------------------------------------------------
+
+
+@noun
+class KeptProofs:
+    """The proofs as they are kept. ``key`` stands for all that they depend on."""
+
+    version: int
+    key: str
+    proofs: tuple[Proof, ...]
+
+
+class Proofs:
+    """The proofs of this machine, kept in the person's own data folder. They count for this boot of this kernel, this
+    user, this bubblewrap, this Python and this code of the sandbox."""
+
+    def __init__(self, data: Path) -> None:
+        self._folder = private_folder(data)
+        self._file = self._folder / "proof.json"
+
+    def kept(self) -> tuple[Proof, ...] | None:
+        """The proofs that still count; None if there are none, or they cannot be read."""
+        try:
+            found = read_noun(self._file, KeptProofs)
+        except Damaged:
+            return None
+        return found.proofs if found is not None and found.key == _key() else None
+
+    def prove(self, *, every: bool = False) -> tuple[Proof, ...]:
+        """Tries the kinds of sandboxes, the best first, until one holds (or ``every`` one), and keeps the outcome.
+        Blocks for seconds. UsageError when the outcome cannot be written."""
+        from callgate.host.sandbox.proving import prove, try_outside  # with the attacks, which a session does not need
+        from callgate.policy.allowed_hosts import proxy_rules
+
+        found: list[Proof] = []
+        control = None
+        for backend in BACKENDS:
+            why = missing(backend)
+            if why is None and backend == "seatbelt":
+                why = "the sandbox of macOS is written and has not been tried on a Mac"
+            if why is not None:
+                found.append(Proof(backend, fault=why))
+                continue
+            try:
+                control = control or try_outside(self._folder, proxy_rules)
+            except OSError as error:
+                found.append(Proof(backend, fault=f"the attacks could not be run: {error}"))
+                continue
+            found.append(prove(Sandbox(backend, self._folder), self._folder, proxy_rules, control=control))
+            if found[-1].holds and not every:
+                break
+        write_record(self._file, to_json(KeptProofs(VERSION, _key(), tuple(found))))
+        return tuple(found)
+
+    def sandbox(self) -> Sandbox | None:
+        """The best sandbox that is proven to hold; None if none is."""
+        best = next((proof for proof in self.kept() or () if proof.holds), None)
+        return None if best is None or missing(best.backend) is not None else Sandbox(best.backend, self._folder)
+
+    def why_none(self) -> str:
+        """The reason why no sandbox is in force, and what to do."""
+        proofs = self.kept()
+        if proofs is None:
+            return "no sandbox has been proven since this machine started: run callgate sandbox prove"
+        return "; ".join(f"{proof.backend}: {proof.why_not}" for proof in proofs if not proof.holds)
+
+
+def sandbox_in_force(
+    data: Path, root: Path, home: Path, rules: Sequence[RuleLine] = (), hosts: Sequence[str] = ()
+) -> ProvenSandbox | str:
+    """The sandbox for commands of a workspace, or the reason why none is in force. ``rules`` are those of the settings:
+    what they deny by its path or its host is denied to commands too. ``hosts`` are those that commands may reach."""
+    proofs = Proofs(data)
+    sandbox = proofs.sandbox()
+    if sandbox is None:
+        return proofs.why_none()
+    book = Rulebook.of(rules, root=str(root), home=str(home))
+    denies, allows = ([content for _, content in path_rules(rules)] for rules in (book.denies, book.allows))
+    private = private_folder(data)
+    scratch = _Scratch(private)
+
+    def profile() -> Profile:
+        return profile_for(
+            str(root), str(home), private=str(private), scratch=scratch.folder(), denies=denies, allows=allows
+        )
+
+    return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, book))
+
+
+def proxy_for(sandbox: Sandbox, hosts: Sequence[str], book: Rulebook) -> "HostProxy | None":
+    """The proxy for these hosts but for those that a rule denies; None if there are none, or the sandbox has no network
+    of its own."""
+    if not hosts or not sandbox.has_network:
+        return None
+    from callgate.host.sandbox.proxy import HostProxy  # most settings name no hosts
+    from callgate.policy.allowed_hosts import proxy_rules
+
+    denied = [rule.content.pattern for rule in book.denies if isinstance(rule.content, HostContent)]
+    return HostProxy(proxy_rules(hosts, denied))
+
+
+NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no network of its own, so no host is reached"
+
+
+class _Scratch:
+    """A temporary folder that is made when it is first needed and removed with this object, or with the program."""
+
+    def __init__(self, parent: Path) -> None:
+        self._parent = parent  # not in a place that commands can write to
+        self._made = ""
+
+    def folder(self) -> str:
+        if not self._made:
+            self._made = os.path.realpath(tempfile.mkdtemp(prefix="tmp-", dir=self._parent))
+            weakref.finalize(self, shutil.rmtree, self._made, ignore_errors=True)
+        return self._made
+
+
+def _key() -> str:
+    """Everything that a proof depends on, as one digest."""
+    if not hasattr(os, "getuid"):
+        raise UsageError("sandboxes are made on Linux and macOS, not on this system")
+    program = bubblewrap_program()
+    status = os.stat(program) if program else None
+    parts = [
+        _BOOT.read_text() if _BOOT.exists() else "",
+        " ".join(os.uname()),
+        f"{os.getuid()} {os.getgid()}",
+        "" if status is None else f"{program} {status.st_size} {status.st_mtime_ns} {status.st_mode}",
+        sys.executable,
+    ]
+    sources = sorted(LAUNCHER.parent.rglob("*.py"))
+    whole = hashlib.sha256("\n".join(parts).encode())
+    for source in sources:
+        whole.update(source.read_bytes())
+    return whole.hexdigest()

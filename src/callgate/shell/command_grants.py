@@ -1,0 +1,351 @@
+"""The allow side: decides if rules cover all of a command.
+
+Every simple command needs a pattern that covers it, or needs no rule by itself: it reads files of the workspace, moves
+into a folder of it, or runs another command that is covered.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from callgate.shell.command import Analysis, Redirect, Simple, Word, names
+from callgate.shell.command_patterns import ShellPattern
+from callgate.shell.folders import MOVES, below, folders_of
+from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, known_as
+from callgate.shell.programs.program_table import PROGRAMS, read, step_of
+from callgate.shell.programs.uses import Use, text_of
+from callgate.words.noun import noun
+
+Permits = Callable[[str], bool]
+"""Answers for a path, as spelled: it may be read or written, or is of a certain kind."""
+Fills = Callable[[str], Sequence[str] | None]
+"""The paths that a shell makes of a pattern now; None when that is not known."""
+
+
+@noun
+class Granted:
+    """Rules cover it; ``used`` are the indices of the patterns that were needed. ``free``: some of its commands need
+    no rule and have none."""
+
+    used: tuple[int, ...]
+    free: bool = False
+
+
+@noun
+class NotGranted:
+    """``by`` is the index of the pattern whose limits are told, if it is one."""
+
+    why: str
+    by: int | None = None
+
+
+_VARIABLES = names("""
+    LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ TERM NO_COLOR FORCE_COLOR CLICOLOR
+    CLICOLOR_FORCE CI COLUMNS LINES NODE_ENV RUST_BACKTRACE RUST_LOG CARGO_TERM_COLOR PYTHONUNBUFFERED
+    PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONASYNCIODEBUG GOOS GOARCH CGO_ENABLED
+""")
+_PAGERS = frozenset(("PAGER", "GIT_PAGER", "MANPAGER"))
+_VALUE = re.compile(r"[\w.@:+-]*|[\w+-]+(?:/[\w+-]+)+")
+# The folders of a project that its own code is usually imported from.
+_FOLDERS = re.compile(r"(?:\./)?(?:\.|src|lib|app|tests?)(?::(?:\.|src|lib|app|tests?))*")
+_MAY_LEAD_UP = re.compile(r"(?:^|/)\.[^/]*[*?[]")
+_PATTERN = frozenset("*?[")
+_DUPLICATE = re.compile(r"[0-9]+-?|-")
+WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
+_TEXTS = frozenset(("<<", "<<-", "<<<"))
+_CHANGES = frozenset(("write", "move", "remove"))
+# They add words of their own to the command they run.
+_APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "entr"))
+_MOST_LOOKS = 1_500
+
+
+def within_by_spelling(path: str) -> bool:
+    """A path that by its letters cannot lead out of the folder one is in. Links are the resolver's business."""
+    if path[:1] in ("/", "~"):
+        return path == "/dev/null"
+    depth = 0
+    for part in path.split("/"):
+        if part == "..":
+            depth -= 1
+        elif part not in ("", "."):
+            depth += 1
+        if depth < 0:
+            return False
+    return True
+
+
+def here_by_spelling(path: str) -> bool:
+    """A folder that by its letters is the one a command starts in."""
+    return path[:1] != "/" and set(path.split("/")) <= {"", "."}
+
+
+def folder_by_spelling(path: str) -> bool:
+    """A path that by its letters can only be a folder."""
+    return path.rpartition("/")[2] in ("", ".", "..")
+
+
+def never(path: str) -> bool:
+    return False
+
+
+def only_itself(path: str) -> Sequence[str] | None:
+    return (path,)
+
+
+def safe_assignments(simple: Simple, variables: str = "") -> str | None:
+    """Names the first assignment that is not harmless; None if all are. ``variables`` may be set to folders."""
+    for name, value in simple.assignments:
+        text = value.value
+        if text is None or value.globs or value.tilde or value.braces:
+            return f"{name} is set to something that is not known"
+        if name in _PAGERS and text in ("", "cat"):
+            continue
+        if name in variables.split() and _FOLDERS.fullmatch(text):
+            continue
+        if name not in _VARIABLES or not _VALUE.fullmatch(text) or ".." in text.split("/"):
+            return f"{name} may change what the command does"
+    return None
+
+
+@noun
+class FileTests:
+    """The answers about files that a grant needs, each about a path as spelled.
+
+    ``may_write`` is asked for targets of redirections and for files that are written like them, ``may_read`` for every
+    path a known program would read or change, ``stays`` for folders: whether it is the one the command starts in.
+    ``folder`` says that a path is a folder, ``fills`` which paths a pattern stands for. The defaults go by the
+    spelling alone and let nothing be written."""
+
+    may_write: Permits = never
+    may_read: Permits = within_by_spelling
+    stays: Permits = here_by_spelling
+    folder: Permits = folder_by_spelling
+    fills: Fills = only_itself
+
+
+_BY_SPELLING = FileTests()
+
+
+@noun
+class _Judge:
+    """The rules, the answers about files, and ``here``, the folders the command may be in by now."""
+
+    patterns: tuple[ShellPattern, ...]
+    files: FileTests
+    answers: dict[tuple[tuple[str, ...], str, bool], bool]
+    here: tuple[str, ...] = ("",)
+
+    @property
+    def moved(self) -> bool:
+        return self.here != ("",) and not all(map(self.files.stays, self.here))
+
+    def enters(self, path: str) -> bool:
+        """True if it leads to another folder than the first one."""
+        return not all(self.files.stays(below(folder, path)) for folder in self.here)
+
+    def reads(self, path: str, *, globs: bool = False) -> bool:
+        """``globs``: the shell fills the word in, and one with a dot first may become ``..``."""
+        if path == "/dev/null" or path in ("", "-"):
+            return True
+        key = (self.here, path, globs)
+        if key not in self.answers:
+            self.answers[key] = self._reads(path, globs=globs)
+        return self.answers[key]
+
+    def _reads(self, path: str, *, globs: bool) -> bool:
+        if path.startswith("/dev/") or (globs and _MAY_LEAD_UP.search(path)):
+            return False
+        paths = [below(folder, path) for folder in self.here]
+        if not globs:
+            return all(map(self.files.may_read, paths))
+        filled = [self.files.fills(path) for path in paths]
+        return all(each is not None and all(map(self.files.may_read, each)) for each in filled) and all(
+            map(self.files.may_read, paths)
+        )
+
+    def is_folder(self, path: str) -> bool:
+        return any(self.files.folder(below(folder, path)) for folder in self.here)
+
+
+def grant(
+    analysis: Analysis, patterns: Sequence[ShellPattern], files: FileTests = _BY_SPELLING
+) -> Granted | NotGranted:
+    """Decides if the patterns cover every simple command, and nothing else happens on the way."""
+    if analysis.fault is not None:
+        return NotGranted(analysis.fault)
+    if analysis.script.expands:
+        return NotGranted("an expansion is not known before it runs")
+    if not analysis.script.commands:
+        return NotGranted("there is no command in it")
+    rules, answers = tuple(patterns), dict[tuple[tuple[str, ...], str, bool], bool]()
+    used: list[int] = []
+    free = False
+    for simple, where in zip(analysis.script.commands, folders_of(analysis), strict=True):
+        if where.lost:
+            return NotGranted("the folder it goes to is not known")
+        answer = _simple(simple, _Judge(rules, files, answers, where.here))
+        if isinstance(answer, NotGranted):
+            return answer
+        free = free or not answer
+        used += answer
+    if not used:
+        return NotGranted("no rule covers it")
+    return Granted(tuple(sorted(set(used))), free)
+
+
+def _simple(simple: Simple, judge: _Judge) -> list[int] | NotGranted:
+    if not simple.words:
+        return NotGranted("an assignment or a redirection without a command")
+    if set(simple.within) & {"function", "substitution", "control"}:
+        return NotGranted("a command inside another form")
+    entry = PROGRAMS.get(text_of(simple.words[0]))
+    if why := safe_assignments(simple, entry.variables if entry else ""):
+        return NotGranted(why)
+    for redirect in simple.redirects:
+        if why := _redirect(redirect, judge):
+            return NotGranted(why)
+    return _cover(simple.words, judge, 0)
+
+
+def duplicates(redirect: Redirect) -> bool:
+    """True if it copies another descriptor, or closes one."""
+    return redirect.operator in (">&", "<&") and _DUPLICATE.fullmatch(text_of(redirect.target)) is not None
+
+
+def _redirect(redirect: Redirect, judge: _Judge) -> str | None:
+    target, operator = redirect.target, redirect.operator
+    path = text_of(target)
+    if operator in _TEXTS or path == "/dev/null" or duplicates(redirect):
+        return None
+    if target.value is None or target.globs or target.tilde or target.braces:
+        return f"the target {target.raw or path} is not known"
+    if operator == "<":
+        return None if judge.reads(path) else f"it reads {path}, which is outside"
+    if operator not in WRITES:
+        return f"the redirection {operator}"
+    if judge.moved and not path.startswith("/"):
+        return f"it changes the folder and then writes {path}"
+    return None if judge.files.may_write(path) else f"it writes {path}, which no Edit rule covers"
+
+
+def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | NotGranted:
+    """The patterns that cover one command, none where it needs none, or why no pattern covers it."""
+    if depth > DEEPEST:
+        return NotGranted("too many commands in each other")
+    program = words[0]
+    if len(words) > LONGEST:
+        return NotGranted(f"more than {LONGEST:,} words")
+    if program.value is None or program.globs or program.braces or program.tilde:
+        return NotGranted(f"the program {program.raw or program.value} is not a plain name")
+    if any(word.value is None for word in words):
+        return NotGranted("an expansion is not known before it runs")
+    texts = [text_of(word) for word in words]
+    act = _Act(words)
+    refusal: NotGranted | None = None
+    for number, pattern in enumerate(judge.patterns):
+        spelled = pattern.spelled(texts)
+        if spelled is None or any(words[at].globs for at in spelled):
+            continue
+        answer = _objections(act, spelled, pattern, judge, depth)
+        if not isinstance(answer, NotGranted):
+            return [number, *answer]
+        refusal = refusal or (answer if answer.by is not None else NotGranted(answer.why, number))
+    if refusal is None and act.free:
+        return _objections(act, frozenset(), None, judge, depth)
+    return refusal or NotGranted(f"no rule covers {texts[0]}")
+
+
+class _Act:
+    """One command and its uses; worked out once for all patterns."""
+
+    def __init__(self, words: tuple[Word, ...]) -> None:
+        self.words = words
+        self.path = text_of(words[0])
+        self.name = known_as(self.path.rpartition("/")[2])
+        self.entry = PROGRAMS.get(self.name)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        return read(self.name, self.words)
+
+    @cached_property
+    def free(self) -> bool:
+        """No rule is needed for it beside a command that has one: it only reads, or runs what is judged itself."""
+        if self.entry is None or "/" in self.path or self.entry.settings:
+            return False
+        if self.entry.through:
+            return True
+        step = PROGRAMS.get(step_of(self.name, self.words)[0])
+        return step is not None and step.free and all(use.role == "read" for use in self.uses)
+
+
+def _objections(
+    act: _Act, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
+) -> list[int] | NotGranted:
+    """The uses of a command that the pattern that covers its words does not cover; the patterns used for commands
+    inside."""
+    if len(act.uses) * len(judge.here) > _MOST_LOOKS:
+        return NotGranted("it names more places than can be looked at")
+    used: list[int] = []
+    exact = pattern is not None and pattern.kind == "exact"
+    for use in act.uses:
+        if use.role == "argv" and not use.granted:
+            answer = _inside(act, use, spelled, pattern, judge, depth)
+            if isinstance(answer, NotGranted):
+                return answer
+            used += answer
+        elif why := _against(use, act.words, spelled, judge, exact=exact):
+            return NotGranted(f"{act.path}: {why}")
+    if judge.moved and act.name not in MOVES:
+        changes = any(use.role in _CHANGES for use in act.uses)
+        settings = act.entry is None or act.entry.settings
+        if changes or settings or "/" in act.path:
+            return NotGranted(f"it changes the folder and then runs {act.path}")
+    return used
+
+
+def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: _Judge, *, exact: bool) -> str | None:
+    """The reason why a use is not covered; None if it is."""
+    if use.role == "read" or (use.granted and use.role in _CHANGES):
+        if use.flat and judge.is_folder(use.text):
+            return f"{use.text} is a folder, and links in it would be followed"
+        if use.on in spelled:
+            return None
+        globs = use.on < len(words) and words[use.on].globs
+        return None if judge.reads(use.text, globs=globs) else f"{use.text} is outside"
+    if use.granted:
+        return None
+    if use.role == "code" and not use.text and use.on == 0:
+        return use.why
+    if use.role == "enter" and not judge.enters(use.text):
+        return None
+    if exact if use.on == 0 else all(at in spelled for at in range(use.at, use.on + 1)):
+        return None
+    if use.target and use.text:
+        # A pattern may become files that no word names.
+        covered = not _PATTERN & set(use.text) and judge.files.may_write(use.text)
+        return None if covered else f"{use.why.removesuffix(' a file')} {use.text}, which no Edit rule covers"
+    return use.why
+
+
+def _inside(
+    act: _Act, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
+) -> list[int] | NotGranted:
+    """A command inside another: the rule writes out its program, or it has a rule of its own."""
+    inner = act.words[use.on :]
+    exact = pattern is not None and pattern.kind == "exact"
+    if not inner:
+        return NotGranted(use.why)
+    if all(at in spelled for at in range(use.at, use.on + 1)):
+        if act.name in _APPENDING and not _tame(text_of(inner[0])) and not exact:
+            return NotGranted(f"{act.name} adds words to {text_of(inner[0])} that are not known")
+        moved = frozenset(at - use.on for at in spelled if at >= use.on)
+        return _objections(_Act(inner), moved, pattern, judge, depth + 1)
+    if act.entry is None or not act.entry.through:
+        return NotGranted(use.why)
+    return _cover(inner, judge, depth + 1)
+
+
+def _tame(name: str) -> bool:
+    entry = PROGRAMS.get(name)
+    return entry is not None and entry.tame

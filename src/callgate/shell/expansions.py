@@ -1,0 +1,92 @@
+"""Fills in the expansions of a command whose values are known: home, the working folder, variables it sets itself.
+
+Deny rules and hard safety judge these readings as well. No reading is a reason to allow anything.
+"""
+
+import re
+
+from callgate.shell.analysis import analyse
+from callgate.shell.command import Analysis
+from callgate.shell.programs.inner_commands import inside
+from callgate.shell.programs.uses import text_of
+
+_MOST_WORDS = 8
+"""The limit of words of a loop that are looked at."""
+_ROUNDS = 3
+"""The limit of values that are made of each other."""
+_LONGEST = 20_000
+
+_OR_ELSE = r"(?:%%?/|:?[?=-][^{}]*)?"
+_HOME = re.compile(rf"\$(?:HOME\b|\{{HOME{_OR_ELSE}\}})")
+_PRINTS_FOLDER = r"\s*(?:pwd(?:\s+-[PL])?|git\s+rev-parse\s+--show-toplevel)\s*"
+_HERE = re.compile(
+    rf"\$(?:PWD\b|\{{PWD{_OR_ELSE}\}})|\$\({_PRINTS_FOLDER}\)|`{_PRINTS_FOLDER}`|(?<![^\s=:;|&(\"])~\+(?![^\s/;|&)\"])"
+)
+_PRINTED = re.compile(r"(?:\$\(|`)\s*(?:echo|printf)\s+(?:-n\s+|['\"]?%s(?:\\n)?['\"]?\s+)?([^()$`|;&<>\n]{1,400})[)`]")
+_VARIABLE = re.compile(rf"\$(?:([A-Za-z_]\w*)|\{{([A-Za-z_]\w*){_OR_ELSE}\}})")
+_LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;\n]{1,4000})")
+_DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
+_DECLARED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)
+_PLAIN = re.compile(r"[\w./~@+*?:,= -]{1,400}")
+_EXPANDS = re.compile(r"[$`]|~\+")
+
+
+def filled(analysis: Analysis) -> tuple[Analysis, ...]:
+    """The other commands that this one may expand to; none where nothing is known, or nothing expands."""
+    text = analysis.text
+    if len(text) > _LONGEST or not _EXPANDS.search(text) or _is_literal(analysis):
+        return ()
+    plain = _PRINTED.sub(r"\1", _HERE.sub(".", _HOME.sub("~", text)))
+    texts: list[str] = []
+    for number in range(_MOST_WORDS):
+        each = _assigned(plain, number)
+        if each in texts:
+            break
+        texts.append(each)
+    return tuple(analyse(each) for each in texts if each != text)
+
+
+def _is_literal(analysis: Analysis) -> bool:
+    """All of it is quoted, and is not text for another shell, which would expand it after all."""
+    script = analysis.script
+    if (
+        analysis.fault is not None
+        or script.expands
+        or any(word.tilde for each in script.commands for word in each.words)
+    ):
+        return False
+    return not any(use.role == "run" for run in inside(analysis).runs for use in run.uses)
+
+
+def _assigned(text: str, number: int) -> str:
+    """The text with each variable as the value of that number; the last one where there are fewer."""
+    for _ in range(_ROUNDS):
+        values = _values(text)
+        after = _VARIABLE.sub(lambda found, values=values: _value(found, values, number), text)
+        if after == text or len(after) > _LONGEST:
+            break
+        text = after
+    return text
+
+
+def _value(found: re.Match[str], values: dict[str, list[str]], number: int) -> str:
+    known = values.get(found[1] or found[2])
+    return found[0] if known is None else known[min(number, len(known) - 1)]
+
+
+def _values(text: str) -> dict[str, list[str]]:
+    """The values that the text gives its variables, as far as they are literal and need no quotes."""
+    found: dict[str, list[str]] = {}
+    for command in analyse(text).script.commands:
+        assigned = [(name, text_of(value)) for name, value in command.assignments]
+        if command.words and text_of(command.words[0]) in _DECLARING:
+            assigned += [each.groups() for word in command.words[1:] if (each := _DECLARED.fullmatch(text_of(word)))]
+        for name, value in assigned:
+            if _PLAIN.fullmatch(value):
+                found.setdefault(name, []).append(value)
+    for name, words in _LOOP.findall(text):
+        each = [word.strip("'\"") for word in words.split()]
+        plain = [word for word in each if _PLAIN.fullmatch(word)]
+        if plain:
+            found.setdefault(name, []).extend(plain)
+    return found

@@ -1,0 +1,125 @@
+"""Programs that are there to change files: a rule for one includes the changes, inside the workspace."""
+
+import re
+from posixpath import basename, join
+
+from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocation, loose, scan, uses_in
+from callgate.shell.programs.program_entries import Grammar
+from callgate.shell.programs.uses import Use, Words, text_of
+
+CHANGING = """
+rm,rmdir | drop | -dfiIprRv --force --interactive?= --one-file-system --preserve-root?= --recursive --dir --verbose
+    --parents --ignore-fail-on-non-empty | exactly
+mkdir | change | -pv -m= --mode= --parents --verbose
+touch | change | -acmh -d= -r=read -t= --no-create --date= --reference=read --time=
+chmod | text change | -cfv --changes --quiet --verbose -R --recursive | exactly
+$copy = -abdfHinpPRrsTuvxZ -t=text --archive --backup --force --interactive --link --no-clobber --no-dereference
+    --preserve?= --recursive --symbolic-link --target-directory= --no-target-directory --update?= --verbose
+    --one-file-system
+cp | read | $copy | last=change exactly
+mv | moves | $copy | last=change exactly
+ln | read | -finrsPTv -t=text --symbolic --force --interactive --relative --no-dereference --target-directory=
+    --no-target-directory --verbose | last=change exactly
+install | read | -bcCpsTv -m= -t=text --mode= --verbose --target-directory= --compare | last=change exactly
+tee | write | -aip --append --ignore-interrupts | exactly
+tar | read | -ctxrudAvzjJZakmnoSwWp -f= -C=change -X=read --create --list --extract --get --append --update --diff
+    --verbose --gzip --bzip2 --xz --zstd --auto-compress --keep-old-files --skip-old-files --to-stdout -O --file=
+    --directory=change --exclude= --exclude-from=read --exclude-vcs --strip-components= --wildcards --numeric-owner
+    --owner= --group= --mode= --mtime= --sort= --no-recursion -I=run --use-compress-program=run -F=run
+    --info-script=run --new-volume-script=run --to-command=run --checkpoint-action=run --rsh-command=run
+    --rmt-command=run -T=load --files-from=load --remove-files!remove --recursive-unlink!remove -P!write
+    --absolute-names!write | exactly
+# No rule for one of these includes what it removes.
+unlink,shred,trash,trash-put,truncate | remove | -s= -n= | exactly
+dd | | | also=remove exactly
+zip | | -m!remove | exactly
+"""
+
+
+def copy(call: Invocation) -> list[Use]:
+    """``cp``, ``mv``, ``ln`` and ``install``. The file really written is the target, or where that is a folder, the
+    name of the source in it; both are judged. A folder copied over a folder mixes with it and follows the links there,
+    so then neither may be one already."""
+    name, words, operands = call.program.names, call.words, call.operands
+    uses = call.uses(call.options)
+    into = next(iter(call.matching("-t", "--target-directory")), None)
+    if into is None and len(operands) == 1 and name == "ln":
+        into = Argument("", ".", operands[0].at, operands[0].on)
+    target = into or (operands[-1] if len(operands) > 1 else None)
+    if target is None:
+        return uses
+    if target.on < len(words) and words[target.on].globs and words[target.on].value == target.text:
+        uses.append(target.beyond("unknown", f"{target.text} could become several files"))
+    sources = operands if into else operands[:-1]
+    whole = bool(call.matching("-r", "-R", "-a", "--recursive", "--archive"))
+    onto = bool(call.matching("-T", "--no-target-directory"))
+    for each in sources:
+        uses.append(each.included("read"))
+        if name == "mv":
+            uses.append(each.included("move"))
+        inner = basename(each.text.rstrip("/"))
+        globs = each.on < len(words) and words[each.on].globs
+        hides = inner in ("", ".", "..") or globs or onto
+        if (whole and hides) or (globs and inner[:1] in (".", "[", "?")):
+            uses.append(each.beyond("unknown", f"{name} of all that is in {each.text} writes names that are not seen"))
+        on = each.on if globs else target.on  # a pattern is filled in there, too
+        uses.append(Argument("", join(target.text, inner), each.at, on).included("write", flat=whole))
+    return [*uses, target.included("write"), *_lost(name, sources, target)]
+
+
+def _lost(name: str, sources: list[Argument], target: Argument) -> list[Use]:
+    """Nothing copied over a file is its end, and so is a move out of the workspace."""
+    if name == "mv" and (target.text[:1] in ("/", "~") or ".." in target.text.split("/")):
+        return [each.included("remove") for each in sources]
+    return [target.included("remove")] if any(each.text == "/dev/null" for each in sources) else []
+
+
+_MODES = frozenset("ctxrudA")
+_LONG_MODES = {"--create": "c", "--list": "t", "--extract": "x", "--get": "x", "--append": "r", "--update": "u"}
+
+
+def tar(call: Invocation) -> list[Use]:
+    """The first word may be a bundle of letters without a dash, with their values in the words that follow. What is
+    unpacked has the names that stand in the archive, so a rule has to spell ``x``."""
+    words, found = call.words, call.arguments
+    bundle = text_of(words[1]) if len(words) > 1 else "-"
+    if bundle[:1] != "-":
+        if not re.fullmatch(r"[A-Za-z]{1,40}", bundle):
+            return [Argument("", bundle, 1, 1).beyond("unknown", f"{bundle} is not a known bundle of letters")]
+        found = _bundle(call.grammar, words)
+    letters = {each: _LONG_MODES.get(each.name, each.name[1:]) for each in found if each.name}
+    modes = set(letters.values()) & _MODES
+    folder = next((each.text for each in found if each.name in ("-C", "--directory")), ".")
+    unpacks = next((each for each, letter in letters.items() if letter == "x"), None)
+    uses = [*loose(words, call.start), *uses_in(call.grammar, found)]
+    for each in found:
+        if each.name in ("-f", "--file"):
+            uses += _archive(each, modes)
+    if unpacks and not any(each.name in ("-O", "--to-stdout") for each in found):
+        at = Argument("", folder, unpacks.at, unpacks.at)
+        uses.append(at.included("write"))
+        uses.append(at.beyond("write", "it unpacks files whose names stand in the archive", ""))
+    if any(each.name == "--remove-files" for each in found):
+        uses += [each.beyond("remove", "it removes what it packs") for each in found if not each.name]
+    return uses if modes == {"t"} else [*uses, WHOLE.included("alter")]
+
+
+def _archive(found: Argument, modes: set[str]) -> list[Use]:
+    if found.text == "-":
+        return []
+    if ":" in found.text:
+        return [found.beyond("send", "the archive is on another machine")]
+    return [found.included("write" if modes & set("cruA") else "read")]
+
+
+def _bundle(grammar: Grammar, words: Words) -> list[Argument]:
+    found: list[Argument] = []
+    at = 2
+    for letter in text_of(words[1]):
+        option = grammar.table.get(f"-{letter}")
+        if option and option.value == "required":
+            found.append(Argument(f"-{letter}", text_of(words[at]) if at < len(words) else "", 1, at, option))
+            at += 1
+        else:
+            found.append(Argument(f"-{letter}", "", 1, 1, option))
+    return found + scan(grammar, words, at)

@@ -1,0 +1,286 @@
+"""Every command a script would start, those behind wrappers and in strings for other shells included."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from callgate.shell.analysis import analyse
+from callgate.shell.command import Analysis, Redirect, Script, Word
+from callgate.shell.programs.program_table import PROGRAMS, anything, read
+from callgate.shell.programs.uses import Use, text_of
+from callgate.words.noun import noun
+
+COPYING = frozenset(("ln", "cp", "mv", "install", "link", "cat", "dd", "rsync", "hash"))
+"""Programs that can give another one a new name."""
+DEEPEST = 8
+"""The limit of commands that stand in each other."""
+LONGEST = 1_000
+"""The limit of words of one command."""
+_WORDS = 3_000
+_TEXTS = 40
+_PARTS = 20
+_PART = 4
+
+_LOADER = re.compile(r"ld(?:-linux|-musl)?[-\w.]*\.so(?:\.\d+)?")
+_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
+# Variables whose value programs run as a command.
+_COMMAND_VARIABLE = re.compile(
+    r"(?:.*_)?(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|SSH|ASKPASS|SHELL|FSMONITOR|EXTERNAL_DIFF|PS4)"
+)
+# Programs of the table that have others do their work, and the words behind which these are named.
+_STARTING = frozenset(("docker", "podman", "kubectl"))
+_STARTED_BY = frozenset(("exec", "run", "debug"))
+_FED = frozenset(("xargs", "parallel"))
+_PRINTS = frozenset(("echo", "printf"))
+# ``!command`` in what an editor or a pager is told.
+_EDITORS = frozenset(("vim", "vi", "nvim", "view", "vimdiff", "gvim", "ex", "less", "more", "most", "man"))
+_BANG = re.compile(r"\+?:?!\s*(.+)", re.DOTALL)
+_BUILDERS = frozenset(("make", "gmake"))
+
+
+@noun
+class CommandRun:
+    """One command: its words, and what it would do with them. ``name`` is the program without the folder it is in; None
+    if only the shell will know. ``depth`` says how many others it stands in, ``step`` which simple command of the
+    script it belongs to. ``more``: it gets words that are not in sight. ``anywhere``: it runs one of its words, and it
+    is not known which. ``unclear``: the table does not say what one of its words does."""
+
+    words: tuple[Word, ...]
+    name: str | None
+    uses: tuple[Use, ...]
+    redirects: tuple[Redirect, ...]
+    depth: int
+    step: int
+    more: bool
+    anywhere: bool
+    unclear: bool
+
+    @property
+    def starts(self) -> bool:
+        """It has another program run what some of its words say."""
+        return self.name in _STARTING and any(text_of(word) in _STARTED_BY for word in self.words)
+
+
+def name_of(word: Word) -> str | None:
+    """The name of the program this word starts; None if an expansion has a part in it."""
+    if word.value is None:
+        tail = word.raw.rpartition("/")[2]
+        return tail if "/" in word.raw and re.fullmatch(r"[\w.+-]+", tail) else None
+    return word.value.rstrip("/").rpartition("/")[2]
+
+
+def known_as(name: str) -> str:
+    """The name under which the table has a program: loaders and versions of Python are many."""
+    if _LOADER.fullmatch(name):
+        return "busybox"
+    return "python3" if _PYTHON.fullmatch(name) else name
+
+
+def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
+    """The uses of these words; none when the program is not known."""
+    name = name_of(words[0]) if words else None
+    uses = read(known_as(name), words) if name else ()
+    if _unclear(uses):
+        # A word that the table does not know may take any other with it.
+        uses = (*uses, *(use for use in anything(words) if use.role in ("read", "write") and use.guess))
+    return uses
+
+
+def _unclear(uses: tuple[Use, ...]) -> bool:
+    return any(use.role == "unknown" and not use.guess for use in uses)
+
+
+class Inside:
+    """Everything that a command would start. ``texts`` are programs in other languages, ``unread`` shell text that
+    could not be read to its end. ``blind`` says what runs that is not in sight. ``over``: too many or too deep to
+    follow.
+
+    The limits are those of the whole walk. ``fed`` are the words that the commands of the script at hand may read."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self.runs: list[CommandRun] = []
+        self.texts: list[str] = []
+        self.unread = [] if analysis.whole else [analysis.text]
+        self.blind: list[str] = []
+        self.over = False
+        self._words = 0
+        self._analysed = 0
+        self._step = 0
+        self._fed: tuple[Word, ...] = ()
+        self._script(analysis.script, 0)
+
+    @cached_property
+    def named(self) -> Mapping[str, Sequence[CommandRun]]:
+        """The runs by the name of their program, in small letters."""
+        found: dict[str, list[CommandRun]] = {}
+        for run in self.runs:
+            found.setdefault((run.name or "").casefold(), []).append(run)
+        return found
+
+    @cached_property
+    def open(self) -> Sequence[CommandRun]:
+        """Those that may run another program than the one they name."""
+        return [run for run in self.runs if _open(run)]
+
+    def _script(self, script: Script, depth: int) -> None:
+        fed = _printed(script)
+        for number, simple in enumerate(script.commands):
+            self._fed = fed
+            self._step = self._step if depth else number
+            for name, value in simple.assignments:
+                if _COMMAND_VARIABLE.fullmatch(name) and simple.words:
+                    self._text(text_of(value), depth + 1)
+            self._command(simple.words, depth, simple.redirects)
+
+    def _command(
+        self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...] = (), *, more: bool = False
+    ) -> None:
+        feeds = bool(words) and name_of(words[0]) in _FED
+        if not feeds or not self._fed:
+            self._started(words, depth, redirects, more=more, unseen=feeds)
+            return
+        self._started(_with_input(words, self._fed), depth, redirects, more=more, unseen=len(self._fed) > _PARTS)
+        # It starts as many commands as it likes, each with some of the words it reads.
+        for at in range(1, min(len(self._fed), _PARTS)):
+            self._started(_with_input(words, self._fed[at : at + _PART]), depth, redirects, more=more)
+
+    def _started(
+        self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...], *, more: bool, unseen: bool = False
+    ) -> None:
+        """``unseen``: what it starts gets words that are not in sight."""
+        self._words += len(words) + 1
+        if depth > DEEPEST or self._words > _WORDS or len(words) > LONGEST:
+            self.over = True
+            return
+        uses = uses_of(words)
+        run = CommandRun(
+            words=words,
+            name=name_of(words[0]) if words else "",
+            uses=uses,
+            redirects=redirects,
+            depth=depth,
+            step=self._step,
+            more=more,
+            anywhere=any(use.role == "argv" and use.on >= len(words) for use in uses),
+            unclear=_unclear(uses),
+        )
+        self.runs.append(run)
+        self._hidden_commands(run, depth + 1)
+        for use in uses:
+            if use.role == "argv" and use.on < len(words):
+                self._command(_until_end(words[use.on :]), depth + 1, more=unseen)
+            elif use.role == "run":
+                self._text(use.text, depth + 1) if use.text else self.blind.append(use.why)
+            elif use.role == "code":
+                self.blind.append(use.why or "it runs code")
+                self.texts += [use.text] if use.text else []
+            elif use.role == "load" and "=" in use.text:
+                # git -c core.pager=command, and others that take a command as a setting.
+                name, _, value = use.text.partition("=")
+                self._setting(name, value, depth + 1)
+
+    def _hidden_commands(self, run: CommandRun, depth: int) -> None:
+        """Commands in words that the table of programs takes for something else."""
+        texts = [text_of(word) for word in run.words[1:]]
+        if run.name == "git":
+            for name, value in pairwise(texts):
+                if name.startswith("alias."):
+                    self._setting(name, value, depth)
+        elif run.name in _EDITORS:
+            for text in texts:
+                if found := _BANG.fullmatch(text):
+                    self._text(found[1], depth)
+        elif run.name in _BUILDERS and any(each.operator.startswith("<<") for each in run.redirects):
+            self.blind.append(f"{run.name} runs what it is given")
+
+    def _setting(self, name: str, value: str, depth: int) -> None:
+        """An alias of git is a subcommand of it, or after ``!`` a command; any other setting may be a command."""
+        subcommand = name.startswith("alias.") and value[:1] != "!"
+        self._text(f"git {value}" if subcommand else value.lstrip("!"), depth)
+
+    def _text(self, text: str, depth: int) -> None:
+        if depth > DEEPEST or self._analysed >= _TEXTS:
+            self.over = True
+            return
+        self._analysed += 1
+        text = text.removeprefix("exec=")  # as tar has it
+        if "\0" in text:
+            self.blind.append("it runs text that only the shell will know")
+            text = text.replace("\0", "$_")
+        inner = analyse(text)
+        if not inner.whole:
+            self.unread.append(text)
+        self._script(inner.script, depth)
+
+
+def _printed(script: Script) -> tuple[Word, ...]:
+    """The words that may be fed to a command of this script: those that another prints, and those of here-strings."""
+    if not any(command.words and name_of(command.words[0]) in _FED for command in script.commands):
+        return ()
+    found: list[Word] = []
+    for command in script.commands:
+        if command.words and name_of(command.words[0]) in _PRINTS:
+            found += command.words[1:]
+        found += [each.target for each in command.redirects if each.operator == "<<<"]
+        bodies = [each.body for each in command.redirects if each.body]
+        found += [Word(line, line) for body in bodies for line in body.splitlines()]
+    return tuple(piece for word in found[:LONGEST] for piece in _split(word))
+
+
+def _split(word: Word) -> list[Word]:
+    if word.value is None:
+        return [word]
+    return [
+        Word(text, text) for text in re.split(r"\s+|\\[nt0]", word.value) if text and text not in ("-n", "-e", "%s")
+    ]
+
+
+def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words of xargs with those it reads: in the place it is told, or behind its own."""
+    texts = [text_of(word) for word in words]
+    marks = [text[2:] or after for text, after in zip(texts, [*texts[1:], ""], strict=True) if text[:2] == "-I"]
+    mark = marks[0] if marks else "{}"
+    own = [text.startswith("-I") or before == "-I" for text, before in zip(texts, ["", *texts], strict=False)]
+    at = next((at for at, text in enumerate(texts) if mark and mark in text and not own[at]), None)
+    if at is None:
+        return (*words, *fed)
+    whole = fed if texts[at] == mark else tuple(_inserted(texts[at], mark, word) for word in fed)
+    return (*words[:at], *whole, *words[at + 1 :])
+
+
+def _inserted(text: str, mark: str, word: Word) -> Word:
+    return word if word.value is None else Word(text.replace(mark, word.value), text)
+
+
+def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """find ends the command inside with ``;`` or ``+``."""
+    for at, word in enumerate(words):
+        if text_of(word) in (";", "+"):
+            return words[:at]
+    return words
+
+
+def _open(run: CommandRun) -> bool:
+    """It may start another program than its first word says."""
+    if not run.words:
+        return False
+    name = run.name
+    if name is None or run.words[0].globs or name in COPYING:
+        return True
+    return run.anywhere or run.starts or run.unclear or PROGRAMS.get(known_as(name)) is None
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str) -> list[tuple[Analysis, Inside]]:
+    """A place for the last answer about a text; to hash a whole analysis for each rule would cost too much."""
+    return []
+
+
+def inside(analysis: Analysis) -> Inside:
+    """Follows a command through wrappers and shell text to everything it would start, in a bounded time."""
+    place = _remembered(analysis.text)
+    if place and place[0][0] is analysis:
+        return place[0][1]
+    place[:] = [(analysis, found := Inside(analysis))]
+    return found

@@ -1,0 +1,298 @@
+"""Sorts the words of a command into options and operands by its entry, and says what each of them does."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import cast
+
+from callgate.shell.programs.program_entries import Grammar, Option
+from callgate.shell.programs.uses import WHY, Role, Use, Words, text_of
+from callgate.words.noun import noun
+
+GRANTED: dict[str, Role] = {"change": "write", "drop": "remove", "moves": "move", "does": "alter", "runs": "code"}
+"""Kinds that a rule for the program includes."""
+# Names of jq that show the environment, load modules, or end with an error of their own.
+_JQ_REACHES = (
+    r"\$(?:\s|#[^\n]*\n)*(?:ENV\b|__prog)|(?<![A-Za-z_])(?<!(?<!\.)\.)"
+    r"(?:env|input_filename|import|include|modulemeta|get_search_list|halt_error)(?!\w)"
+)
+_VERSION = r"(?:===|[=<>!~]=|[<>]) ?[\w.*+]+"
+CHECKED: dict[str, re.Pattern[str]] = {
+    # A plain name of a goal, a container, a test; no path, no address, no assignment, no option, no text with blanks.
+    "name": re.compile(r"[\w.%+][\w.%+,~^\[\]-]*"),
+    # The same with colons: a test in a module, a task of a project, a script. ``env`` is a script that every package
+    # has, and it prints the environment.
+    "task": re.compile(r"(?!env$)[\w.:][\w.:-]*"),
+    # The phases of Maven: any other goal may be a plugin from anywhere.
+    "phase": re.compile(r"clean|validate|(?:test-)?compile|test|package|verify|install|site|dependency:tree"),
+    # A script of a package that is usually there: any other word may be a program.
+    "script": re.compile(r"(?:test|build|lint|dev|start|typecheck|format|check|ci|e2e)(?::[\w-]+)*"),
+    # A package by its name and version, or by its address in the web; no folder but one with a single name.
+    "requirement": re.compile(
+        rf"(?:git\+)?https://[\w./@%+#=&-]+"
+        rf"|(?:@[\w.-]+/)?[\w.-]+(?:\[[\w,.-]+\])?(?:@[\w.^~]+| ?{_VERSION}(?:, ?{_VERSION})*)?"
+    ),
+    # A file of this machine.
+    "local": re.compile(r"[^:@]*"),
+    # A Go file, or a folder of this module; any other word may be a module of another machine.
+    "go-main": re.compile(r"\.(?:/[\w.-]+)*/?|[\w./-]+\.go"),
+    # A repository, a pull request, a resource of a cluster, an image.
+    "slug": re.compile(r"#?[\w.-]+(?:/[\w.-]+)?(?::[\w.-]+)?"),
+    "endpoint": re.compile(r"/?[\w-]+(?:/[\w.{}-]+)*(?:\?[\w=&%+-]*)?"),
+    # An address may name a program (``ext::``) or another way.
+    "remote": re.compile(r"(?!-|file:)(?!.*(?:::|://-)).*", re.I | re.S),
+    # Of a branch: a plus before it, or nothing before its colon, throws commits of others away.
+    "ref": re.compile(r"[\w./@~^{}-]+(?::[\w./-]+)?"),
+    "switch": re.compile(r"true|false|"),
+    "tox": re.compile(r"r|run|p|run-parallel|l|list"),
+    "plugin": re.compile(r"no:[\w.-]+"),
+    # A category of warnings with a dot in it is a module that is imported.
+    "warning": re.compile(r"\w*(?::[^:]*(?::\w*(?::[^:]*(?::\d*)?)?)?)?"),
+    "plain": re.compile(r"[\w-]*"),
+    "number": re.compile(r"[0-9.]*"),
+    # Of the variables of cmake these name no program and no file.
+    "define": re.compile(
+        r"(?:CMAKE_BUILD_TYPE|CMAKE_EXPORT_COMPILE_COMMANDS|CMAKE_VERBOSE_MAKEFILE|CMAKE_C(?:XX)?_STANDARD"
+        r"|BUILD_SHARED_LIBS|BUILD_TESTING)(?::\w+)?=[\w.+]*"
+    ),
+    "config": re.compile(r"mypy\.ini|\.mypy\.ini|pyproject\.toml|setup\.cfg"),
+    "report": re.compile(r"(?:term|html|xml|json|lcov|annotate)(?:-missing)?(?::skip-covered)?"),
+    # A signature in a format has git run the program that checks it.
+    "format": re.compile(r"(?!.*(?:%[-+ ]?G|signature)).*", re.S),
+    "filter": re.compile(rf"(?!.*(?:{_JQ_REACHES})).*", re.S),
+    # Any other operand of date sets the clock.
+    "time-format": re.compile(r"\+.*", re.S),
+    # In BSD style an ``e`` among the letters shows the environment of processes, and the secrets in it.
+    "processes": re.compile(r"[^eE]*"),
+}
+"""Kinds whose value is harmless when all of it matches; any other value loads something."""
+_NAMES = frozenset(("name", "config", "requirement", "remote", "local", "go-main"))
+"""Those that may be the path of a file as well."""
+# A cluster of more letters than there are options is meant to take long; but a glued value may be as long.
+_LONGEST = 400
+_MOST_USES = 500
+_COMMANDS = frozenset(("argv", "shell"))
+
+
+@noun
+class Argument:
+    """An option with its value, or an operand (no name). ``at`` is its word, ``on`` the word of its value. A value that
+    looks like an option may be one: then there is a second one for it, with a question mark before its name."""
+
+    name: str
+    text: str
+    at: int
+    on: int
+    option: Option | None = None
+
+    def included(self, role: Role, text: str | None = None, *, guess: bool = False, flat: bool = False) -> Use:
+        """A use that a rule for the program includes."""
+        shown = self.text if text is None else text
+        return Use(role=role, text=shown, at=self.at, on=self.on, granted=True, guess=guess, flat=flat)
+
+    def beyond(self, role: Role, why: str, text: str | None = None, *, target: bool = False) -> Use:
+        """A use that only a rule which writes these words out covers."""
+        shown = self.text if text is None else text
+        return Use(role=role, text=shown, at=self.at, on=self.on, why=why, target=target)
+
+
+WHOLE = Argument("", "", 0, 0)
+"""Stands for the command as a whole."""
+
+
+def operands_in(words: Words, start: int) -> list[Argument]:
+    """Each word as an operand, whatever it looks like."""
+    return [Argument("", text_of(word), at, at) for at, word in enumerate(words[start:], start)]
+
+
+class Invocation:
+    """A command, its words sorted by the grammar of its program; those before ``start`` name the program."""
+
+    def __init__(self, grammar: Grammar, words: Words, start: int) -> None:
+        self.grammar = grammar
+        self.program = grammar.program
+        self.words = words
+        self.start = start
+
+    @cached_property
+    def arguments(self) -> list[Argument]:
+        return scan(self.grammar, self.words, self.start)
+
+    @property
+    def options(self) -> list[Argument]:
+        return [each for each in self.arguments if each.name]
+
+    @property
+    def operands(self) -> list[Argument]:
+        return [each for each in self.arguments if not each.name]
+
+    def matching(self, *names: str) -> list[Argument]:
+        """The options of these names that are there."""
+        return [each for each in self.arguments if each.name in names]
+
+    def uses(self, arguments: Iterable[Argument] | None = None) -> list[Use]:
+        """The uses of these arguments, or of all, and those of words that only the shell will know."""
+        chosen = self.arguments if arguments is None else arguments
+        return uses_in(self.grammar, chosen) + loose(self.words, self.start)
+
+
+def scan(grammar: Grammar, words: Words, start: int = 1, *, head: bool = False) -> list[Argument]:
+    """Options and operands in the order of the words. An operand's name is empty; an option that is not in the table
+    has no ``option``. ``head``: up to the first operand."""
+    found: list[Argument] = []
+    stops = grammar.program.stops or grammar.program.steps
+    at, ended = start, False
+    while at < len(words):
+        text = text_of(words[at])
+        if ended or len(text) < 2 or text[0] != "-":
+            found.append(Argument("", text, at, at))
+            if head:
+                return found
+            ended = ended or stops
+        elif text == "--":
+            ended = True
+        else:
+            last = _option(grammar, words, at, found)
+            if last > at:
+                found += _perhaps(grammar, words, last)
+            at = last
+        at += 1
+    return found
+
+
+def _option(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> int:
+    read = _long if grammar.program.dash == "-" or text_of(words[at]).startswith("--") else _cluster
+    return read(grammar, words, at, found)
+
+
+def _perhaps(grammar: Grammar, words: Words, at: int) -> list[Argument]:
+    """The options in a word that is a value here: programs differ in that, and a table may be wrong."""
+    text = text_of(words[at]) if at < len(words) else ""
+    if len(text) < 2 or text[0] != "-" or text == "--" or text[1:].isdigit():
+        return []
+    found: list[Argument] = []
+    _option(grammar, words, at, found)
+    risky = [each for each in found if each.option is None or each.option.kind != "text"]
+    return [] if grammar.program.tame else [replace(each, name=f"?{each.name}") for each in risky]
+
+
+def _long(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> int:
+    name, sign, value = text_of(words[at]).partition("=")
+    if grammar.program.dash == "-" and name.startswith("--"):
+        name = name[1:]
+    option = grammar.table.get(name)
+    if option is not None and option.value == "pair":
+        found.append(Argument(name, "", at, at, option))
+        return at + 2
+    if option is None or sign or option.value != "required":
+        found.append(Argument(name, value, at, at, option))
+        return at
+    found.append(_with_next(option, words, at))
+    return at + 1
+
+
+def _with_next(option: Option, words: Words, at: int) -> Argument:
+    """The option whose value is the next word."""
+    return Argument(option.name, text_of(words[at + 1]) if at + 1 < len(words) else "", at, at + 1, option)
+
+
+def _cluster(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> int:
+    text = text_of(words[at])
+    if len(text) > _LONGEST or len(found) > _MOST_USES:
+        found.append(Argument(text[:2], "=", at, at))
+        return at
+    number = len(text[1:]) - len(text[1:].lstrip("0123456789")) if "-#" in grammar.table else 0
+    for place, letter in enumerate(text[1 + number :], 1 + number):
+        option = grammar.table.get(f"-{letter}")
+        rest = text[place + 1 :]
+        if option is None:
+            found.append(Argument(f"-{letter}", rest, at, at))
+        elif option.value == "none":
+            found.append(Argument(option.name, "", at, at, option))
+        elif rest and grammar.program.apart:
+            found.append(Argument(option.name, rest, at, at))
+            return at
+        elif rest or option.value == "glued":
+            found.append(Argument(option.name, rest, at, at, option))
+            return at
+        else:
+            found.append(_with_next(option, words, at))
+            return at + 1
+    return at
+
+
+def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
+    """The effects of options and operands."""
+    uses: list[Use] = []
+    operands: list[Argument] = []
+    skip = 0
+    for each in arguments:
+        if not each.name:
+            operands.append(each)
+            continue
+        skip = 1 if each.name in grammar.instead else skip
+        if each.option:
+            uses += of_kind(each.option.kind, each)
+        else:
+            uses.append(each.beyond("unknown", f"{each.name.lstrip('?')} is not an option known to be harmless"))
+        if operands and grammar.positional and not grammar.program.stops:
+            # Where options end at the first operand, this one is a file that is written.
+            uses.append(each.beyond("unknown", f"{each.name} stands behind a file"))
+    last = grammar.program.last
+    for number, each in enumerate(operands):
+        kind = grammar.kinds[min(number + skip, len(grammar.kinds) - 1)]
+        if kind in _COMMANDS:
+            break
+        uses += of_kind(last if last and number and number == len(operands) - 1 else kind, each)
+        if each.text[:1] == "-" and len(each.text) > 1 and not (grammar.program.tame or grammar.program.stops):
+            uses += [] if kind == "text" else [each.beyond("unknown", f"{each.text} behind -- may still be an option")]
+    return uses
+
+
+def of_kind(kind: str, argument: Argument) -> list[Use]:
+    """The effect of one option or operand of this kind."""
+    text = argument.text
+    if kind == "text":
+        return []
+    if kind in GRANTED:
+        return [argument.included(GRANTED[kind])]
+    if kind == "word" and text[:1] == "@":
+        return [argument.beyond("load", "@ takes options from a file", text[1:])]
+    if kind == "word":  # ``tests/a.py::name`` is a test in a file
+        paths = dict.fromkeys((text, text.partition("::")[0]))
+        return [argument.included("read", each, guess=True) for each in paths]
+    if kind in ("read", "flat"):
+        return [argument.included("read", flat=kind == "flat")]
+    if kind == "rev":  # ``HEAD:path`` shows the file of that name
+        return [argument.included("read", each) for each in (text, text.partition(":")[2]) if each]
+    if kind in CHECKED:
+        if CHECKED[kind].fullmatch(text):
+            return [argument.included("read", guess=True)] if kind in _NAMES else []
+        if argument.name:
+            return [argument.beyond("load", f"{argument.name} {WHY['load']}")]
+        return [argument.beyond("unknown", f"{text} is more than a {kind}")]
+    role = cast(Role, "write" if kind in ("file", "place") else kind)
+    why = f"{argument.name.lstrip('?') or ('it' if role == 'write' else text)} {WHY[role]}"
+    if role == "code":  # the option itself is what a rule has to spell
+        argument = replace(argument, on=argument.at)
+    return [argument.beyond(role, why, target=kind == "file" or (role == "write" and not argument.name))]
+
+
+def loose(words: Words, start: int = 1, *, positional: bool = False) -> list[Use]:
+    """Words that only the shell will know, globs that could become an option when the shell fills them in, and where
+    positions count, globs that could become several words."""
+    uses: list[Use] = []
+    ended = False
+    for at, word in enumerate(words[start:], start):
+        text, why = word.value or "", ""
+        if word.value is None:
+            why = "an expansion is not known"
+        elif word.globs and not ended and text[0] in "*?[-":
+            why = f"{text} could become an option"
+        elif word.globs and positional:
+            why = f"{text} could become several files"
+        if why:
+            uses.append(Use(role="unknown", text=text, at=at, on=at, why=why, guess=True))
+        ended = ended or text == "--"
+    return uses

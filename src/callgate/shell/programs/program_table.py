@@ -1,0 +1,190 @@
+"""Every program that is known, by its name, and how the words of a command are read by its entry.
+
+A program that has no entry is granted by its exact command alone: each of its words is a use that no rule covers
+without writing it out.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+
+from callgate.shell.command import Word
+from callgate.shell.programs import (
+    changing_programs,
+    git,
+    language_programs,
+    reading_programs,
+    wrapper_programs,
+)
+from callgate.shell.programs.awk import awk
+from callgate.shell.programs.build_programs import BUILDERS
+from callgate.shell.programs.find_program import find
+from callgate.shell.programs.program_arguments import (
+    WHOLE,
+    Argument,
+    Invocation,
+    loose,
+    of_kind,
+    operands_in,
+    scan,
+    uses_in,
+)
+from callgate.shell.programs.program_entries import Grammar, Program, ReadWords, programs_in
+from callgate.shell.programs.sed import rewriting, sed
+from callgate.shell.programs.service_programs import SERVICES, curl
+from callgate.shell.programs.uses import Role, Use, Words, pieces, text_of, unsure
+
+_CODE: dict[str, ReadWords] = {
+    "find": find,
+    "jq": reading_programs.jq,
+    "sed": sed,
+    "awk": awk,
+    **dict.fromkeys(("cp", "mv", "ln", "install"), changing_programs.copy),
+    "tar": changing_programs.tar,
+    **dict.fromkeys(("git checkout", "git restore"), git.restore),
+    "git clean": git.clean,
+    "git apply": git.apply,
+    "git clone": git.clone,
+    "git config": git.config,
+    **dict.fromkeys(("git branch", "git tag"), git.naming),
+    **dict.fromkeys(("ruff check", "ruff format", "black", "isort", "eslint", "prettier"), rewriting),
+    "curl": curl,
+    "sh": language_programs.shell,
+    **dict.fromkeys(("python", "node"), language_programs.language),
+    "env": wrapper_programs.env,
+    "command": wrapper_programs.command,
+    "echo": wrapper_programs.echo,
+    "cd": wrapper_programs.cd,
+    "test": wrapper_programs.test,
+    "printf": wrapper_programs.printf,
+    "[[": wrapper_programs.double_bracket,
+    "export": wrapper_programs.sets,
+    "eval": wrapper_programs.runs,
+    "hash": wrapper_programs.hash,
+    "source": wrapper_programs.source,
+}
+PROGRAMS: Mapping[str, Program] = programs_in(
+    reading_programs.READING,
+    changing_programs.CHANGING,
+    git.GIT,
+    BUILDERS,
+    SERVICES,
+    language_programs.LANGUAGES,
+    wrapper_programs.WRAPPERS,
+    code=_CODE,
+)
+_REMOVES = re.compile(r"--(?:del|delete|rm|remove|unlink|purge)")
+# A packed file gives one without the ending.
+_PACKED = re.compile(r"(.+)\.(?:gz|bz2|xz|zst|Z)")
+
+
+@cache
+def grammar_of(name: str) -> Grammar:
+    """The grammar of a program or subcommand; the options of a program count behind its subcommands, too."""
+    words = name.split()
+    above = [PROGRAMS[head].options for count in range(1, len(words)) if (head := " ".join(words[:count])) in PROGRAMS]
+    return Grammar(PROGRAMS[name], " ".join(above))
+
+
+@lru_cache(maxsize=64)
+def read(name: str, words: tuple[Word, ...], start: int = 1) -> tuple[Use, ...]:
+    """The uses of a command of this program, from the word ``start`` on. One decision asks for the same command
+    several times."""
+    return tuple(_uses(name, words, start))
+
+
+def _uses(name: str, words: Words, start: int) -> list[Use]:
+    program = PROGRAMS.get(name)
+    if program is None:
+        return anything(words)
+    if [text_of(word) for word in words[start:]] == ["--version"]:
+        return []
+    grammar = grammar_of(name)
+    if program.code is not None:
+        return program.code(Invocation(grammar, words, start))
+    if program.steps:
+        return _steps(name, words, start)
+    uses = [] if program.tame else loose(words, start, positional=grammar.positional)
+    end = _behind(program, words, start)
+    found = scan(grammar, words[:end], start)
+    uses += uses_in(grammar, found) + _commands(name, grammar, words[:end], found)
+    if program.also:
+        uses += of_kind(program.also, Argument("", "", start - 1, start - 1))
+    if end < len(words):
+        rest = grammar_behind(program.behind or "")
+        uses += uses_in(rest, scan(rest, words, end + 1))
+    return uses
+
+
+def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
+    """The full name of the subcommand that these words name, and where its own words start; the name of the program
+    where it has no subcommands or none is named."""
+    program = PROGRAMS.get(name)
+    while program is not None and program.steps:
+        found = scan(grammar_of(name), words, start, head=True)
+        if not found or found[-1].name or f"{name} {found[-1].text}" not in PROGRAMS:
+            break
+        name, start = f"{name} {found[-1].text}", found[-1].at + 1
+        program = PROGRAMS[name]
+    return name, start
+
+
+def subcommand_at(name: str, words: Words) -> int:
+    """The place of the first operand; past the end if there is none."""
+    found = scan(grammar_of(name), words, head=True)
+    return found[-1].at if found and not found[-1].name else len(words)
+
+
+def _steps(name: str, words: Words, start: int) -> list[Use]:
+    grammar = grammar_of(name)
+    found = scan(grammar, words, start, head=True)
+    uses = uses_in(grammar, [each for each in found if each.name])
+    step = next((each for each in found if not each.name), None)
+    if step is None:
+        alone = grammar.program.alone
+        return uses + loose(words, start) + (of_kind(alone, WHOLE) if alone else [])
+    if f"{name} {step.text}" in PROGRAMS and not unsure(words[step.at]):
+        return uses + loose(words[: step.at], start) + _uses(f"{name} {step.text}", words, step.at + 1)
+    why = f"{name} {step.text} is not known"
+    return uses + [each.beyond("unknown", why) for each in operands_in(words, step.at)]
+
+
+def _behind(program: Program, words: Words, start: int) -> int:
+    """The index of the ``--`` behind which words are handed to another program; past the end if there is none."""
+    if program.behind is None:
+        return len(words)
+    return next((at for at, word in enumerate(words[start:], start) if text_of(word) == "--"), len(words))
+
+
+@cache
+def grammar_behind(spec: str) -> Grammar:
+    """Its last word is the kind of the operands, if it is no option; without one they are not known."""
+    *options, last = spec.split() or [""]
+    operands = "" if last[:1] == "-" else last
+    return Grammar(Program("", operands or "unknown", " ".join(options if operands else [*options, last])))
+
+
+def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) -> list[Use]:
+    """The command in the words of a wrapper."""
+    kinds = [kind for kind in grammar.kinds if kind in ("argv", "shell")]
+    if not kinds:
+        return []
+    uses = wrapper_programs.commands(words, found, grammar.kinds.index(kinds[0]), name, shell_text=kinds[0] == "shell")
+    return uses or [WHOLE.beyond("code", f"{name} alone runs what it reads")]
+
+
+def anything(words: Words) -> list[Use]:
+    """A program without an entry: every word may be a path it reads or writes, a part after ``=`` too."""
+    uses = [WHOLE.included("alter")]
+    removes = any(_REMOVES.match(text_of(word)) for word in words[1:])
+    roles: tuple[Role, ...] = ("read", "write", "remove") if removes else ("read", "write")
+    for each in operands_in(words, 1):
+        text = each.text
+        uses.append(each.beyond("unknown", f"{text} is not known: there is no entry for {text_of(words[0])}"))
+        if text[:1] == "-":
+            _, sign, value = text.partition("=")
+            text = value if sign else text[2:] if text[2:3] in ("/", "~", ".") else ""
+        packed = _PACKED.fullmatch(text)
+        for path in (*pieces(text), *(packed.groups() if packed else ())):
+            uses += [each.included(role, path, guess=True) for role in roles]
+    return uses

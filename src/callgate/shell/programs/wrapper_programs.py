@@ -1,0 +1,171 @@
+"""Programs that run the program named by their words, and the shell's own commands."""
+
+import re
+from itertools import pairwise
+
+from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocation, loose, operands_in
+from callgate.shell.programs.uses import Use, Words, text_of, unsure
+
+WRAPPERS = """
+timeout | text argv | -v -k= -s= --foreground --preserve-status --kill-after= --signal= --verbose
+    | stops through exactly free
+nice,ionice,stdbuf | argv | -t -n= -c= -i= -o= -e= -# --adjustment= --class= --output= | stops through exactly
+time | argv | -pqv -f= -o=file -a --format= --output=file | stops through exactly
+command | argv | -p -v -V | stops through exactly free
+env | argv | -i0v -u= -C=load -S=run --ignore-environment --null --unset= --chdir=load --split-string=run -P=load -a=
+    | stops exactly
+xargs | argv | -0prtxo -a=read -d= -E= -e?= -I= -i?= -L= -l?= -n= -P= -s= --null --arg-file=read --delimiter=
+    --max-args= --max-procs= --max-lines?= --no-run-if-empty --replace?= --verbose --interactive --exit --max-chars=
+    --open-tty | stops exactly
+npx,bunx,pnpx,uvx | argv | -yq --yes --no-install --no --isolated -c=run --call=run --from=load --with=load
+    | stops named=1
+uv run | argv | -qvn --frozen --locked --no-sync --offline --no-project --isolated --exact --active --dev --no-dev
+    --only-dev --all-extras --all-groups --all-packages --quiet --verbose --no-cache --extra= --group= --only-group=
+    --package= --python=run -p=run --with=load --with-editable=load --with-requirements=load --env-file=load
+    --directory=enter --project=load --index=send --index-url=send --default-index=send --find-links=send -s!unknown
+    -m!unknown --module!unknown --script!unknown | stops named=1
+poetry run,pnpm exec,npm exec | argv | | stops named=1
+# No rule but one that writes the inner command out covers these.
+pnpm dlx,yarn exec|dlx|node,bun x|exec,npm x | shell | | stops exactly
+sudo,doas | argv | -ABbEHKklNnPSVv -s!run -i!run -C= -D= -g= -h= -p= -R=load -r= -T= -t= -U= -u= --user= --group=
+    --non-interactive --preserve-env?= --login!run --shell!run --set-home --chdir= --stdin | stops exactly
+builtin,nohup,setsid,exec,nocorrect,noglob,coproc,busybox,toybox,strace,ltrace | argv | -cflw -a= -o=write -e= -p= -s=
+    | stops exactly
+chroot,flock,taskset,setarch,chrt | text argv | -c=run | stops exactly
+su,runuser | text | -flm -c=run -g= -G= -s= -u= --command=run --login | also=alter exactly
+watch,parallel,entr | shell | -bcdegptwxCkmqtuvX0 -n= -j= -N= -I= -a=read --interval= --jobs= --exec --no-title
+    | stops exactly
+# The shell's own commands.
+cd,pushd,chdir | | | free
+echo,true,false,: | | | free tame
+pwd | | -LP | free
+test,[ | | | free
+printf | | | free
+type | text | -aftpP | free
+jobs | text | -lnprs | free
+[[
+export,declare,typeset,local,readonly,unset,set,shopt,shift,let,read,mapfile,readarray,getopts,ulimit,umask,wait,disown,
+    bg,fg,popd,dirs,exit,return,break,continue,compgen,compopt,complete,history,fc | | | exactly
+eval,trap,alias,bind | | | exactly
+hash,enable | | | exactly
+source,. | | | exactly
+"""
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+# A subscript is computed, and computing may run a command, whatever the quotes.
+_SUBSCRIPT = re.compile(r"[\[$`]")
+# No conversion but those of words and numbers; others compute, set variables or read their word as a format.
+_PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%-?[0-9]*(?:\.[0-9]+)?[sd])*")
+
+
+def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_text: bool = False) -> list[Use]:
+    """The place where the command may start, after ``own`` operands that belong to the wrapper."""
+    why = f"{name} runs another command"
+    operands = [each for each in found if not each.name]
+    start = operands[own].at if len(operands) > own else len(words)
+    uses: list[Use] = []
+    while start < len(words) and _ASSIGNMENT.match(text := text_of(words[start])):
+        uses.append(Argument("", text, start, start).beyond("load", f"{text} sets the environment"))
+        start += 1
+    if start < len(words):
+        uses.append(Argument("", "", 0, start).beyond("argv", why))
+        if shell_text:
+            joined = " ".join(text_of(word) for word in words[start:])
+            uses.append(Argument("", joined, 0, len(words) - 1).beyond("run", why))
+    unread = any(each.name and each.option is None and each.at < start for each in found)
+    if unread or any(map(unsure, words[1 : start + 1])):
+        # A word that is not known may take the next one with it: then the command starts later, or anywhere.
+        anywhere = Argument("", "", 0, len(words))
+        uses.append(anywhere.beyond("argv", f"where the command of {name} starts is not known"))
+    return uses
+
+
+def env(call: Invocation) -> list[Use]:
+    """Alone it shows the environment; a lone dash empties it."""
+    found = [each for each in call.arguments if each.name or each.text != "-"]
+    uses = call.uses(call.options) + commands(call.words, found, 0, "env")
+    runs = any(use.role in ("argv", "run") for use in uses)
+    return uses if runs else [*uses, WHOLE.beyond("load", "it shows the environment")]
+
+
+def command(call: Invocation) -> list[Use]:
+    """With ``-v`` it only says where a program is."""
+    if call.matching("-v", "-V"):
+        return loose(call.words, call.start)
+    return call.uses(call.options) + commands(call.words, call.arguments, 0, "command")
+
+
+def echo(call: Invocation) -> list[Use]:
+    return []
+
+
+def _computed(call: Invocation) -> list[Use]:
+    return [
+        each.beyond("run", f"{each.text} would be computed", "")
+        for each in operands_in(call.words, call.start)
+        if _SUBSCRIPT.search(each.text)
+    ]
+
+
+def double_bracket(call: Invocation) -> list[Use]:
+    return [WHOLE.beyond("alter", "it computes its words"), *_computed(call)]
+
+
+def test(call: Invocation) -> list[Use]:
+    """A test asks for facts about files; ``-v`` and ``-R`` compute the subscript of a variable's name."""
+    uses = _computed(call)
+    for each in operands_in(call.words, call.start):
+        before = text_of(call.words[each.at - 1])
+        if each.text in ("\0", "-v", "-R"):
+            uses.append(each.beyond("unknown", f"{each.text} is not known to be harmless"))
+        elif re.fullmatch(r"-[a-hkprstuwxGLNOS]", before) or before in ("-nt", "-ot", "-ef"):
+            uses.append(each.included("read"))
+    return uses
+
+
+def printf(call: Invocation) -> list[Use]:
+    format_, *rest = [each.text for each in operands_in(call.words, call.start)] or ["-"]
+    plain = format_[:1] != "-" and not any(map(unsure, call.words)) and _PLAIN_FORMAT.fullmatch(format_)
+    if plain and not any(_SUBSCRIPT.search(text) for text in rest):
+        return []
+    return [WHOLE.beyond("run", "its format may compute or set a variable")]
+
+
+def sets(call: Invocation) -> list[Use]:
+    """Commands that change the shell; ``-C`` of some runs its word for each line that is read."""
+    changes = WHOLE.beyond("alter", "it changes the shell itself")
+    words = [*operands_in(call.words, 0), WHOLE]
+    runs = [
+        each.beyond("run", "-C runs its word", each.text[2:] or after.text)
+        for each, after in pairwise(words)
+        if each.text[:2] == "-C"
+    ]
+    return [changes, *_computed(call), *runs]
+
+
+def runs(call: Invocation) -> list[Use]:
+    """``eval`` joins its words to one text; ``trap`` runs its first; an alias is text after ``=``."""
+    name = text_of(call.words[0])
+    texts = [text_of(word) for word in call.words[call.start :]]
+    if name == "eval":
+        texts = [" ".join(texts)]
+    elif name == "alias":
+        texts = [text.partition("=")[2] for text in texts]
+    why = f"{name} runs its words later or now"
+    return [Argument("", text, 0, at).beyond("run", why) for at, text in enumerate(texts, 1)]
+
+
+def source(call: Invocation) -> list[Use]:
+    script = Argument("", text_of(call.words[1]) if len(call.words) > 1 else "", 0, 1)
+    return [script.beyond("run", "it runs a script in this shell", ""), script.included("read")]
+
+
+def cd(call: Invocation) -> list[Use]:
+    words = operands_in(call.words, 1)
+    uses = [each.included("read") for each in words if each.text[:1] != "-"]
+    unclear = any(each.text[:1] in ("-", "\0", "+") or call.words[each.at].globs for each in words)
+    return uses if uses and not unclear else [*uses, WHOLE.beyond("unknown", "where it goes is not known")]
+
+
+def hash(call: Invocation) -> list[Use]:
+    text = " ".join(text_of(word) for word in call.words[1:])
+    return [Argument("", text, 0, 1).beyond("load", "it gives names to other programs")] if text else []

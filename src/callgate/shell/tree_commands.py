@@ -1,0 +1,276 @@
+"""Simple commands of a syntax tree: their words, assignments and redirections, in the order of the text."""
+
+import re
+
+from callgate.shell.command import CommandDraft, Redirect, Script, Within, Word, names
+from callgate.shell.spelling import Doubtful, Piece, plainly, spelled
+from callgate.shell.tree_words import SyntaxNode, assigned_name, pieces_of, text_of
+from callgate.words.noun import noun
+
+MOST_NODES = 3_000
+
+REDIRECTS = names("file_redirect herestring_redirect heredoc_redirect")
+SIMPLE = names("command declaration_command unset_command test_command variable_assignment variable_assignments")
+CONTROL = names("if_statement while_statement for_statement c_style_for_statement case_statement")
+SUBSTITUTIONS = names("command_substitution process_substitution")
+KINDS: dict[str, Within | None] = {
+    "subshell": "subshell",
+    "compound_statement": "group",
+    "function_definition": "function",
+    **dict.fromkeys(CONTROL, "control"),
+    **dict.fromkeys(SUBSTITUTIONS, "substitution"),
+    **dict.fromkeys(names("elif_clause else_clause do_group case_item")),
+}
+STATEMENTS = SIMPLE | KINDS.keys() | names("redirected_statement pipeline list negated_command")
+UNQUOTED = re.compile(r"['\"\\]")
+TABS = re.compile(r"^\t+", re.MULTILINE)
+
+
+class Enough(Exception):
+    """The text has more nodes or levels than the limits allow."""
+
+
+@noun
+class LastWord:
+    """A word that was just put together: where it stands, and where it ends in the text."""
+
+    draft: CommandDraft
+    index: int
+    pieces: list[Piece] | None
+    raw: str
+    end: int
+
+
+class CommandCollector:
+    """Collects simple commands into ``drafts``. The subclass that walks the text separates statements.
+
+    ``units`` are the simple and compound commands that operators join into the statement at hand: at which draft each
+    begins, and the operator before it.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.drafts: list[CommandDraft] = []
+        self.operators: list[str] = []
+        self.expands = False
+        self.operator = ""
+        self.units: list[tuple[int, str]] = []
+        self.written: LastWord | None = None
+        self.substitutions = 0
+        self.missed = False
+        self.nodes = 0
+
+    def statement(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
+        """Reads a statement. Gives the simple command to which a redirection behind it belongs, if one does."""
+        raise NotImplementedError
+
+    def script(self) -> Script:
+        return Script(tuple(draft.finished() for draft in self.drafts), tuple(self.operators), self.expands)
+
+    def count(self, nodes: int = 1) -> None:
+        self.nodes += nodes
+        if self.nodes > MOST_NODES:
+            raise Enough("too much to look at")
+
+    def started(self, within: tuple[Within, ...]) -> CommandDraft:
+        self.units.append((len(self.drafts), self.operator))
+        if self.drafts and self.operator:
+            self.operators.append(self.operator)
+        self.operator = ""
+        self.drafts.append(draft := CommandDraft(within))
+        return draft
+
+    def simple(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft:
+        draft = self.started(within)
+        kind = node.type
+        if kind == "variable_assignment":
+            self.assign(node, draft)
+        elif kind == "test_command":
+            self.flat(node, draft)
+        elif kind in ("declaration_command", "unset_command"):
+            for child in node.children:
+                self.declare(child, draft)
+        else:
+            at = node.start_byte
+            for child in node.children:
+                # Before a backslash the grammar takes a newline for a blank.
+                self.missed = self.missed or "\n" in self.source[at : child.start_byte]
+                at = child.end_byte
+                self.part(child, draft)
+        return draft
+
+    def part(self, node: SyntaxNode, draft: CommandDraft) -> None:
+        kind = node.type
+        if kind == "variable_assignment":
+            self.assign(node, draft)
+        elif kind in REDIRECTS:
+            self.redirect(node, draft)
+        elif kind == "command_name":
+            for child in node.children:
+                self.word(child, draft)
+        else:
+            self.word(node, draft)
+
+    def declare(self, node: SyntaxNode, draft: CommandDraft) -> None:
+        if node.type != "variable_assignment":
+            self.part(node, draft)
+            return
+        name, value = assigned_name(node, self.source), node.child_by_field_name("value")
+        pieces = self.pieces(value, draft) if value else []
+        raw = text_of(node, self.source)
+        draft.words.append(plainly([(name, True), *pieces], raw) if pieces is not None else Word(None, raw))
+
+    def flat(self, node: SyntaxNode, draft: CommandDraft) -> None:
+        """The words of a test, its operators among them."""
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            self.count()
+            if each.type.endswith(("_expression", "_command")) and each.type != "brace_expression":
+                stack.extend(reversed(each.children))
+            else:
+                self.word(each, draft)
+
+    def assign(self, node: SyntaxNode, draft: CommandDraft) -> None:
+        self.count()
+        value = node.child_by_field_name("value")
+        pieces = self.pieces(value, draft) if value else []
+        raw = text_of(value, self.source) if value else ""
+        target = node.child_by_field_name("name")
+        if target and target.type != "variable_name":
+            self.inside(target, draft.within)
+        name = assigned_name(node, self.source).rstrip("+=")
+        draft.assignments.append((name, Word(None, raw) if pieces is None else plainly(pieces, raw)))
+
+    def word(self, node: SyntaxNode, draft: CommandDraft) -> None:
+        pieces = self.pieces(node, draft)
+        raw = text_of(node, self.source)
+        last = self.written
+        if last and last.draft is draft and last.end == node.start_byte:
+            # The grammar parts some words in two, such as "r"\\m, where there is no blank.
+            del draft.words[last.index :]
+            pieces = together(last.pieces, pieces)
+            raw = last.raw + raw
+            self.count(len(pieces or ()))
+            self.expands = self.expands or pieces is None
+            made = (Word(None, raw) if pieces is None else plainly(pieces, raw),)
+        else:
+            made = words_of(pieces, raw)
+        self.written = LastWord(draft, len(draft.words), pieces, raw, node.end_byte)
+        self.count(len(made))
+        draft.words.extend(made)
+
+    def pieces(self, node: SyntaxNode, draft: CommandDraft) -> list[Piece] | None:
+        """The pieces of a word. The commands of its expansions, if it has any, become commands of the script."""
+        pieces = pieces_of(node, self.source)
+        self.count(len(pieces or ()))
+        if pieces is None:
+            self.expands = True
+            self.inside(node, draft.within)
+        return pieces
+
+    def inside(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
+        """The commands in something that is no statement: a word, a test, arithmetic, the body of a here-document."""
+        operator, self.operator = self.operator, ""
+        units, self.units = self.units, []
+        before = self.substitutions
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            self.count()
+            if each.type in STATEMENTS:
+                self.statement(each, within)
+            else:
+                stack.extend(reversed(each.children))
+        self.operator, self.units = operator, units
+        if self.substitutions - before < substitutions_in(text_of(node, self.source)):
+            self.missed = True
+
+    # Redirections
+
+    def redirect(self, node: SyntaxNode, draft: CommandDraft) -> None:
+        self.count()
+        if node.type == "heredoc_redirect":
+            self.document(node, draft)
+            return
+        operator, fd, target = "", None, None
+        for child in node.children:
+            if child.type == "file_descriptor":
+                fd = number_in(text_of(child, self.source))
+            elif not target and not child.is_named and child.type[0] in "<>&":
+                operator = child.type
+                if operator.endswith("-"):
+                    operator, target = operator[:-1], Word("-", "-")
+            elif target:
+                # The grammar takes the words behind a redirection for further targets of it.
+                self.word(child, draft)
+            else:
+                pieces = self.pieces(child, draft)
+                raw = text_of(child, self.source)
+                target = Word(None, raw) if pieces is None else plainly(pieces, raw)
+        draft.redirects.append(Redirect(operator, target or Word(None), fd))
+
+    def document(self, node: SyntaxNode, draft: CommandDraft) -> None:
+        """A here-document. The grammar hangs the rest of the line under it, between the delimiter and the body."""
+        operator, fd, start = "<<", None, ""
+        body: SyntaxNode | None = None
+        end: SyntaxNode | None = None
+        announced = node.start_byte
+        at = len(draft.redirects)
+        for child in node.children:
+            kind = child.type
+            if kind == "heredoc_body":
+                body = child
+                continue
+            if kind == "heredoc_end":
+                end = child
+                continue
+            announced = child.end_byte
+            if kind in ("<<", "<<-"):
+                operator = kind
+            elif kind == "file_descriptor":
+                fd = number_in(text_of(child, self.source))
+            elif kind == "heredoc_start":
+                start = text_of(child, self.source)
+            elif kind in REDIRECTS:
+                self.redirect(child, draft)
+            elif child.type not in STATEMENTS and kind not in ("&&", "||", "comment"):
+                self.word(child, draft)
+        text = self.body_text(announced, end.start_byte, operator) if end else None
+        target = Word(UNQUOTED.sub("", start), start)
+        draft.redirects.insert(at, Redirect(operator, target, fd, text))
+        if body and target.value == start:
+            if any(child.is_named and child.type != "heredoc_content" for child in body.children):
+                self.expands = True
+            self.inside(body, draft.within)
+
+    def body_text(self, announced: int, end: int, operator: str) -> str:
+        """From the line behind the announcement on: the grammar's own idea of a body leaves out blanks at its start."""
+        begun = self.source.find("\n", announced, end) + 1
+        text = self.source[begun:end]
+        return TABS.sub("", text) if operator == "<<-" else text
+
+
+def words_of(pieces: list[Piece] | None, raw: str) -> tuple[Word, ...]:
+    if pieces is None:
+        return (Word(None, raw),)
+    try:
+        return spelled(pieces, raw)
+    except Doubtful:
+        return (plainly(pieces, raw),)
+
+
+def together(first: list[Piece] | None, second: list[Piece] | None) -> list[Piece] | None:
+    if first is None or second is None or first[-1:] == [("$", True)]:
+        return None
+    return first + second
+
+
+def substitutions_in(text: str) -> int:
+    """The least number of commands that are substituted here, counted by their marks."""
+    opened = text.count("$(") - text.count("$((") + text.count("<(") + text.count(">(")
+    return opened + (text.count("`") + 1) // 2
+
+
+def number_in(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
