@@ -352,7 +352,12 @@ def test_every_package_of_the_extra_app_is_explained() -> None:
     names = {re.split(r"[<>=\[]", line)[0].lower().replace("_", "-") for line in wanted}
     assert names == set(USES), "say in admin/installed.py what a new package is for"
     assert {each.name for each in app_packages()} <= set(USES)
-    assert {each.name for each in app_packages() if each.needed} <= {"h11", "prompt-toolkit", "rich"}
+    assert {each.name for each in app_packages() if each.needed} <= {
+        "h11",
+        "markdown-it-py",
+        "prompt-toolkit",
+        "pygments",
+    }
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ from callgate.tui.app import TerminalApp
 import json
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
-AFTER_PROMPT = ("rich", "pydantic", "tree_sitter", "h11", "pygments", "markdown_it")
+AFTER_PROMPT = ("pydantic", "tree_sitter", "h11", "pygments", "markdown_it")
 OURS_AFTER_PROMPT = (
     *("assembly", "config", "providers.", "policy", "tools.", "session."),
     *("core.", "conversation.", "transcript."),

