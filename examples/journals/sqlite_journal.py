@@ -1,11 +1,15 @@
-"""A Journal in an SQLite database: one file a session, one thread that writes, one commit for a group of events.
+"""A journal in an SQLite database: one file per session, one writer thread, one commit per group of events.
 
 The database is in WAL mode with ``synchronous=FULL``: a commit returns once its pages are on disk. The connection keeps
 SQLite's exclusive lock until it is closed or the process ends, so that a session has one writer.
+
+python sqlite_journal.py
 """
 
+import asyncio
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from errno import EIO, ENOSPC
@@ -15,17 +19,19 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
 
+from callgate import Prompt, Session
 from callgate.conversation.chain import live_events
 from callgate.conversation.ports import Drafted
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.threads import in_thread
+from callgate.testing import ScriptedModel, say, turn
 from callgate.transcript.written import WrittenJournal
 from callgate.words.errors import JournalError, SessionLocked, UsageError
 from callgate.words.events import Durable, MessageAdded
 from callgate.words.messages import Message
 from callgate.words.plain import plain_json
 
-_MUCH = 8 << 20
+_MAX_UNSYNCED = 8 << 20
 _SETUP = """
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = WAL;
@@ -38,8 +44,10 @@ COMMIT;
 
 
 class SqliteJournal(WrittenJournal):
-    """A session in a database, which is made with the first message. The name of the file without its suffix is the
-    session's id. Give it to a Session, which masks secrets before they come here."""
+    """A session in a database, which is created with the first message. The session's id is the stem of the file name.
+
+    The Session masks secrets before it passes events to its journal.
+    """
 
     def __init__(self, database: "_Database", events: Sequence[Durable], draft: tuple[str, Drafted]) -> None:
         super().__init__(database.path, database, exists=database.exists, number=len(events), draft=draft)
@@ -47,8 +55,10 @@ class SqliteJournal(WrittenJournal):
 
     @classmethod
     async def open(cls, path: str | PathLike[str]) -> "SqliteJournal":
-        """A new session, or the one at ``path``. SessionLocked when another program has it open, JournalError when it
-        cannot be read."""
+        """Open the session at ``path``, or a new one.
+
+        Raises SessionLocked if another program has the database open, and JournalError if it cannot be read.
+        """
         return await in_thread(partial(cls._open, Path(fspath(path))))
 
     @classmethod
@@ -78,14 +88,16 @@ class SqliteJournal(WrittenJournal):
 
 
 class _Database:
-    """The connection; after it was opened, only the writer's thread uses it. It gives the writer its rows to write, and
-    takes them like a file: ``put`` collects, ``write`` inserts, ``sync`` commits."""
+    """The connection, used by the writer thread alone once it is open.
+
+    It implements the writer's file interface: ``put`` buffers rows, ``write`` inserts them, ``sync`` commits.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.exists = False
         self.draft: tuple[str, Drafted] | None = None
-        self.end = self._safe = 0  # bytes given, bytes committed
+        self.end = self._safe = 0  # bytes put, bytes committed
         self._connection: sqlite3.Connection | None = None
         self._pending: list[bytes] = []
         self._uncommitted: list[bytes] = []
@@ -105,8 +117,6 @@ class _Database:
             raise
         self.exists = True
         return connection
-
-    # ---- the rows -----------------------------------------------------------------------------------------------
 
     def open(self) -> "_Database":
         try:
@@ -129,7 +139,7 @@ class _Database:
 
     @property
     def crowded(self) -> bool:
-        return self.end - self._safe > _MUCH
+        return self.end - self._safe > _MAX_UNSYNCED
 
     def put(self, data: bytes) -> None:
         self._pending.append(data)
@@ -159,8 +169,6 @@ class _Database:
             self._pending, self._uncommitted = [*self._uncommitted, *self._pending], []
             raise _as_os_error(error) from error
 
-    # ---- beside them --------------------------------------------------------------------------------------------
-
     def after(self, number: int) -> list[tuple[int, Durable]]:
         assert self._connection is not None
         rows = self._connection.execute("SELECT n, event FROM events WHERE n > ? ORDER BY n", (number,))
@@ -189,3 +197,17 @@ class _Database:
 def _as_os_error(error: sqlite3.Error) -> OSError:
     full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
     return OSError(ENOSPC if full else EIO, str(error))
+
+
+async def main(folder: str) -> None:
+    """Create a session, then resume it."""
+    for text in ("Hello.", "And again."):
+        journal = await SqliteJournal.open(f"{folder}/first.sqlite")
+        async with Session(ScriptedModel(turn(say("Yes?"))), journal=journal) as session:
+            await session.send(Prompt(text))
+            print(session.id, len(session.messages))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(main(folder))

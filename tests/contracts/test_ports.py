@@ -46,7 +46,6 @@ from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Named
 from callgate.transcript.masked import masked
 from callgate.transcript.masking import Masker
-from callgate.transcript.sqlite import SqliteJournal
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet
 
@@ -162,10 +161,6 @@ def test_the_gate() -> None:
 
 def test_the_memory_journal() -> None:
     run_virtual(check_journal(MemoryJournal))
-
-
-def test_the_journal_in_a_database(tmp_path: Path) -> None:
-    asyncio.run(check_journal(lambda: SqliteJournal.open(tmp_path / "session.sqlite")))
 
 
 def test_a_journal_that_is_given_masked_events() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from callgate import Prompt, Session, shared, tool
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.transcript.sqlite import SqliteJournal
 from callgate.words.events import CallSettled, Event, TurnStarted
+from examples.journals.sqlite_journal import SqliteJournal
 
 
 async def main(path: Path, world: Path) -> None:

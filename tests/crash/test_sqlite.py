@@ -11,11 +11,11 @@ import pytest
 from callgate import Continue, Session, shared, tool
 from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, say, turn
-from callgate.transcript.sqlite import SqliteJournal
 from callgate.words.events import CallSettled
+from examples.journals.sqlite_journal import SqliteJournal
 from tests.flows.keep import results
 
-PROGRAM = Path(__file__).with_name("database_program.py")
+PROGRAM = Path(__file__).with_name("sqlite_program.py")
 
 
 def run_until(path: Path, lines: int | None) -> list[str]:

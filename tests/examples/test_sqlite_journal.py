@@ -1,7 +1,9 @@
-"""The journal in a database: lazy, locked, masked, resumed; failures in words."""
+"""The example journal on SQLite passes the contract checks of every journal, and resumes, locks, masks and retries."""
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,16 +11,28 @@ import pytest
 
 from callgate import Answer, Continue, Prompt, Session
 from callgate.conversation.record import MemoryJournal
-from callgate.testing import ScriptedModel, call, pause, say, turn
+from callgate.testing import ScriptedModel, call, check_journal, pause, say, turn
 from callgate.transcript.masked import masked
 from callgate.transcript.masking import Masker
-from callgate.transcript.sqlite import SqliteJournal
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.events import MessageAdded, Noted
 from callgate.words.inputs import Branch, Rewind, SetTitle
 from callgate.words.messages import Message, Text
+from examples.journals.sqlite_journal import SqliteJournal
 from tests.flows.keep import SECRET
+from tests.house.tree import ROOT
 from tests.transcript.kit import toolbox
+
+EXAMPLE = ROOT / "examples/journals/sqlite_journal.py"
+
+
+def test_it_passes_the_checks_of_every_journal(tmp_path: Path) -> None:
+    asyncio.run(check_journal(lambda: SqliteJournal.open(tmp_path / "session.sqlite")))
+
+
+def test_the_program_prints_the_messages_of_both_runs() -> None:
+    ran = subprocess.run([sys.executable, "-W", "error", EXAMPLE], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "first 2\nfirst 4\n", "")
 
 
 def at(path: Path, journal: SqliteJournal, *scenes: Any) -> Session:
