@@ -11,7 +11,7 @@ from callgate.tui.commands import SlashCommand, run_command
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import ACTIONS, KeyAction
 from callgate.tui.opening import SessionStart
-from callgate.tui.port import Panel, ViewName
+from callgate.tui.port import Panel, Receiver, ViewName
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
@@ -38,6 +38,7 @@ class FakeTerminal:
         self.custom: Sequence[SlashCommand] = ()
         self.sent: list[Input] = []
         self.panels: list[Panel] = []
+        self.receiver = Receiver()
         self.opened = asyncio.Event()
         self.changes: list[SessionStart] = []
         self.asked: list[tuple[str, str]] = []

@@ -9,7 +9,7 @@ from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import ACTIONS, KeyAction
 from callgate.tui.opening import SessionStart
-from callgate.tui.port import Panel, ViewName
+from callgate.tui.port import Panel, Receiver, ViewName
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Answer, Input
 
@@ -31,6 +31,7 @@ class PanelTerminal:
         self.custom: Sequence[Any] = ()
         self.posted: list[Input] = []
         self.panels: list[Panel] = []
+        self.receiver = Receiver()
         self.changes: list[SessionStart] = []
         self.edits: list[str | None] = []
         self.input = ""

@@ -9,9 +9,9 @@ import pytest
 
 from callgate.config import load_config
 from callgate.tui.fold import ConversationFold
-from callgate.tui.panels.arming import SETTLE
 from callgate.tui.panels.questions import QuestionPanel
 from callgate.tui.panels.queue import QuestionQueue
+from callgate.tui.route import SETTLE, route
 from callgate.tui.theme import Theme
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import (
@@ -49,10 +49,17 @@ class Cards:
         self.open: dict[tuple[str, ...], Question] = {(*each.path, each.call_id): each for each in questions}
         self.queue.follow(self.open)
         self.now += SETTLE
-        self.queue.receiver(writing=False)
+
+    @property
+    def receiver(self) -> str:
+        """The part that receives a key now."""
+        queue = self.queue
+        self.terminal.receiver = route((), queue.card, queue.guard, self.now, asks=False, writing=False)
+        return self.terminal.receiver.part
 
     @property
     def card(self) -> QuestionPanel:
+        assert self.receiver
         assert self.queue.card is not None
         return self.queue.card
 
@@ -75,14 +82,14 @@ def test_questions_are_counted_and_the_next_appears_when_one_is_answered() -> No
     cards.settle("c1")
     assert "2 of 3" in shown(cards.card)
     assert "asked by the agent scout" in shown(cards.card)
-    assert cards.queue.receiver(writing=False) == "nothing"
+    assert cards.receiver == "nothing"
     assert "y yes" not in shown(cards.card)
     cards.now += SETTLE
-    assert cards.queue.receiver(writing=False) == "card"
+    assert cards.receiver == "card"
     assert "y yes" in shown(cards.card)
     cards.settle("c2")  # answered at another door
     assert cards.card.question.call_id == "c3"
-    assert cards.queue.receiver(writing=False) == "input"
+    assert cards.receiver == "input"
     cards.settle("c3")
     assert cards.queue.card is None
 

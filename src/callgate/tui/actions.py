@@ -142,11 +142,11 @@ class InputActions:
         """Shows the keys of the place, or closes what shows them."""
         from callgate.tui.panels.keys import KeysPanel
 
-        panel = self._app.panel
+        panel = self._app.receiver.panel
         if isinstance(panel, KeysPanel):
             self._app.close_panel(panel)
         else:
-            self._app.open_panel(KeysPanel(self._app, self._app.context))
+            self._app.open_panel(KeysPanel(self._app, self._app.receiver.context))
 
     def suspend(self) -> None:
         self._app.application.suspend_to_background()

@@ -27,7 +27,8 @@ from callgate.tui.keys import Context, KeyAction
 from callgate.tui.layout import build_application
 from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
 from callgate.tui.panels.queue import QuestionQueue
-from callgate.tui.port import Panel, ViewName
+from callgate.tui.port import Panel, Receiver, ViewName
+from callgate.tui.route import route
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme, theme_for
 from callgate.tui.transcript import Transcript
@@ -93,7 +94,9 @@ class TerminalApp:
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
         self.refocus: Callable[[], None] = lambda: None
-        """Gives the keys to the panel or to the input line, whichever is open; the layout sets it."""
+        """Moves the focus to the receiver of keys; the layout sets it."""
+        self.receiver = Receiver()
+        self.questions = QuestionQueue(self, monotonic)
         self.application = build_application(self, terminal_output(theme.colours))
         self.frames = Frames(self)
         self._opening = opening
@@ -103,7 +106,7 @@ class TerminalApp:
         self._following: SessionStart | None = None
         self._before = ""  # the session that comes back if the next one cannot be opened
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.questions = QuestionQueue(self, monotonic)
+        self.application.key_processor.before_key_press += self._key_arrives
         self.application.key_processor.after_key_press += self._key_pressed
         self.context_used = ""
         self._code = 0
@@ -315,6 +318,7 @@ class TerminalApp:
         return Transcript(self.whole, self.frames.painter, expanded=expanded)
 
     def redraw(self) -> None:
+        self.update_receiver()
         self.frames.ask()
 
     def quit(self, code: int = 0) -> None:
@@ -335,18 +339,6 @@ class TerminalApp:
     # ---- frames -------------------------------------------------------------------------------------------------
 
     @property
-    def panel(self) -> Panel | None:
-        """The panel that gets the keys: the newest one that was opened, else the card of a question, as soon as it is
-        armed. While a text is asked for, the input line does."""
-        if self.composer.asks:
-            self.questions.rest()
-            return None
-        if self.panels:
-            return self.panels[-1]
-        writing = bool(self.composer.text)
-        return None if self.questions.receiver(writing=writing) == "input" else self.questions.card
-
-    @property
     def shown_panel(self) -> Panel | None:
         """The panel on the screen, which may wait while keys go to the input line."""
         return self.panels[-1] if self.panels else self.questions.card
@@ -355,11 +347,6 @@ class TerminalApp:
     def covers(self) -> bool:
         """True if the newest panel takes the whole screen."""
         return bool(self.panels) and getattr(self.panels[-1], "full_screen", False)
-
-    @property
-    def context(self) -> Context:
-        panel = self.panel
-        return "input" if panel is None else panel.context
 
     def _hear(self, event: Event) -> None:
         output, began, asked = self.application.output, self.fold.run_began, bool(self.fold.questions)
@@ -384,36 +371,48 @@ class TerminalApp:
 
     def act(self, action: str, context: Context | None = None) -> None:
         """Acts on an action of the table of keys, in the context of this moment or in a given one."""
-        panel = self.panel
-        if panel is not None and self._ignores(panel):
-            pass
-        elif panel is None or context == "anywhere" or action == "keys":
+        receiver = self.receiver
+        if receiver.part == "nothing":
+            return
+        if receiver.panel is None or context == "anywhere" or action == "keys":
             getattr(self.actions, action)()
         else:
-            panel.act(action)
-        self.refocus()
+            receiver.panel.act(action)
         self.redraw()
 
     def typed(self, text: str) -> None:
-        panel = self.panel
-        if panel is not None and not self._ignores(panel):
-            panel.typed(text)
+        receiver = self.receiver
+        if receiver.panel is not None and receiver.part != "nothing":
+            receiver.panel.typed(text)
         self.redraw()
 
     def pasted(self, text: str) -> None:
         """A paste while a panel is open. It never answers a question: it is kept in the input line."""
         card = self.questions.card
-        if self.panel is card and card is not None and not card.takes_text:
-            self.questions.arming.leave()
+        if card is not None and self.receiver.panel is card and not card.takes_text:
+            self.questions.leave()
             self.composer.paste(text)
             self.redraw()
         else:
             self.typed(text)
 
-    def _ignores(self, panel: Panel) -> bool:
-        """True for a key right after an answer, which must not answer the next question."""
-        card = self.questions.card
-        return panel is card and self.questions.receiver(writing=bool(self.composer.text)) == "nothing"
+    def update_receiver(self) -> None:
+        """Decides which part receives keys from now on, and gives it the focus."""
+        questions, composer = self.questions, self.composer
+        self.receiver = route(
+            self.panels,
+            questions.card,
+            questions.guard,
+            monotonic(),
+            asks=composer.asks,
+            writing=bool(composer.text),
+        )
+        self.refocus()
+
+    def _key_arrives(self, _sender: object) -> None:
+        self.update_receiver()
+        if self.receiver.part == "card":
+            self.questions.guard.reached()
 
     def _key_pressed(self, _sender: object) -> None:
         self.questions.pressed()

@@ -31,14 +31,14 @@ def bindings_of(app: TerminalApp) -> KeyBindings:
         for keys in row.keys:
             _bind(bindings, app, row, keys)
 
-    @bindings.add(Keys.Any, filter=Condition(lambda: app.panel is not None))
+    @bindings.add(Keys.Any, filter=Condition(lambda: app.receiver.panel is not None))
     def _typed(event: KeyPressEvent) -> None:
         app.typed(event.data)
 
     @bindings.add(Keys.BracketedPaste)
     def _pasted(event: KeyPressEvent) -> None:
         """A paste sends nothing and answers no question."""
-        if app.panel is None:
+        if app.receiver.panel is None:
             app.composer.paste(event.data)
         else:
             app.pasted(clean(event.data))
@@ -51,8 +51,8 @@ def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) ->
 
     def holds() -> bool:
         if row.context == "completion":
-            return app.context == "input" and app.composer.list is not None
-        return row.context in ("anywhere", app.context) and (when is None or when(app))
+            return app.receiver.context == "input" and app.composer.list is not None
+        return row.context in ("anywhere", app.receiver.context) and (when is None or when(app))
 
     @bindings.add(*keys.split(), filter=Condition(holds))
     def _pressed(_event: KeyPressEvent) -> None:

@@ -25,7 +25,7 @@ Part = tuple[str, str]
 def footer_lines(app: TerminalApp) -> list[str]:
     fold, theme, own = app.fold, app.theme, app.statusline
     state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
-    hinted = app.frames.hinted or ("Esc interrupts" if fold.status == "working" and not app.questions.takes else "")
+    hinted = app.frames.hinted or ("Esc interrupts" if fold.status == "working" and app.receiver.part != "card" else "")
     parts: list[Part] = [
         (vim_state(app).upper(), "grey"),
         (state, "grey"),

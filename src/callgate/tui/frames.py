@@ -60,10 +60,10 @@ class Frames:
             self._later(wait + 0.01, self._armed)
 
     def _armed(self) -> None:
-        self.ask()
+        self._app.redraw()
 
     def _ticked(self) -> None:
-        self.ask()
+        self._app.redraw()
 
     def close(self) -> None:
         for action in [*self._timers]:

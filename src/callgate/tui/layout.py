@@ -28,14 +28,14 @@ _LOW = 12
 
 def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplication:
     """The application of prompt_toolkit for this terminal."""
-    typing = Condition(lambda: app.panel is None)
+    typing = Condition(lambda: app.receiver.panel is None)
 
     def lines_of(lines: list[str]) -> ANSI:
         return ANSI("\n".join(lines))
 
     def height() -> int:
         size = output.get_size()
-        below = app.composer.rows(size.columns, size.rows // 2) if app.panel is None else 0
+        below = app.composer.rows(size.columns, size.rows // 2) if app.receiver.panel is None else 0
         return max(size.rows - below - gap() - (0 if app.covers else 1 + len(footer_lines(app))), _LEAST)
 
     def gap() -> bool:
@@ -88,15 +88,15 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     )
     layout = Layout(root, focused_element=entry)
 
-    def focus(_sender: object = None) -> None:
-        """Keys go to the input line only while no panel is open."""
-        wanted = entry if app.panel is None else panel_window
+    def focus() -> None:
+        """Gives the keys to the part that receives them."""
+        wanted = entry if app.receiver.panel is None else panel_window
         if not layout.has_focus(wanted):
             layout.focus(wanted)
 
     def prepare(_sender: object) -> None:
         """A panel for the whole screen is never drawn over the finished output."""
-        focus()
+        app.update_receiver()
         made_application.show_full_screen(app.covers or app.full is not None)
 
     app.refocus = focus

@@ -10,6 +10,7 @@ from callgate.tui.keys import Context, KeyAction
 from callgate.tui.opening import SessionStart
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
+from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -42,6 +43,22 @@ class Panel(Protocol):
         ...
 
 
+@noun
+class Receiver:
+    """The part of the terminal that receives a key.
+
+    part        "nothing": the key is dropped
+    panel       the panel or the card; None for the input line
+    context     the context of its keys
+    card_waits  a card is shown, and one key gives it the keys
+    """
+
+    part: Literal["input", "panel", "card", "nothing"] = "input"
+    panel: Panel | None = None
+    context: Context = "input"
+    card_waits: bool = False
+
+
 class Terminal(Protocol):
     """Everything a command or a panel can do. ``session`` is None until it has been opened."""
 
@@ -51,6 +68,7 @@ class Terminal(Protocol):
     config: "Config | None"
     custom: "Sequence[SlashCommand]"
     """Commands of the person and of the folder, read when the session was opened."""
+    receiver: Receiver
 
     def post(self, sent: Input) -> None:
         """Sends an input to the session."""

@@ -163,14 +163,14 @@ async def _script(app: "TerminalApp", work: Path, speed: float, seen: dict[str, 
 
     await until(lambda: app.session is not None)
     await typed(PROMPT)
-    await until(lambda: app.context == "question")
+    await until(lambda: app.receiver.context == "question")
     await asyncio.sleep(1.5 / speed)
     app.act("yes")
     await until(rests)
     seen["mended"] = (work / "prices.py").read_text(encoding="utf-8")
     seen["passes"] = "yes" if await asyncio.to_thread(_passes, work) else "no"
     await typed("/undo")
-    await until(lambda: app.context == "selector")
+    await until(lambda: app.receiver.context == "selector")
     app.act("choose")
     await until(lambda: rests() and (work / "prices.py").read_text(encoding="utf-8") == FILES["prices.py"])
     await asyncio.sleep(1.0 / speed)

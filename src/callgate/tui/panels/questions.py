@@ -23,20 +23,20 @@ from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.inputs import Answer
 
 if TYPE_CHECKING:
-    from callgate.tui.panels.arming import Arming
     from callgate.tui.port import Terminal
 
 
 class CardPlace(Protocol):
     """The place of a card in its queue."""
 
-    arming: Arming
     total: int
-    waits: bool
-    takes: bool
 
     @property
     def number(self) -> int: ...
+
+    def leave(self) -> None:
+        """Give the keys to the input line."""
+        ...
 
 
 def asks_itself(question: Question) -> bool:
@@ -107,7 +107,7 @@ class QuestionPanel:
             case "cancel":
                 self._send(self.question.no(stop=True, door=DOOR))
             case "leave":
-                self._place.arming.leave()
+                self._place.leave()
             case _:
                 return
 
@@ -337,9 +337,9 @@ class QuestionPanel:
             form.write(page, brief=brief)
         if self.sent:
             page.words("Your answer is on its way.", "grey")
-        elif self._place.waits:
+        elif self._terminal.receiver.card_waits:
             page.keys([("Tab", "answer this; what you type goes to the input line")])
-        elif not self._place.takes:
+        elif self._terminal.receiver.part != "card":
             page.words(page.mark, "grey")  # keys are named when they are taken
         elif form is not None:
             form.write_keys(page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from callgate.tui.panels.arming import Arming, Receiver
+from callgate.tui.route import InputGuard
 from callgate.words.decisions import Question
 from callgate.words.events import Event, InputRefused
 
@@ -25,13 +25,9 @@ class QuestionQueue:
         self._clock = clock
         self._key: Key = ()
         self._gone = 0
-        self.arming = Arming()
+        self.guard = InputGuard()
         self.card: QuestionPanel | None = None
         self.total = 0
-        self.waits = False
-        """The card waits until the person asks for it, because the input line has the keys."""
-        self.takes = False
-        """The card has the keys."""
 
     @property
     def number(self) -> int:
@@ -57,37 +53,29 @@ class QuestionQueue:
 
             self._key, question = next(iter(questions.items()))
             self.card = QuestionPanel(self._terminal, question, self)
-            self.arming.appeared(self._clock(), after_answer=by_key)
-
-    def receiver(self, *, writing: bool) -> Receiver:
-        """The part that gets a key that is pressed now."""
-        found: Receiver = "input" if self.card is None else self.arming.receiver(self._clock(), writing=writing)
-        self.waits = found == "input" and (writing or self.arming.was_left)
-        self.takes = found == "card"
-        return found
-
-    def rest(self) -> None:
-        """The input line has the keys, for a text that was asked for."""
-        self.waits = self.takes = False
+            self.guard.appeared(self._clock(), after_answer=by_key)
 
     def uncovered(self, panel: object) -> None:
         """A panel above the card was closed. Unless it was a view of the card, the card is on the screen only now."""
         if self.card is not None and self.card.view is not panel:
-            self.arming.appeared(self._clock())
+            self.guard.appeared(self._clock())
 
     @property
     def expires(self) -> bool:
         """True if the time that is left for an answer is shown."""
         return self.card is not None and self.card.question.deadline is not None
 
-    def pressed(self) -> None:
-        self.arming.pressed(self._clock())
-
     @property
     def wait(self) -> float:
         """Seconds until the card may be armed; 0 if there is none, or it is."""
-        return 0.0 if self.card is None else max(self.arming.wait(self._clock()), 0.0)
+        return 0.0 if self.card is None else max(self.guard.wait(self._clock()), 0.0)
+
+    def pressed(self) -> None:
+        self.guard.pressed(self._clock())
 
     def enter(self) -> bool:
         """Gives the keys to the card, if it has been on the screen long enough."""
-        return self.card is not None and self.arming.enter(self._clock())
+        return self.card is not None and self.guard.enter(self._clock())
+
+    def leave(self) -> None:
+        self.guard.leave()

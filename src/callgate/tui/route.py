@@ -1,0 +1,101 @@
+"""Decides which part of the terminal receives a key.
+
+``route`` has no side effects. The terminal calls it before each key and before each frame, and stores the result; all
+key filters, the layout and the panels read that value. See decision 0051.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from callgate.tui.port import Panel, Receiver
+
+SETTLE = 0.4
+"""Seconds that a card is on the screen, and that no key is pressed, before it takes keys. A person who reads a card and
+answers needs longer; a person who types presses keys faster."""
+
+
+def route(
+    panels: Sequence[Panel], card: Panel | None, guard: "InputGuard", now: float, *, asks: bool, writing: bool
+) -> Receiver:
+    """Return the receiver of a key that is pressed at ``now``.
+
+    panels   the open panels; the last one is on top
+    card     the card of the open question
+    asks     the input line is open for a text that a panel or a command asked for
+    writing  the input line has text
+    """
+    if asks:
+        return Receiver()
+    if panels:
+        return Receiver("panel", panels[-1], panels[-1].context)
+    if card is None:
+        return Receiver()
+    part = guard.receiver(now, writing=writing)
+    if part == "input":
+        return Receiver(card_waits=writing or guard.was_left)
+    return Receiver(part, card, card.context)
+
+
+class InputGuard:
+    """Keeps a key that was meant for something else from answering a question that has just appeared (decision 0042).
+
+    Its state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. Times are seconds of any
+    one clock.
+    """
+
+    def __init__(self) -> None:
+        self._shown_at: float | None = None
+        self._pressed_at = float("-inf")
+        self._armed = False
+        self._left = False
+        self._answering = False
+
+    def receiver(self, now: float, *, writing: bool) -> Literal["input", "card", "nothing"]:
+        """Return the part that receives a key while a card is shown.
+
+        input    the person is writing, or the card is too new
+        card     the card is armed
+        nothing  a key answered the card before this one a moment ago, so the key is dropped
+        """
+        if self._shown_at is None:
+            return "input"
+        settled = not self._left and self.wait(now) <= 0 and (self._answering or not writing)
+        if self._armed or settled:
+            return "card"
+        return "nothing" if self._answering else "input"
+
+    @property
+    def was_left(self) -> bool:
+        """True after the person went back to the input line."""
+        return self._left
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the card can be armed, if no key is pressed."""
+        if self._shown_at is None:
+            return 0.0
+        return max(self._shown_at, self._pressed_at) + SETTLE - now
+
+    def appeared(self, now: float, *, after_answer: bool = False) -> None:
+        """A card appeared. ``after_answer``: it replaces a card that a key has just answered."""
+        self._shown_at = now
+        self._armed = self._left = False
+        self._answering = after_answer
+
+    def reached(self) -> None:
+        """A key was routed to the card, so the card receives the next keys too, however fast they come."""
+        self._armed, self._answering = True, False
+
+    def pressed(self, now: float) -> None:
+        """A key was pressed, for any part."""
+        self._pressed_at = now
+
+    def enter(self, now: float) -> bool:
+        """Arm the card because the person asked for it; return False if it has not been shown long enough."""
+        if self._shown_at is None or now - self._shown_at < SETTLE:
+            return False
+        self._armed, self._left, self._answering = True, False, False
+        return True
+
+    def leave(self) -> None:
+        """Give the keys to the input line until the person asks for the card."""
+        self._armed, self._left, self._answering = False, True, False
