@@ -15,8 +15,7 @@ from callgate.assembly.agent import agent_session
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, pause, say, turn
 from callgate.tui.app import run_terminal
-from callgate.tui.opening import SessionStart
-from callgate.tui.port import Terminal
+from callgate.tui.port import SessionStart, Terminal
 from callgate.tui.theme import theme_for
 
 FOREVER = 3600.0

@@ -7,11 +7,10 @@ from typing import Any
 from callgate import Session
 from callgate.config import Config
 from callgate.tui.blocks import Block, NoticeBlock, TableBlock
-from callgate.tui.commands import SlashCommand, run_command
+from callgate.tui.commands import run_command
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import ACTIONS, KeyAction
-from callgate.tui.opening import SessionStart
-from callgate.tui.port import Panel, Receiver, ViewName
+from callgate.tui.port import Panel, Receiver, SessionStart, SlashCommand, ViewName
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input

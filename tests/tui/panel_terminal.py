@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import ACTIONS, KeyAction
-from callgate.tui.opening import SessionStart
-from callgate.tui.port import Panel, Receiver, ViewName
+from callgate.tui.port import Panel, Receiver, SessionStart, ViewName
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Answer, Input
 

@@ -10,10 +10,10 @@ import pytest
 from callgate import Session, Store, load_config
 from callgate.assembly.agent import agent_session
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tui.opening import SessionStart
 from callgate.tui.panels.lists import ListPanel
 from callgate.tui.panels.page import CODES
 from callgate.tui.panels.scroll import ScrollPanel
+from callgate.tui.port import SessionStart
 from callgate.words.inputs import Prompt, Undo
 from tests.tui.fakes import FakeTerminal, settled
 

@@ -10,9 +10,10 @@ from callgate.cli.interactive.arguments import read_interactive
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.blocks import CallBlock, NoticeBlock, PromptBlock, TextBlock
 from callgate.tui.fold import ConversationFold
-from callgate.tui.opening import SHOWN, SessionStart, fold_of, keep_end, left_open
+from callgate.tui.opening import SHOWN, fold_of, keep_end, left_open
 from callgate.tui.panels.rewind import RewindPanel, go_back, open_rewind, prompts_of
 from callgate.tui.panels.sessions import SessionsPanel, pick_session
+from callgate.tui.port import SessionStart
 from callgate.words.events import Event
 from callgate.words.inputs import Rewind
 from tests.tui.panel_terminal import PanelTerminal, shown

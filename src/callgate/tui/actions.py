@@ -12,7 +12,8 @@ from callgate.words.modes import Mode
 
 if TYPE_CHECKING:
     from callgate.config import Config
-    from callgate.tui.app import TerminalApp
+    from callgate.tui.frames import Frames
+    from callgate.tui.inner_port import InnerTerminal
 
 TWICE = 0.8
 """Seconds in which a key counts as pressed twice."""
@@ -24,8 +25,9 @@ class InputActions:
     """A method for each action of the contexts ``input`` and ``anywhere``. ``rows`` is the table of keys with the
     person's changes."""
 
-    def __init__(self, app: TerminalApp) -> None:
+    def __init__(self, app: InnerTerminal, frames: Frames) -> None:
         self._app = app
+        self._frames = frames
         self._pressed: dict[str, float] = {}
         self.rows: tuple[KeyAction, ...] = ACTIONS
 
@@ -77,7 +79,7 @@ class InputActions:
             self._app.post(Interrupt())
         elif not twice:
             what = "empties the line" if composer.text else "goes back to a message"
-            self._app.frames.hint(f"Esc once more {what}", TWICE)
+            self._frames.hint(f"Esc once more {what}", TWICE)
         elif composer.text:
             composer.give_up()
         else:
@@ -94,7 +96,7 @@ class InputActions:
         elif self._twice("cancel"):
             app.quit()
         else:
-            app.frames.hint("Ctrl-C once more quits", TWICE)
+            self._frames.hint("Ctrl-C once more quits", TWICE)
 
     def quit(self) -> None:
         self._app.quit()

@@ -25,9 +25,9 @@ from callgate.tui.footer import context_used
 from callgate.tui.frames import Frames
 from callgate.tui.keys import Context, KeyAction
 from callgate.tui.layout import build_application
-from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
+from callgate.tui.opening import fold_of, keep_end, left_open
 from callgate.tui.panels.queue import QuestionQueue
-from callgate.tui.port import Panel, Receiver, ViewName
+from callgate.tui.port import Panel, Receiver, SessionOpener, SessionStart, SlashCommand, ViewName
 from callgate.tui.route import route
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme, theme_for
@@ -39,7 +39,6 @@ from callgate.words.inputs import Input, Prompt
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
-    from callgate.tui.commands.table import SlashCommand
     from callgate.tui.statusline.shown import SessionStatusLine
 
 T = TypeVar("T")
@@ -48,7 +47,7 @@ Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
 
 def run_terminal(
-    opening: Opening, theme: Theme, prompt: str = "", *, typed: str = "", pilot: Pilot | None = None
+    opening: SessionOpener, theme: Theme, prompt: str = "", *, typed: str = "", pilot: Pilot | None = None
 ) -> int:
     """Shows the terminal until the person leaves it; gives the exit code. ``typed`` are keys that were pressed during
     the start; ``pilot`` is a script that types and answers in the person's place, for the demo."""
@@ -78,7 +77,7 @@ def _warm_up() -> None:
 class TerminalApp:
     """Implements ``Terminal``. ``opening`` makes the session while the input line is on the screen already."""
 
-    def __init__(self, opening: Opening, theme: Theme, prompt: str = "") -> None:
+    def __init__(self, opening: SessionOpener, theme: Theme, prompt: str = "") -> None:
         self.fold = ConversationFold()
         self.whole = ConversationFold()
         """The whole conversation: its blocks are never taken."""
@@ -89,16 +88,14 @@ class TerminalApp:
         self.statusline: SessionStatusLine | None = None
         self.activity = Activity()
         self._foretold: list[str] = []  # notes that were shown at the start, before the session tells them
-        self.actions = InputActions(self)
         self.composer = Composer(self)
+        self.frames = Frames(self)
+        self.actions = InputActions(self, self.frames)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
-        self.refocus: Callable[[], None] = lambda: None
-        """Moves the focus to the receiver of keys; the layout sets it."""
         self.receiver = Receiver()
         self.questions = QuestionQueue(self, monotonic)
-        self.application = build_application(self, terminal_output(theme.colours))
-        self.frames = Frames(self)
+        self.application, self._focus = build_application(self, self.frames, terminal_output(theme.colours))
         self._opening = opening
         self._when_open: list[Callable[[], None]] = []
         self._absence = Absence()
@@ -407,7 +404,7 @@ class TerminalApp:
             asks=composer.asks,
             writing=bool(composer.text),
         )
-        self.refocus()
+        self._focus()
 
     def _key_arrives(self, _sender: object) -> None:
         self.update_receiver()
@@ -420,12 +417,6 @@ class TerminalApp:
         if offer and self.session is not None and self.session.messages:
             self.show(NoticeBlock(offer))
         self.frames.await_arming()
-
-    def ran_command(self, text: str) -> bool:
-        """Runs a command; False if the text is none."""
-        from callgate.tui.commands import run_command
-
-        return text.startswith("/") and run_command(self, text)
 
 
 def greeting(session: Session, config: Config) -> list[Block]:

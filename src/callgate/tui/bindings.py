@@ -16,18 +16,18 @@ from callgate.tui.composer.attachments import clean
 from callgate.tui.keys import Context, KeyAction
 
 if TYPE_CHECKING:
-    from callgate.tui.app import TerminalApp
+    from callgate.tui.inner_port import InnerTerminal
 
 # Shift-Enter of terminals that report it, in both ways to report keys.
 for _reported in ("\x1b[13;2u", "\x1b[27;2;13~"):
     ansi_escape_sequences.ANSI_SEQUENCES[_reported] = Keys.ControlJ
 
 
-def bindings_of(app: TerminalApp) -> KeyBindings:
+def bindings_of(app: InnerTerminal) -> KeyBindings:
     """Bindings for the rows of this moment. Of two for the same keys the later one counts: a place goes before every
     place, and a list below the input line before the line."""
     bindings = KeyBindings()
-    for row in sorted(app.actions.rows, key=lambda row: _ORDER.get(row.context, 1)):
+    for row in sorted(app.keys, key=lambda row: _ORDER.get(row.context, 1)):
         for keys in row.keys:
             _bind(bindings, app, row, keys)
 
@@ -46,7 +46,7 @@ def bindings_of(app: TerminalApp) -> KeyBindings:
     return bindings
 
 
-def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) -> None:
+def _bind(bindings: KeyBindings, app: InnerTerminal, row: KeyAction, keys: str) -> None:
     when = _WHEN.get((row.context, row.action))
 
     def holds() -> bool:
@@ -63,29 +63,29 @@ def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) ->
             app.act(row.action, row.context)
 
 
-def _is_empty(app: TerminalApp) -> bool:
+def _is_empty(app: InnerTerminal) -> bool:
     return not app.composer.text and not app.composer.borrowed
 
 
-def _may_answer(app: TerminalApp) -> bool:
+def _may_answer(app: InnerTerminal) -> bool:
     """A card waits, or something is staged and nothing is being written."""
     waits = app.questions.card is not None or (bool(app.fold.pending) and _is_empty(app))
     return waits and not app.composer.asks
 
 
-def _inserts(app: TerminalApp) -> bool:
+def _inserts(app: InnerTerminal) -> bool:
     """False in the normal mode of vim, where keys are commands."""
     return vim_state(app) in ("", "insert", "replace")
 
 
-def _may_interrupt(app: TerminalApp) -> bool:
+def _may_interrupt(app: InnerTerminal) -> bool:
     """In vim Escape leaves the insert mode, a selection or a begun command first."""
     state = app.application.vi_state
     return vim_state(app) in ("", "normal") and state.operator_func is None and not state.waiting_for_digraph
 
 
 _ORDER = {"anywhere": 0, "completion": 2}
-_WHEN: Mapping[tuple[Context, str], Callable[[TerminalApp], bool]] = {
+_WHEN: Mapping[tuple[Context, str], Callable[[InnerTerminal], bool]] = {
     ("anywhere", "quit"): _is_empty,
     ("input", "answer"): _may_answer,
     ("input", "queue"): lambda app: not _may_answer(app),
@@ -105,7 +105,7 @@ _MODES = {
 }
 
 
-def vim_state(app: TerminalApp) -> str:
+def vim_state(app: InnerTerminal) -> str:
     """The state of vim's keys: insert, normal, visual or replace; empty for those of Emacs."""
     if app.application.editing_mode != EditingMode.VI:
         return ""

@@ -13,7 +13,7 @@ from callgate.words.modes import Mode
 
 if TYPE_CHECKING:
     from callgate import Session
-    from callgate.tui.app import TerminalApp
+    from callgate.tui.inner_port import InnerTerminal
 
 _MODES: Mapping[Mode, str] = {"plan": "cyan", "accept_edits": "yellow", "bypass": "bold red", "dont_ask": "magenta"}
 """Styles of the modes that are not the usual one."""
@@ -22,14 +22,14 @@ Part = tuple[str, str]
 """A text and its style."""
 
 
-def footer_lines(app: TerminalApp) -> list[str]:
+def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
     fold, theme, own = app.fold, app.theme, app.statusline
     state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
-    hinted = app.frames.hinted or ("Esc interrupts" if fold.status == "working" and app.receiver.part != "card" else "")
+    shown_hint = hint or ("Esc interrupts" if fold.status == "working" and app.receiver.part != "card" else "")
     parts: list[Part] = [
         (vim_state(app).upper(), "grey"),
         (state, "grey"),
-        (hinted, "bold" if app.frames.hinted else "grey"),
+        (shown_hint, "bold" if hint else "grey"),
         (f"{fold.mode.replace('_', ' ')} mode", _MODES.get(fold.mode, "grey")),
         (visible(fold.model), "grey"),
         (app.context_used, "grey"),

@@ -15,7 +15,7 @@ from callgate.tui.blocks import Block, EndBlock, NoticeBlock
 from callgate.tui.opening import staged_line
 
 if TYPE_CHECKING:
-    from callgate.tui.app import TerminalApp
+    from callgate.tui.inner_port import InnerTerminal
     from callgate.tui.render import Face, Painter
 
 FRAME = 1 / 30
@@ -28,7 +28,7 @@ class Frames:
     """``shown`` are blocks of commands and of the start that are not printed yet. ``hinted`` are a few words below the
     input line, for a moment."""
 
-    def __init__(self, app: TerminalApp) -> None:
+    def __init__(self, app: InnerTerminal) -> None:
         self._app = app
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._title = ""

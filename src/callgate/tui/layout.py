@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import Condition
@@ -18,7 +19,8 @@ from callgate.tui.keys import KeyAction
 from callgate.tui.screen import FrameOutput, InlineApplication
 
 if TYPE_CHECKING:
-    from callgate.tui.app import TerminalApp
+    from callgate.tui.frames import Frames
+    from callgate.tui.inner_port import InnerTerminal
 
 _LEAST = 3
 """Rows that the live part has at least."""
@@ -26,8 +28,10 @@ _LOW = 12
 """Rows of a terminal that has no empty one above the input line."""
 
 
-def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplication:
-    """The application of prompt_toolkit for this terminal."""
+def build_application(
+    app: InnerTerminal, frames: Frames, output: FrameOutput
+) -> tuple[InlineApplication, Callable[[], None]]:
+    """Return the application of prompt_toolkit, and a function that gives the focus to the receiver of keys."""
     typing = Condition(lambda: app.receiver.panel is None)
 
     def lines_of(lines: list[str]) -> ANSI:
@@ -36,7 +40,7 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     def height() -> int:
         size = output.get_size()
         below = app.composer.rows(size.columns, size.rows // 2) if app.receiver.panel is None else 0
-        return max(size.rows - below - gap() - (0 if app.covers else 1 + len(footer_lines(app))), _LEAST)
+        return max(size.rows - below - gap() - (0 if app.covers else 1 + len(footer_lines(app, frames.hinted))), _LEAST)
 
     def gap() -> bool:
         """True if an empty row sets the input line apart from the conversation."""
@@ -60,7 +64,7 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         return bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers and live_rows() > 0
 
     def live_lines() -> ANSI:
-        return lines_of(app.frames.live_lines(max(live_rows(), 1)))
+        return lines_of(frames.live_lines(max(live_rows(), 1)))
 
     live = Window(FormattedTextControl(live_lines), dont_extend_height=True, wrap_lines=False)
     panel_window = Window(FormattedTextControl(panel_lines, focusable=True, show_cursor=False), dont_extend_height=True)
@@ -73,7 +77,7 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     )
     above = Window(FormattedTextControl(lambda: lines_of(app.composer.above(columns()))), dont_extend_height=True)
     below = Window(FormattedTextControl(lambda: lines_of(app.composer.below(columns()))), dont_extend_height=True)
-    footer = Window(FormattedTextControl(lambda: lines_of(footer_lines(app))), dont_extend_height=True)
+    footer = Window(FormattedTextControl(lambda: lines_of(footer_lines(app, frames.hinted))), dont_extend_height=True)
     root = HSplit(
         [
             ConditionalContainer(live, Condition(has_live)),
@@ -99,11 +103,10 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         app.update_receiver()
         made_application.show_full_screen(app.covers or app.full is not None)
 
-    app.refocus = focus
     made: dict[tuple[KeyAction, ...], KeyBindings] = {}
 
     def bindings() -> KeyBindings:
-        rows = app.actions.rows
+        rows = tuple(app.keys)
         if rows not in made:
             made[rows] = bindings_of(app)
         return made[rows]
@@ -117,4 +120,4 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         erase_when_done=True,
         before_render=prepare,
     )
-    return made_application
+    return made_application, focus

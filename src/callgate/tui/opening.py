@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from callgate.formats.display import counted, visible
 from callgate.tui.blocks import Block, CallBlock, NoticeBlock, PromptBlock, TextBlock
 from callgate.tui.fold import ConversationFold
 from callgate.words.events import Event, Rewound
-from callgate.words.noun import noun
 from callgate.words.pending import Staged
-
-if TYPE_CHECKING:
-    from callgate import Session
-    from callgate.config import Config
-    from callgate.tui.port import Terminal
 
 SHOWN = 20
 """Messages of an earlier life of the session that are shown."""
-
-
-@noun
-class SessionStart:
-    """The session to open: a ``new`` one, the one to ``resume``, or a copy of it (``fork``). With nothing given: as the
-    command line says."""
-
-    resume: str = ""
-    fork: bool = False
-    new: bool = False
-
-
-Opening = Callable[["Terminal", SessionStart], "AbstractAsyncContextManager[tuple[Session, Config]]"]
 
 
 def fold_of(events: Iterable[Event]) -> ConversationFold:

@@ -1,21 +1,22 @@
-"""The terminal as panels and commands see it."""
+"""The interface of the terminal for panels, commands and the input line."""
+
+from __future__ import annotations
 
 from asyncio import Task
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from callgate.tui.blocks import Block
-from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import Context, KeyAction
-from callgate.tui.opening import SessionStart
-from callgate.tui.theme import Theme
-from callgate.words.inputs import Input
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
-    from callgate.tui.commands.table import SlashCommand
+    from callgate.tui.blocks import Block
+    from callgate.tui.fold import ConversationFold
+    from callgate.tui.theme import Theme
+    from callgate.words.inputs import Input
 
 
 ViewName = Literal["inline", "full"]
@@ -64,9 +65,9 @@ class Terminal(Protocol):
 
     fold: ConversationFold
     theme: Theme
-    session: "Session | None"
-    config: "Config | None"
-    custom: "Sequence[SlashCommand]"
+    session: Session | None
+    config: Config | None
+    custom: Sequence[SlashCommand]
     """Commands of the person and of the folder, read when the session was opened."""
     receiver: Receiver
 
@@ -126,3 +127,36 @@ class Terminal(Protocol):
         ...
 
     def quit(self, code: int = 0) -> None: ...
+
+
+@noun
+class SessionStart:
+    """The session to open: a ``new`` one, the one to ``resume``, or a copy of it (``fork``). With nothing given: as the
+    command line says."""
+
+    resume: str = ""
+    fork: bool = False
+    new: bool = False
+
+
+SessionOpener = Callable[[Terminal, SessionStart], "AbstractAsyncContextManager[tuple[Session, Config]]"]
+
+SlashFunction = Callable[[Terminal, str], Coroutine[Any, Any, None] | None]
+SlashGroup = Literal["conversation", "session", "changes", "model", "looking", "permissions", "program", "own"]
+
+
+@noun
+class SlashCommand:
+    """``run`` is a function, or names one as ``module:function`` of this package: it gets the terminal and the text
+    behind the name, and may give a coroutine. ``arguments`` shows the form of that text, ``words`` names a function
+    that gives candidates for it. ``at_rest``: not while the agent works. ``at_once``: needs no session."""
+
+    name: str
+    help: str
+    run: str | SlashFunction
+    group: SlashGroup = "own"
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+    words: str = ""
+    at_rest: bool = False
+    at_once: bool = False

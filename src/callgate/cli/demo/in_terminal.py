@@ -23,7 +23,7 @@ from callgate.testing.script import Step
 
 if TYPE_CHECKING:
     from callgate.tui.app import TerminalApp
-    from callgate.tui.opening import Opening
+    from callgate.tui.port import SessionOpener
 
 PROMPT = "A test fails. Find out why, and mend the code."
 TESTS = "python3 -B -m unittest test_prices"
@@ -101,7 +101,7 @@ def _home(folder: Path) -> Generator[None]:
         os.environ.update(before)
 
 
-def _opening(speed: float) -> "Opening":
+def _opening(speed: float) -> "SessionOpener":
     @asynccontextmanager
     async def opened(_terminal: object, _start: object) -> AsyncGenerator[tuple[Session, Config]]:
         config = load_config(allow=[f"Bash({TESTS})"])

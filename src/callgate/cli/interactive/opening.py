@@ -10,17 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
-from callgate.tui.opening import SessionStart
+from callgate.tui.port import SessionStart
 from callgate.words.errors import ModelError
 
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
-    from callgate.tui.opening import Opening
-    from callgate.tui.port import Terminal
+    from callgate.tui.port import SessionOpener, Terminal
 
 
-def opening_of(options: Namespace) -> Opening:
+def opening_of(options: Namespace) -> SessionOpener:
     """A function that opens the session. Modules are imported in a thread, so that keys are shown meanwhile."""
 
     @asynccontextmanager

@@ -15,14 +15,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import NoticeBlock
-from callgate.tui.commands.table import COMMANDS, MISSING, SlashCommand
+from callgate.tui.commands.table import COMMANDS, MISSING
+from callgate.tui.port import SlashCommand
 from callgate.words.errors import CallgateError, in_words
 
 if TYPE_CHECKING:
     from callgate.config import Config
     from callgate.tui.port import Terminal
 
-__all__ = ["COMMANDS", "SlashCommand", "all_commands", "argument_words", "read_custom", "run_command"]
+__all__ = ["COMMANDS", "all_commands", "argument_words", "read_custom", "run_command"]
 
 
 def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands import all_commands, argument_words, find_command, unknown
-from callgate.tui.commands.table import SlashCommand
 from callgate.tui.keys import shown_keys
+from callgate.tui.port import SlashCommand
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from shlex import split
 from typing import TYPE_CHECKING, Any
 
 from callgate.tui.commands.parts import said, session_of
-from callgate.tui.commands.table import SlashCommand
 from callgate.tui.panels.servers import ACTIONS, ServersPanel, about_state, show_log
+from callgate.tui.port import SlashCommand
 from callgate.words.errors import UsageError
 from callgate.words.inputs import Prompt
 from callgate.words.model import RunOptions

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from callgate.tui.commands.parts import config_of, said, session_of
-from callgate.tui.opening import SessionStart
+from callgate.tui.port import SessionStart
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:

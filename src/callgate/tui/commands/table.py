@@ -1,35 +1,8 @@
 """The table of slash commands, group by group."""
 
-from __future__ import annotations
+from collections.abc import Mapping
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Literal
-
-from callgate.words.noun import noun
-
-if TYPE_CHECKING:
-    from callgate.tui.port import Terminal
-
-Run = Callable[["Terminal", str], Coroutine[Any, Any, None] | None]
-Group = Literal["conversation", "session", "changes", "model", "looking", "permissions", "program", "own"]
-
-
-@noun
-class SlashCommand:
-    """``run`` is a function, or names one as ``module:function`` of this package: it gets the terminal and the text
-    behind the name, and may give a coroutine. ``arguments`` shows the form of that text, ``words`` names a function
-    that gives candidates for it. ``at_rest``: not while the agent works. ``at_once``: needs no session."""
-
-    name: str
-    help: str
-    run: str | Run
-    group: Group = "own"
-    arguments: str = ""
-    aliases: tuple[str, ...] = ()
-    words: str = ""
-    at_rest: bool = False
-    at_once: bool = False
-
+from callgate.tui.port import SlashCommand
 
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(

@@ -32,8 +32,8 @@ from callgate.words.messages import Image
 if TYPE_CHECKING:
     from callgate.admin.prompt_history import PromptHistory
     from callgate.config import Config
-    from callgate.tui.app import TerminalApp
     from callgate.tui.composer.files import FileIndex
+    from callgate.tui.port import Terminal
 
 _Done = Callable[[str | None], None]
 
@@ -41,8 +41,8 @@ _Done = Callable[[str | None], None]
 class Composer:
     """``ask`` borrows the line for another text; what was being written comes back afterwards."""
 
-    def __init__(self, app: TerminalApp) -> None:
-        self._app = app
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
         self.attachments = Attachments()
         self.buffer = Buffer(multiline=True, on_text_changed=self._changed, on_cursor_position_changed=self._moved)
         self.list: CandidateList | None = None
@@ -54,7 +54,7 @@ class Composer:
         self._history: PromptHistory | None = None
         self._unkept: list[RecalledPrompt] = []
         self._files: FileIndex | None = None
-        self._resources = ResourceIndex(app.start, self._look)
+        self._resources = ResourceIndex(terminal.start, self._look)
 
     # ---- the text -----------------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ class Composer:
             return "  "
         if self._searching is not None:
             return "search: "
-        return self._app.theme.sign("❯ ", "> ") if self._asking is None else f"{self._asking[0]} "
+        return self._terminal.theme.sign("❯ ", "> ") if self._asking is None else f"{self._asking[0]} "
 
     def insert(self, text: str) -> None:
         self.buffer.insert_text(text)
@@ -120,24 +120,24 @@ class Composer:
             try:
                 image = await asyncio.to_thread(clipboard_picture)
             except CallgateError as error:
-                self._app.show(NoticeBlock(str(error), "warning"))
+                self._terminal.show(NoticeBlock(str(error), "warning"))
                 return
             self.insert(self.attachments.picture("clipboard", image))
-            self._app.redraw()
+            self._terminal.redraw()
 
-        self._app.start(take())
+        self._terminal.start(take())
 
     async def edit(self) -> None:
         """Gives the text to the editor of the person. Pasted texts are in it whole; images stay where they were."""
         text = self.attachments.unfolded(self.text)
-        edited = await self._app.edit_text(text)
+        edited = await self._terminal.edit_text(text)
         if edited is None:
-            self._app.show(
+            self._terminal.show(
                 NoticeBlock("The editor failed, so the message is as it was; see $VISUAL and $EDITOR.", "warning")
             )
         else:
             self.set_text(strip_marks(edited.rstrip("\n"), keep=self.text))
-        self._app.redraw()
+        self._terminal.redraw()
 
     # ---- sending ------------------------------------------------------------------------------------------------
 
@@ -156,23 +156,29 @@ class Composer:
         elif text.strip():
             self._remember(text)
             self._empty()
-            if not self._app.ran_command(self.attachments.unfolded(text)):
-                self._app.post(self._input(text, later))
+            if not self._ran_command(self.attachments.unfolded(text)):
+                self._terminal.post(self._input(text, later))
+
+    def _ran_command(self, text: str) -> bool:
+        """Run the text if it is a command; return False if it is none."""
+        from callgate.tui.commands import run_command
+
+        return text.startswith("/") and run_command(self._terminal, text)
 
     def _input(self, text: str, later: bool) -> Input:
         content = self.attachments.parts(text.strip(), self._typed_images(text))
-        steers = self._app.fold.status == "working" and not later
+        steers = self._terminal.fold.status == "working" and not later
         return Steer(content) if steers and isinstance(content, str) else Prompt(content)
 
     def _put_back(self, text: str) -> None:
         """Changes the message that waits; one that was delivered meanwhile is sent as a new one."""
         waiting, self._edited = self._edited, None
         self._empty()
-        if waiting in self._app.fold.waiting:
+        if waiting in self._terminal.fold.waiting:
             content = self.attachments.parts(text.strip(), self._typed_images(text))
-            self._app.post(EditPrompt(waiting, content) if text.strip() else WithdrawPrompt(waiting))
+            self._terminal.post(EditPrompt(waiting, content) if text.strip() else WithdrawPrompt(waiting))
         elif text.strip():
-            self._app.post(self._input(text, later=False))
+            self._terminal.post(self._input(text, later=False))
 
     def give_up(self) -> None:
         """Empties the line, or ends what borrowed it."""
@@ -213,7 +219,7 @@ class Composer:
         try:
             return read_picture(self._root() / Path(path).expanduser())
         except (CallgateError, RuntimeError) as error:
-            self._app.show(NoticeBlock(str(error), "warning"))
+            self._terminal.show(NoticeBlock(str(error), "warning"))
             return None
 
     # ---- earlier messages ---------------------------------------------------------------------------------------
@@ -233,7 +239,7 @@ class Composer:
                 self._keep(each)
             self._unkept.clear()
 
-        self._app.start(read())
+        self._terminal.start(read())
 
     def _remember(self, text: str) -> None:
         entry = RecalledPrompt(*self.attachments.kept(text))
@@ -244,7 +250,7 @@ class Composer:
         if self._history is None:
             self._unkept.append(entry)
         else:
-            self._app.start(asyncio.to_thread(self._history.add, entry.text, entry.pasted))
+            self._terminal.start(asyncio.to_thread(self._history.add, entry.text, entry.pasted))
 
     def up(self) -> None:
         """The line above; on the first one a message that waits, else an earlier message."""
@@ -267,7 +273,7 @@ class Composer:
 
     def _take_back(self) -> bool:
         """Takes the newest message that waits into the line; again: the one before it."""
-        waiting = [*self._app.fold.waiting]
+        waiting = [*self._terminal.fold.waiting]
         if self._edited in waiting:
             waiting = waiting[: waiting.index(self._edited)]
         elif self.text:
@@ -275,7 +281,7 @@ class Composer:
         if not waiting:
             return self._edited is not None
         self._edited = waiting[-1]
-        self.set_text(self.attachments.taken_back(self._app.fold.waiting[self._edited].parts))
+        self.set_text(self.attachments.taken_back(self._terminal.fold.waiting[self._edited].parts))
         return True
 
     def _show_entry(self, entry: RecalledPrompt) -> None:
@@ -354,18 +360,18 @@ class Composer:
             self.list = self._closed_at = None
         else:
             self.list = candidates_at(
-                self._app, self._file_index, self._resources, self.text, self.buffer.cursor_position
+                self._terminal, self._file_index, self._resources, self.text, self.buffer.cursor_position
             )
             if self.list is None:
                 self._closed_at = None
             elif self.list.start == self._closed_at:
                 self.list = None
-        self._app.redraw()
+        self._terminal.redraw()
 
     # ---- the lines around ---------------------------------------------------------------------------------------
 
     def above(self, width: int) -> list[str]:
-        return waiting_lines(self._app.fold, self._app.theme, width, self._edited)
+        return waiting_lines(self._terminal.fold, self._terminal.theme, width, self._edited)
 
     def rows(self, width: int, most: int) -> int:
         """Rows of the line itself and of what stands around it."""
@@ -375,7 +381,7 @@ class Composer:
 
     def below(self, width: int) -> list[str]:
         """The list, or the hint."""
-        theme = self._app.theme
+        theme = self._terminal.theme
         if self.list is not None:
             return self.list.lines(theme, width)
         hint = self._hint()
@@ -389,28 +395,28 @@ class Composer:
         if self._asking is not None:
             return "Enter: done · Esc: leave"
         if self._edited is not None:
-            return enter_hint(self._app.fold, images=False, editing=self._edited in self._app.fold.waiting)
+            return enter_hint(self._terminal.fold, images=False, editing=self._edited in self._terminal.fold.waiting)
         text = self.text
         if self._files is not None and self._files.begins and mention_at(text[: self.buffer.cursor_position]):
             return "reading the names of the files"
         if text.startswith("/") and "/" not in text[1:].partition(" ")[0]:
             return self._command_hint(text)
         pictures = any(isinstance(each, Picture) for each in self.attachments.within(text)) or bool(image_paths(text))
-        return enter_hint(self._app.fold, images=pictures, editing=False) if text.strip() else ""
+        return enter_hint(self._terminal.fold, images=pictures, editing=False) if text.strip() else ""
 
     def _command_hint(self, text: str) -> str:
         from callgate.tui.commands import find_command
 
-        found = find_command(self._app, text[1:].partition(" ")[0])
+        found = find_command(self._terminal, text[1:].partition(" ")[0])
         return "" if found is None else f"/{found.name} {found.arguments}".rstrip() + f"  {found.help}"
 
     def _file_index(self) -> FileIndex:
         from callgate.tui.composer.files import FileIndex
 
         if self._files is None:
-            self._files = FileIndex(self._app.start, self._root, self._look)
+            self._files = FileIndex(self._terminal.start, self._root, self._look)
         return self._files
 
     def _root(self) -> Path:
         """The workspace; before the settings are read, the current folder."""
-        return Path.cwd() if self._app.config is None else self._app.config.root
+        return Path.cwd() if self._terminal.config is None else self._terminal.config.root

@@ -8,8 +8,8 @@ from time import time
 from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
-from callgate.tui.opening import SessionStart
 from callgate.tui.panels.lists import ListItem, ListPanel
+from callgate.tui.port import SessionStart
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event, MessageAdded
 from callgate.words.inputs import Rewind, Undo
