@@ -132,7 +132,7 @@ def test_the_details_of_a_question_say_what_the_server_says_of_its_tool(tmp_path
             await session.servers.settled()
             question = Question("c1", "mcp__srv__add", {"a": 1}, "", by="default", reason="", asked_at=0.0)
             queue = QuestionQueue(terminal, lambda: 0.0)
-            queue.follow({("c1",): question})
+            queue.follow({((), "c1"): question})
             assert queue.card is not None
             queue.card.act("view")
             shown = CODES.sub("", "\n".join(terminal.panels[-1].lines(60, 20)))

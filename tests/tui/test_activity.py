@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from callgate import Prompt, Session
 from callgate.testing import PlainTool, ScriptedModel, call, fail, pause, say, turn
-from callgate.tui.activity import Activity
+from callgate.tui.activity import activity_line
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.fold import ConversationFold
 from callgate.words.errors import ModelError
@@ -30,21 +30,21 @@ class Watcher:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.activity = Activity()
+        self.fold = ConversationFold()
         self.seen: list[str] = []
         self.events: list[Event] = []
         session.listen(self._hear)
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)
-        self.activity.apply(event)
+        self.fold.apply(event)
 
     async def lines(self, prompt: str | Any, until: Callable[[], bool] = lambda: False) -> list[str]:
         """Each line once, in the order in which they appeared, until the session rests."""
         self.session.post(Prompt(prompt) if isinstance(prompt, str) else prompt)
         await passes(0.25)
         while self.session.status in ("working", "waiting_confirmation") and not until():
-            line = self.activity.line(self.session.host.clock.now())
+            line = activity_line(self.fold, self.session.host.clock.now())
             if line not in self.seen:
                 self.seen.append(line)
             await passes(0.5)
@@ -85,7 +85,7 @@ async def test_a_silent_model_is_named_before_and_within_its_answer() -> None:
             *("working, 3.2 s", "working, 3.8 s", "working, 4.2 s", "working, 4.8 s"),
             *("the model is silent, 2.2 s", "the model is silent, 2.8 s"),
         ]
-        assert watcher.activity.line(0.0) == ""
+        assert activity_line(watcher.fold, 0.0) == ""
 
 
 @pytest.mark.spec("TUI-6")
@@ -149,13 +149,13 @@ async def test_a_person_is_named_at_once() -> None:
     async with space.session(ScriptedModel(turn(call("write", path="a")), DONE)) as session:
         watcher = Watcher(session)
         seen = await watcher.lines("go", until=lambda: bool(session.questions))
-        watcher.activity.apply(EVENTS[0])
-        assert [*seen, watcher.activity.line(0.0)][-1] == "waits for your answer"
+        watcher.fold.apply(EVENTS[0])
+        assert [*seen, activity_line(watcher.fold, 0.0)][-1] == "waits for your answer"
 
 
 @given(some.lists(some.sampled_from([*EVENTS, *PASSING]), max_size=60), some.floats(-1e9, 1e12))
 def test_no_stream_of_events_breaks_it(events: list[Event], now: float) -> None:
-    activity = Activity()
+    fold = ConversationFold()
     for event in events:
-        activity.apply(event)
-        assert "\n" not in activity.line(now)
+        fold.apply(event)
+        assert "\n" not in activity_line(fold, now)

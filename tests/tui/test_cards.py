@@ -46,7 +46,7 @@ class Cards:
         self.terminal = PanelTerminal(theme)
         self.now = 0.0
         self.queue = QuestionQueue(self.terminal, lambda: self.now)
-        self.open: dict[tuple[str, ...], Question] = {(*each.path, each.call_id): each for each in questions}
+        self.open = {(each.path, each.call_id): each for each in questions}
         self.queue.follow(self.open)
         self.now += SETTLE
 
@@ -65,7 +65,7 @@ class Cards:
 
     def settle(self, call: str) -> None:
         """The question of the call is not open any more."""
-        self.open = {key: each for key, each in self.open.items() if key[-1] != call}
+        self.open = {key: each for key, each in self.open.items() if key[1] != call}
         self.queue.follow(self.open)
 
     def press(self, *actions: str) -> None:

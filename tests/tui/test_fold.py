@@ -10,12 +10,13 @@ from callgate import Prompt, Session, Toolbox, tool
 from callgate.testing import ScriptedModel, call, say, think, turn
 from callgate.tui.blocks import Block, CallBlock, EndBlock, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
 from callgate.tui.fold import ConversationFold
-from callgate.tui.fold_state import MOST_BLOCKS
+from callgate.tui.fold_state import MOST_LIVE
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.render.spans import width_of
 from callgate.tui.theme import Theme
 from callgate.words import events as e
 from callgate.words.calls import Result, Status
+from callgate.words.decisions import Question
 from callgate.words.events import Durable, Event
 from callgate.words.inputs import Answer
 from callgate.words.messages import CallPart, Message, Text
@@ -71,7 +72,7 @@ def test_blocks_that_are_taken_as_they_finish_are_the_same_as_those_at_the_end()
     for event in events:
         stepwise.apply(event)
         taken += stepwise.take_finished()
-    assert not stepwise.blocks
+    assert not stepwise.live
     assert _lines(taken) == _lines(whole.blocks)
 
 
@@ -117,18 +118,54 @@ def test_a_retry_takes_back_what_has_not_left_the_screen() -> None:
     fold.apply(e.TextStreamed(0, "m", "One.\n\nTwo.\n"))
     fold.take_finished()
     fold.apply(e.RequestRetried(1, "m", 1, 2.0, "overloaded"))
-    (notice,) = fold.blocks
+    notice = fold.live[-1]
     assert isinstance(notice, NoticeBlock)
     assert notice.text == "overloaded: asking again in 2 s (attempt 1); the answer above broke off"
+
+
+def test_a_text_that_is_printed_in_part_stays_whole_in_the_conversation() -> None:
+    fold = ConversationFold()
+    fold.apply(e.TextStreamed(0, "m", "One.\n\nTwo.\n\nThr"))
+    taken = fold.take_finished()
+    fold.show([NoticeBlock("a note")])
+    fold.apply(e.TextStreamed(1, "m", "ee.\n"))
+    assert [each.text for each in fold.blocks if isinstance(each, TextBlock)] == ["One.\n\nTwo.\n\nThree.\n"]
+    note, rest = fold.live
+    assert isinstance(rest, TextBlock)
+    assert rest.begun
+    taken += fold.take_finished()
+    assert note in taken
+    fold.apply(e.RequestRetried(2, "m", 1, 0.0, "overloaded"))
+    assert [each.text for each in fold.blocks if isinstance(each, TextBlock)] == ["One.\n\nTwo.\n\n"]
+    assert _lines(taken) == ["", "One.", "· a note", "", "Two."]
+    assert " ".join(_lines(fold.live)).startswith("! overloaded: asking again (attempt 1); the answer above")
+
+
+def test_calls_of_nested_sessions_are_kept_apart_by_their_path() -> None:
+    fold = ConversationFold()
+    fold.apply(e.CallArrived(0, "c", "Read", {}, 0, "m"))
+    fold.apply(e.CallArrived(0, "c", "Grep", {}, 0, "m"), ("scout",))
+    fold.apply(e.RunEnded(1, "done"), ("scout",))
+    fold.apply(e.TextStreamed(1, "m", "It is here."), ("scout",))
+    fold.apply(e.CallSettled(1, "c", Result()), ("scout",))
+    own, nested = (each for each in fold.blocks if isinstance(each, CallBlock))
+    assert (own.status, nested.status) == (Status.VALIDATING, Status.SUCCESS)
+    assert "✓ scout: Grep  done" in _lines(fold.blocks)
+    question = Question("c", "Read", {}, "", by="default", reason="", asked_at=0.0)
+    fold.apply(e.QuestionAsked(2, replace(question, path=("scout",))))
+    fold.apply(e.QuestionAsked(2, question))
+    assert [*fold.questions] == [((), "c"), (("scout",), "c")]
+    fold.apply(e.QuestionAnswered(3, question.no()))
+    assert [*fold.questions] == [(("scout",), "c")]
 
 
 def test_a_call_that_never_ends_does_not_keep_everything_on_the_screen() -> None:
     fold = ConversationFold()
     fold.apply(e.CallArrived(0, "c", "Bash", {}, 0, "m"))
-    for number in range(2 * MOST_BLOCKS):
+    for number in range(2 * MOST_LIVE):
         fold.apply(e.Noted(1, f"note {number}"))
         fold.take_finished()
-    assert len(fold.blocks) <= MOST_BLOCKS
+    assert len(fold.live) <= MOST_LIVE
     fold.apply(e.CallSettled(2, "c", Result()))
 
 
@@ -160,14 +197,14 @@ def test_any_events_in_any_order_give_blocks_that_can_be_painted(events: list[Ev
     ]
     for event in events:
         fold.apply(event)
-        blocks = [*fold.blocks, *fold.take_finished()]
+        blocks = [*fold.live, *fold.take_finished()]
         for painter in painters if event is events[-1] else painters[-1:]:
             for line in (line for block in blocks for line in painter.lines(block, 50.0)):
                 assert painter.theme.colours or (line.isascii() and line.isprintable())
                 assert painter.theme.colours or width_of(line) <= painter.width, repr(line)
     fold.apply(e.RunEnded(1, "done"))
     assert all(each.done for each in fold.take_finished())
-    assert not fold.blocks
+    assert not fold.live
 
 
 def _lines(blocks: list[Block]) -> list[str]:

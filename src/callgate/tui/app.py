@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from callgate._version import __version__
 from callgate.formats.home import home_path
 from callgate.tui.actions import InputActions
-from callgate.tui.activity import Activity
 from callgate.tui.attention import Absence, recap_offer, rings
 from callgate.tui.bindings import vim_state
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
@@ -79,15 +78,12 @@ class TerminalApp:
 
     def __init__(self, opening: SessionOpener, theme: Theme, prompt: str = "") -> None:
         self.fold = ConversationFold()
-        self.whole = ConversationFold()
-        """The whole conversation: its blocks are never taken."""
         self.theme = theme
         self.session: Session | None = None
         self.config: Config | None = None
         self.custom: Sequence[SlashCommand] = ()
         self.statusline: SessionStatusLine | None = None
-        self.activity = Activity()
-        self._foretold: list[str] = []  # notes that were shown at the start, before the session tells them
+        self._greeted: list[str] = []  # notes that the greeting showed, before the session publishes them
         self.composer = Composer(self)
         self.frames = Frames(self)
         self.actions = InputActions(self, self.frames)
@@ -195,18 +191,22 @@ class TerminalApp:
     async def _show_session(self, session: Session, config: Config) -> None:
         """Shows a session that was opened: a greeting, and the end of what was said in it."""
         told = [event for _number, event in await session.told_after(0)]
-        self.whole = ConversationFold()
-        self.whole.apply_all(told)
-        fold = fold_of(told)
-        for each in (self.whole, fold):
-            each.cut_calls()
-        resumed = any(isinstance(each, PromptBlock) for each in fold.blocks)
-        keep_end(fold)
-        paused = [left_open(fold, len(session.waiting))] if session.status == "paused" else []
+        fold, earlier = ConversationFold(), fold_of(told)
+        fold.apply_all(told)
+        fold.cut_calls()
+        fold.request_ended()
+        resumed = any(isinstance(each, PromptBlock) for each in earlier.blocks)
+        keep_end(earlier)
+        printed = earlier.take_finished() if resumed else []
+        hello = greeting(session, config)
+        fold.blocks[:0] = hello
+        fold.skip_finished()
         offer = recap_offer(time() - fold.last_activity) if resumed else ""
-        offered = [NoticeBlock(offer)] if offer else []
-        earlier = [*fold.blocks, *offered, *paused] if resumed else paused
-        fold.questions.clear()  # those of a turn that is not under way; going on asks them again
+        if offer:
+            fold.notice(offer)
+        if session.status == "paused":
+            fold.add(left_open(fold, len(session.waiting)))
+        fold.questions.clear()  # of a turn that does not run; to continue asks them again
         session.listen(self._hear)  # before anything can be sent
         self.session, self.config = session, config
         if config.view == "full":
@@ -215,14 +215,11 @@ class TerminalApp:
             self.theme = theme_for(encoding=sys.stdout.encoding, name=config.theme)
         fold.status, fold.mode = session.status, session.mode
         fold.model, fold.title = session.model, session.title
-        fold.blocks = [*self.fold.blocks, *earlier]
-        self.frames.shown += greeting(session, config)
+        self.frames.shown += [*self.fold.take_all(), *hello, *printed]
         self.fold = fold
         self.actions.configure(config)
         self.composer.configure(config)
-        self._foretold = [*session.notes]
-        self.activity = Activity()
-        self.activity.status = session.status
+        self._greeted = [*session.notes]
         self.questions.follow({})
         if self.full is not None:
             self.full = self.transcript(expanded=False)
@@ -266,9 +263,7 @@ class TerminalApp:
             action()
 
     def show(self, *blocks: Block) -> None:
-        """Adds blocks at once, above those that are not finished."""
-        self.whole.blocks.extend(blocks)
-        self.frames.shown.extend(blocks)
+        self.fold.show(blocks)
         self.redraw()
 
     def open_panel(self, panel: Panel) -> None:
@@ -312,7 +307,7 @@ class TerminalApp:
             self.redraw()
 
     def transcript(self, *, expanded: bool) -> Transcript:
-        return Transcript(self.whole, self.frames.painter, expanded=expanded)
+        return Transcript(self.fold, self.frames.painter, expanded=expanded)
 
     def redraw(self) -> None:
         self.update_receiver()
@@ -347,12 +342,10 @@ class TerminalApp:
 
     def _hear(self, event: Event) -> None:
         output, began, asked = self.application.output, self.fold.run_began, bool(self.fold.questions)
-        if isinstance(event, Noted) and event.text in self._foretold:
-            self._foretold.remove(event.text)
+        if isinstance(event, Noted) and event.text in self._greeted:
+            self._greeted.remove(event.text)
         else:
             self.fold.apply(event)
-        self.whole.apply(event)
-        self.activity.apply(event)
         if rings(event, began, asked=asked):
             output.bell()
         if isinstance(event, (TurnEnded, ModelSet, Compacted)) and self.session is not None:
@@ -360,7 +353,7 @@ class TerminalApp:
         if isinstance(event, StatusChanged) and self.session is not None:
             failure = self.session.take_failure()
             if failure is not None:
-                self.fold.blocks.append(NoticeBlock(str(failure) or type(failure).__name__, "error"))
+                self.fold.notice(str(failure) or type(failure).__name__, "error")
         self.questions.follow(self.fold.questions, event)
         self.redraw()
 

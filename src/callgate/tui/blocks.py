@@ -52,15 +52,23 @@ class ThinkingBlock:
 
 @noun
 class CallBlock:
-    """One call, from its arrival to its result. ``output`` is the newest part of what it printed; ``question`` is set
-    while a person is asked, ``answered`` and ``note`` are what the person said; ``index`` of ``of`` counts the calls of
-    its message. ``joined``: the block before it is a call too. ``cut``: the program ended while it ran, and its outcome
-    is not on record yet."""
+    """One call, from its arrival to its result.
+
+    path       the nested agents that it came through
+    question   the open question about it
+    answered   the outcome of the person's answer, with the person's words in ``note``
+    index, of  its number among the calls of its message
+    since      the time at which it entered its status
+    output     the newest part of the output
+    joined     the block before it is a call too
+    cut        the program ended while the call ran, and the record has no outcome
+    """
 
     id: str
     name: str
     arguments: Mapping[str, Any] = field(default_factory=nothing)
     message_id: str = ""
+    path: tuple[str, ...] = ()
     status: Status = Status.VALIDATING
     decision: Decision | None = None
     question: Question | None = None
@@ -68,7 +76,7 @@ class CallBlock:
     note: str = ""
     index: int = -1
     of: int = 0
-    arrived: float = 0.0
+    since: float = 0.0
     started: float | None = None
     output: str = ""
     current: float | None = None
@@ -77,6 +85,10 @@ class CallBlock:
     result: Result | None = None
     joined: bool = False
     cut: bool = False
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], str]:
+        return self.path, self.id
 
     @property
     def done(self) -> bool:

@@ -1,27 +1,31 @@
-"""Calls from their arrival to their result, the questions about them, and pending actions."""
+"""Calls from their arrival to their result, the questions about them, and staged actions."""
 
 from dataclasses import replace
+from typing import Any
 
 from callgate.tui.blocks import ActionBlock, CallBlock
-from callgate.tui.fold_state import FoldState
+from callgate.tui.fold_state import FoldState, Path
 from callgate.words import events as e
 from callgate.words.calls import TRANSITIONS, Status
 from callgate.words.decisions import Allow, Deny
 
 LONGEST_OUTPUT = 20_000
-"""Characters of a running call's output that are kept for the screen; the whole of it is in the result."""
+"""Characters of a running call's output that are stored for the screen; the result has all of it."""
 
 
-def arrived(state: FoldState, event: e.CallArrived) -> None:
-    state.close_texts(event.message_id)
+def arrived(state: FoldState, event: e.CallArrived, path: Path) -> None:
+    if not path:
+        state.close_texts(event.message_id)
+        state.model_at, state.model_silent = state.model_at and event.at, False
     block = CallBlock(
         id=event.call_id,
         name=event.name,
         arguments=event.arguments,
         message_id=event.message_id,
+        path=path,
         index=event.index,
         of=event.index + 1,
-        arrived=event.at,
+        since=event.at,
     )
     for at in range(state.first_open, len(state.blocks)):
         each = state.blocks[at]
@@ -30,57 +34,55 @@ def arrived(state: FoldState, event: e.CallArrived) -> None:
     state.add(block)
 
 
-def decided(state: FoldState, event: e.CallDecided) -> None:
+def decided(state: FoldState, event: e.CallDecided, path: Path) -> None:
     decision = event.decision
 
     def with_decision(call: CallBlock) -> CallBlock:
         changed = None if isinstance(decision, Deny) else decision.arguments
-        status = moved(call, Status.SCHEDULED) if isinstance(decision, Allow) else call.status
-        return replace(call, decision=decision, status=status, arguments=call.arguments if changed is None else changed)
+        call = moved(call, Status.SCHEDULED, event.at) if isinstance(decision, Allow) else call
+        return replace(call, decision=decision, arguments=call.arguments if changed is None else changed)
 
-    state.change(event.call_id, with_decision)
+    state.change((path, event.call_id), with_decision)
 
 
-def asked(state: FoldState, event: e.QuestionAsked) -> None:
+def asked(state: FoldState, event: e.QuestionAsked, path: Path) -> None:
     question = event.question
-    state.ask(question)
-    if not question.path:
-        state.change(
-            question.call_id,
-            lambda call: replace(call, question=question, status=moved(call, Status.AWAITING_APPROVAL)),
-        )
+    key = (question.path or path, question.call_id)
+    state.ask(key, question)
+    state.change(key, lambda call: moved(call, Status.AWAITING_APPROVAL, event.at, question=question))
 
 
-def answered(state: FoldState, event: e.QuestionAnswered) -> None:
+def answered(state: FoldState, event: e.QuestionAnswered, path: Path) -> None:
     said = event.confirmation
-    state.questions.pop((*said.path, said.call_id), None)
+    key = (said.path or path, said.call_id)
+    state.questions.pop(key, None)
     state.stopped = state.stopped or said.stop
-    if said.path:
-        return
 
     def with_answer(call: CallBlock) -> CallBlock:
+        call = call if said.outcome == "no" else moved(call, Status.SCHEDULED, event.at)
         return replace(
             call,
             question=None,
             answered=said.outcome,
             note=said.note or "",
-            status=call.status if said.outcome == "no" else moved(call, Status.SCHEDULED),
             arguments=call.arguments if said.arguments is None else said.arguments,
         )
 
-    state.change(said.call_id, with_answer)
+    state.change(key, with_answer)
 
 
-def started(state: FoldState, event: e.CallStarted) -> None:
+def started(state: FoldState, event: e.CallStarted, path: Path) -> None:
     state.change(
-        event.call_id,
-        lambda call: replace(call, status=Status.EXECUTING, started=event.at, of=max(event.of, call.of), cut=False),
+        (path, event.call_id),
+        lambda call: replace(
+            call, status=Status.EXECUTING, started=event.at, since=event.at, of=max(event.of, call.of), cut=False
+        ),
     )
 
 
-def progressed(state: FoldState, event: e.CallProgressed) -> None:
+def progressed(state: FoldState, event: e.CallProgressed, path: Path) -> None:
     state.change(
-        event.call_id,
+        (path, event.call_id),
         lambda call: replace(
             call,
             output=(call.output + event.text)[-LONGEST_OUTPUT:],
@@ -90,10 +92,11 @@ def progressed(state: FoldState, event: e.CallProgressed) -> None:
     )
 
 
-def settled(state: FoldState, event: e.CallSettled) -> None:
-    state.questions.pop((event.call_id,), None)
+def settled(state: FoldState, event: e.CallSettled, path: Path) -> None:
+    key = (path, event.call_id)
+    state.questions.pop(key, None)
     state.change(
-        event.call_id,
+        key,
         lambda call: replace(
             call,
             result=event.result,
@@ -106,9 +109,9 @@ def settled(state: FoldState, event: e.CallSettled) -> None:
     )
 
 
-def moved(call: CallBlock, status: Status) -> Status:
-    """The status after a move, if the table of moves has it; else the one before: a call does not go back."""
-    return status if status in TRANSITIONS[call.status] else call.status
+def moved(call: CallBlock, status: Status, at: float, **changes: Any) -> CallBlock:
+    """Return the call in this status, if the table of transitions allows it; else only with the other changes."""
+    return replace(call, **({"status": status, "since": at} if status in TRANSITIONS[call.status] else {}), **changes)
 
 
 def staged(state: FoldState, event: e.ActionStaged) -> None:

@@ -6,7 +6,7 @@ from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text
 from callgate.words import events as e
 from callgate.words.messages import Spent
-from callgate.words.turns import PhaseEnded
+from callgate.words.turns import PhaseEnded, PhaseStarted
 
 SLOW = 0.5
 """Seconds after which a hook is shown with its time."""
@@ -15,17 +15,20 @@ SLOW = 0.5
 def turn_started(state: FoldState, event: e.TurnStarted) -> None:
     if state.run_began is None:
         state.run_began = event.at
+    state.model_at, state.model_silent, state.retry = event.at, True, None
 
 
 def turn_ended(state: FoldState, event: e.TurnEnded) -> None:
     state.measures = event.measures or state.measures
     state.spend(event.spent)
     state.close_texts()
+    state.request_ended()
 
 
 def run_ended(state: FoldState, event: e.RunEnded) -> None:
     began = event.at if state.run_began is None else state.run_began
     state.finish_all()
+    state.request_ended()
     state.add(EndBlock(event, max(event.at - began, 0.0), state.run_tokens, state.run_cost, state.stopped))
     state.run_began = None
     state.run_tokens, state.run_cost, state.stopped = 0, None, False
@@ -39,6 +42,7 @@ def compacted(state: FoldState, event: e.Compacted) -> None:
 
 def history_moved(state: FoldState, event: e.Rewound | e.Branched) -> None:
     state.finish_all()
+    state.request_ended()
     state.questions.clear()
     where = "before" if isinstance(event, e.Rewound) else "right after"
     name = state.names.get(event.message_id)
@@ -80,7 +84,13 @@ def answer_unused(state: FoldState, event: e.AnswerUnused) -> None:
 
 
 def status_changed(state: FoldState, event: e.StatusChanged) -> None:
-    state.status = event.status
+    before, state.status = state.status, event.status
+    if event.status == "working" and before not in ("working", "waiting_confirmation"):
+        state.work_began = event.at
+    elif event.status in ("idle", "paused", "closed"):
+        state.work_began = None
+        state.request_ended()
+        state.phases.clear()
 
 
 def mode_set(state: FoldState, event: e.ModeSet) -> None:
@@ -105,7 +115,12 @@ def interruptible(state: FoldState, event: e.InterruptibleChanged) -> None:
     state.interruptible = event.interruptible
 
 
+def phase_started(state: FoldState, event: PhaseStarted) -> None:
+    state.phases[event.id] = event
+
+
 def phase_ended(state: FoldState, event: PhaseEnded) -> None:
+    state.phases.pop(event.id, None)
     if event.kind == "hook" and event.seconds > SLOW:
         state.notice(f"{event.name} took {seconds_text(event.seconds)}")
 

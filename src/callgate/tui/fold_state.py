@@ -1,27 +1,44 @@
-"""The state that the fold of events changes: blocks on screen, open questions, prompts that wait, what was spent."""
+"""The state that the fold of events changes: blocks, open questions, queued prompts, measures."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 
 from callgate.tui.blocks import Block, CallBlock, Level, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
-from callgate.tui.streaming import finished_length
+from callgate.tui.streaming import Opened, finished_length
 from callgate.words import events as e
 from callgate.words.calls import Status
 from callgate.words.decisions import Question
 from callgate.words.messages import Spent
 from callgate.words.modes import Mode
 from callgate.words.pending import Staged
-from callgate.words.turns import Measures
+from callgate.words.turns import Measures, PhaseStarted
 
-MOST_BLOCKS = 500
-"""Blocks that are not finished and still on the screen. With more of them the oldest leave as they are."""
+MOST_LIVE = 500
+"""With more live blocks than this the oldest are printed as they are."""
 MOST_NAMES = 1_000
-"""Messages whose first words are remembered, to name them when the conversation goes back to one."""
+"""Messages whose first words are stored, to name them when the conversation goes back to one."""
+
+Path = tuple[str, ...]
+"""The names of the nested agents down to a call; empty for the session itself."""
+CallKey = tuple[Path, str]
+"""The path and the id of a call."""
 
 
 class FoldState:
-    """``blocks`` are the ones that are still on the screen; ``take_finished`` removes those that will not change any
-    more."""
+    """The state of the terminal.
+
+    blocks         the whole conversation
+    live           the blocks that have not been printed yet
+    questions      the open questions, in the order in which they are shown
+    waiting        queued prompts by id
+    pending        staged actions by id
+    run_began      the time at which the run started
+    work_began     the time at which the status became working
+    model_at       the time of the model's last piece; None while no request runs
+    model_silent   no piece of the answer has arrived yet
+    retry          the retry that the request waits for
+    phases         hooks and summaries that run, by id
+    """
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -29,33 +46,54 @@ class FoldState:
         self.mode: Mode = "default"
         self.model = ""
         self.title = ""
-        self.questions: dict[tuple[str, ...], Question] = {}
+        self.questions: dict[CallKey, Question] = {}
         self.waiting: dict[str, e.PromptQueued] = {}
         self.pending: dict[str, Staged] = {}
         self.interruptible = False
         self.cost: float | None = None
         self.measures: Measures | None = None
         self.run_began: float | None = None
-        self.last_activity: float = 0.0
         self.run_tokens = 0
         self.run_cost: float | None = None
         self.stopped = False
+        self.last_activity = 0.0
+        self.work_began: float | None = None
+        self.model_at: float | None = None
+        self.model_silent = True
+        self.retry: e.RequestRetried | None = None
+        self.phases: dict[str, PhaseStarted] = {}
         self.streamed: set[str] = set()
         self.names: dict[str, str] = {}
-        self._last_taken: Block | None = None
+        self._printed = 0  # blocks at the front that have been printed
+        self._cut: tuple[str, int, Opened] | None = None  # a text of which some characters have been printed
         self._final: tuple[int, Block | None] = (0, None)
 
     # ---- blocks -------------------------------------------------------------------------------------------------
 
     @property
+    def live(self) -> list[Block]:
+        return [self._rest(block) for block in self.blocks[self._printed :]]
+
+    def _rest(self, block: Block) -> Block:
+        """Return the part of the block that has not been printed."""
+        if self._cut is None or not isinstance(block, TextBlock) or block.id != self._cut[0]:
+            return block
+        _id, length, opened = self._cut
+        return replace(block, text=block.text[length:], begun=True, opened=opened)
+
+    @property
+    def open_calls(self) -> list[CallBlock]:
+        """The calls without a result, except calls that an earlier program left open."""
+        blocks = self.blocks[max(self.first_open, self._printed) :]
+        return [each for each in blocks if isinstance(each, CallBlock) and not each.cut and not each.done]
+
+    @property
     def running(self) -> list[CallBlock]:
-        open_ones = self.blocks[self.first_open :]
-        calls = [each for each in open_ones if isinstance(each, CallBlock) and not each.cut]
-        return [each for each in calls if each.status is Status.EXECUTING]
+        return [each for each in self.open_calls if each.status is Status.EXECUTING]
 
     @property
     def first_open(self) -> int:
-        """The place of the first block that may still change. Where blocks are never taken there are many before it."""
+        """The index of the first block that may still change."""
         at, last = self._final
         # The terminal adds and removes blocks too.
         if at > len(self.blocks) or (at and self.blocks[at - 1] is not last):
@@ -66,77 +104,101 @@ class FoldState:
         return at
 
     def take_finished(self) -> list[Block]:
-        """Removes the blocks at the front that are final, and the finished Markdown at the front of a text that is
-        still streaming."""
-        ready = max(self.first_open, len(self.blocks) - MOST_BLOCKS)
-        taken, self.blocks[:ready] = self.blocks[:ready], []
-        first = self.blocks[0] if self.blocks else None
-        if isinstance(first, TextBlock):
+        """Return the live blocks at the front that are final, and the final Markdown at the front of a text that still
+        streams. They are not live any more."""
+        ready = max(self.first_open, len(self.blocks) - MOST_LIVE, self._printed)
+        live = self.live
+        taken = live[: ready - self._printed]
+        live = live[len(taken) :]
+        self._printed = ready
+        if live and isinstance(live[0], TextBlock):
+            first = live[0]
             length, opened = finished_length(first.text, first.opened)
             if length:
                 taken.append(replace(first, text=first.text[:length], done=True))
-                self.blocks[0] = replace(first, text=first.text[length:], begun=True, opened=opened)
-        if taken:
-            self._last_taken = taken[-1]
+                before = self._cut[1] if self._cut is not None and self._cut[0] == first.id else 0
+                self._cut = (first.id, before + length, opened)
         return taken
+
+    def take_all(self) -> list[Block]:
+        """Return every live block as it stays when the terminal is left; a call that has a question stays open."""
+        self.close_texts()
+        self._cancel_calls((Status.AWAITING_APPROVAL,))
+        taken = [*self.take_finished(), *self.live]
+        self._printed = len(self.blocks)
+        return taken
+
+    def skip_finished(self) -> None:
+        """Treat the final blocks at the front as printed."""
+        self._printed = self.first_open
+
+    def show(self, blocks: Iterable[Block]) -> None:
+        """Add final blocks above the blocks that may still change."""
+        self.place(self.first_open, [*blocks])
 
     def add(self, block: Block) -> None:
         self.place(len(self.blocks), [block])
 
+    def notice(self, text: str, level: Level = "info") -> None:
+        self.add(NoticeBlock(text, level))
+
     def place(self, at: int, blocks: list[Block]) -> None:
-        """Puts blocks before the one at this place. Neighbours that are calls are joined."""
+        """Insert blocks before the block at this index. Neighbours that are calls are joined."""
         self.blocks[at:at] = blocks
         for number in range(at, min(at + len(blocks) + 1, len(self.blocks))):
             each = self.blocks[number]
             if isinstance(each, CallBlock):
-                before = self.blocks[number - 1] if number else self._last_taken
-                joined = isinstance(before, CallBlock)
+                joined = number > 0 and isinstance(self.blocks[number - 1], CallBlock)
                 self.blocks[number] = each if each.joined == joined else replace(each, joined=joined)
             elif isinstance(each, PromptBlock):
                 self.names[each.id] = each.text.strip().partition("\n")[0][:60]
                 if len(self.names) > MOST_NAMES:
                     del self.names[next(iter(self.names))]
 
-    def change(self, call_id: str, change: Callable[[CallBlock], CallBlock]) -> None:
-        """Changes the newest block of a call; a call that is not on the screen any more changes nothing."""
+    def withdraw(self, at: int) -> bool:
+        """Remove the text at this index; return True if some of it has been printed, which stays."""
+        block = self.blocks[at]
+        if at < self._printed:
+            return isinstance(block, TextBlock)
+        if isinstance(block, TextBlock) and self._cut is not None and block.id == self._cut[0]:
+            self.blocks[at] = replace(block, text=block.text[: self._cut[1]], done=True)
+            return True
+        del self.blocks[at]
+        return False
+
+    def change(self, key: CallKey, change: Callable[[CallBlock], CallBlock]) -> None:
+        """Change the newest block of a call, if it is still open."""
         for at in range(len(self.blocks) - 1, self.first_open - 1, -1):
             each = self.blocks[at]
-            if isinstance(each, CallBlock) and each.id == call_id and not each.done:
+            if isinstance(each, CallBlock) and each.key == key and not each.done:
                 self.blocks[at] = change(each)
                 return
 
-    def ask(self, question: Question) -> None:
-        """Opens a question. They stand in the order of their calls, which is not that in which their previews were
-        ready; those of nested agents come behind, in the order in which they were asked."""
-        self.questions[(*question.path, question.call_id)] = question
-        calls = (each.id for each in self.blocks[self.first_open :] if isinstance(each, CallBlock))
-        places: dict[tuple[str, ...], int] = {(call_id,): at for at, call_id in enumerate(calls)}
-        by_call = sorted(self.questions.items(), key=lambda item: places.get(item[0], len(places)))
-        self.questions = dict(by_call)
+    def ask(self, key: CallKey, question: Question) -> None:
+        """Add an open question. Questions are in the order of their calls, not in the order in which their previews
+        were ready; then come questions of calls without a block, in the order in which they were asked."""
+        self.questions[key] = question
+        calls = (each for each in self.blocks[self.first_open :] if isinstance(each, CallBlock))
+        places = {call.key: at for at, call in enumerate(calls)}
+        self.questions = dict(sorted(self.questions.items(), key=lambda item: places.get(item[0], len(places))))
 
     def close_texts(self, message_id: str | None = None) -> None:
-        """Texts of the message, or all texts, are final."""
+        """Make the texts of the message final; without a message, all texts."""
         for at in range(self.first_open, len(self.blocks)):
             each = self.blocks[at]
             if isinstance(each, (TextBlock, ThinkingBlock)) and not each.done and message_id in (None, owner(each)):
                 self.blocks[at] = replace(each, done=True)
 
     def finish_all(self) -> None:
-        """Every block is final: nothing changes it after the end of a run."""
+        """Make every block final, at the end of a run."""
         self.close_texts()
         self._cancel_calls(())
         self.streamed.clear()
 
     def cut_calls(self) -> None:
-        """Calls that run on record were cut short: the program that ran them has ended."""
+        """Mark the running calls of a record as cut short, because the program that ran them has ended."""
         for call in self.running:
-            self.change(call.id, lambda each: replace(each, cut=True))
-
-    def take_all(self) -> list[Block]:
-        """Removes every block, as it stays when the terminal is left: a call that a person is asked about waits on."""
-        self.close_texts()
-        self._cancel_calls((Status.AWAITING_APPROVAL,))
-        return [*self.take_finished(), *(self.blocks.pop(0) for _ in range(len(self.blocks)))]
+            self.change(call.key, lambda each: replace(each, cut=True))
 
     def _cancel_calls(self, spared: Container[Status]) -> None:
         for at in range(self.first_open, len(self.blocks)):
@@ -144,10 +206,10 @@ class FoldState:
             if isinstance(each, CallBlock) and not each.done and each.status not in spared:
                 self.blocks[at] = replace(each, status=Status.CANCELLED, question=None)
 
-    def notice(self, text: str, level: Level = "info") -> None:
-        self.add(NoticeBlock(text, level))
-
     # ---- measures -----------------------------------------------------------------------------------------------
+
+    def request_ended(self) -> None:
+        self.model_at = self.retry = None
 
     def spend(self, spent: Spent | None) -> None:
         if spent is None:
@@ -159,5 +221,5 @@ class FoldState:
 
 
 def owner(block: TextBlock | ThinkingBlock) -> str:
-    """The message that a block is part of."""
+    """Return the id of the message that the block is part of."""
     return block.id.rpartition(".")[0]

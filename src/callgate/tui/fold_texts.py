@@ -16,6 +16,7 @@ def added(state: FoldState, event: e.MessageAdded) -> None:
         others = sum(not isinstance(part, Text) for part in message.parts)
         state.add(PromptBlock(message.id, message.text, others))
     elif message.role == "assistant":
+        state.model_at = None
         _answered(state, message)
 
 
@@ -67,6 +68,7 @@ def _place_of(state: FoldState, call_id: str, since: int) -> int:
 def streamed(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> None:
     kind = TextBlock if isinstance(event, e.TextStreamed) else ThinkingBlock
     state.streamed.add(event.message_id)
+    state.model_at, state.model_silent = event.at, False
     last = state.blocks[-1] if state.blocks else None
     if isinstance(last, kind) and not last.done and owner(last) == event.message_id:
         ended = {"ended": event.at} if isinstance(last, ThinkingBlock) else {}
@@ -81,16 +83,16 @@ def streamed(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> No
 
 
 def retried(state: FoldState, event: e.RequestRetried) -> None:
-    """Text of the failed attempt that is still on the screen goes; what has left it stays, with a notice."""
+    """Remove the text of the failed attempt; text that has been printed stays, and the notice says so."""
     state.spend(event.spent)
+    state.model_at, state.model_silent, state.retry = event.at, True, event
     left = False
     for at in range(len(state.blocks) - 1, -1, -1):
         each = state.blocks[at]
         if isinstance(each, PromptBlock):
             break
         if isinstance(each, (TextBlock, ThinkingBlock)) and owner(each) == event.message_id:
-            left = left or (isinstance(each, TextBlock) and each.begun)
-            del state.blocks[at]
+            left = state.withdraw(at) or left
     state.streamed.discard(event.message_id)
     where = f" from {event.instead}" if event.instead else ""
     wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""

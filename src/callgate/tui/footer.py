@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
+from callgate.tui.activity import activity_line
 from callgate.tui.bindings import vim_state
 from callgate.words.modes import Mode
 
@@ -24,7 +25,7 @@ Part = tuple[str, str]
 
 def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
     fold, theme, own = app.fold, app.theme, app.statusline
-    state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
+    state = "starting" if app.session is None else visible(activity_line(fold, time())) or fold.status.replace("_", " ")
     shown_hint = hint or ("Esc interrupts" if fold.status == "working" and app.receiver.part != "card" else "")
     parts: list[Part] = [
         (vim_state(app).upper(), "grey"),

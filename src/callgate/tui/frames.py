@@ -128,7 +128,7 @@ class Frames:
             if not app.full.pane.at_end:
                 shown[-1] = theme.paint(f"{theme.sign('…', '...')} more below: PageDown"[: columns - 1], "grey")
             return shown
-        lines = self._lines(app.fold.blocks, time())
+        lines = self._lines(app.fold.live, time())
         if len(lines) > height:
             more = theme.paint(f"{theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")
             lines = [more, *lines[len(lines) - height + 1 :]]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from callgate.tui.port import Panel, Terminal
 
 if TYPE_CHECKING:
-    from callgate.tui.activity import Activity
     from callgate.tui.composer import Composer
     from callgate.tui.keys import Context
     from callgate.tui.panels.queue import QuestionQueue
@@ -30,7 +29,6 @@ class InnerTerminal(Terminal, Protocol):
     composer: Composer
     questions: QuestionQueue
     full: Transcript | None
-    activity: Activity
     statusline: SessionStatusLine | None
     context_used: str
 

@@ -61,7 +61,7 @@ def build_application(
         return height() - len(shown_panel())
 
     def has_live() -> bool:
-        return bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers and live_rows() > 0
+        return bool(app.fold.live or app.full or app.fold.pending) and not app.covers and live_rows() > 0
 
     def live_lines() -> ANSI:
         return lines_of(frames.live_lines(max(live_rows(), 1)))

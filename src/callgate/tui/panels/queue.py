@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from callgate.tui.fold_state import CallKey
 from callgate.tui.route import InputGuard
 from callgate.words.decisions import Question
 from callgate.words.events import Event, InputRefused
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from callgate.tui.panels.questions import QuestionPanel
     from callgate.tui.port import Terminal
 
-Key = tuple[str, ...]
-"""The path of a question and its call."""
-
 
 class QuestionQueue:
     """``card`` is the one on the screen. ``number`` of ``total`` counts since the queue was empty."""
@@ -23,7 +21,7 @@ class QuestionQueue:
     def __init__(self, terminal: Terminal, clock: Callable[[], float]) -> None:
         self._terminal = terminal
         self._clock = clock
-        self._key: Key = ()
+        self._key: CallKey = ((), "")
         self._gone = 0
         self.guard = InputGuard()
         self.card: QuestionPanel | None = None
@@ -33,7 +31,7 @@ class QuestionQueue:
     def number(self) -> int:
         return self._gone + 1
 
-    def follow(self, questions: Mapping[Key, Question], event: Event | None = None) -> None:
+    def follow(self, questions: Mapping[CallKey, Question], event: Event | None = None) -> None:
         """Takes the open questions as they are after an event. A card whose question is not open any more goes."""
         if isinstance(event, InputRefused) and event.input == "Answer" and self.card is not None:
             self.card.refused(event.reason)

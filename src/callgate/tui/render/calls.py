@@ -81,7 +81,8 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
     shown = CUT if call.cut else STATUSES[call.status]
     words = [shown.word, *(theme.line(part) for part in _about(call, now) if part)]
     joint = theme.sign(" · ", " - ")
-    name = theme.line(face.line)
+    agents = f"{' > '.join(call.path)}: " if call.path else ""
+    name = theme.line(agents + face.line)
     wanted = min(width_of(name), SHORTEST_NAME)
     while len(words) > 1 and width_of(joint.join(words)) + wanted + 4 > width:
         words.pop()
