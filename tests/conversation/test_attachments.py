@@ -4,41 +4,30 @@ from collections.abc import Sequence
 
 import pytest
 
+from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature import FeaturePart, Reminder
+from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
-from callgate.conversation.ports import Reminder
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.conversation.turn import Equipment
 from callgate.testing import PlainTool, PlainToolbox, ScriptedModel, call, limit, say, settle, turn
-from callgate.words.calls import Result
-from callgate.words.events import MessageAdded, TurnEnded
+from callgate.words.events import MessageAdded
 from callgate.words.messages import Text
-from callgate.words.model import Abilities, ToolChoice
+from callgate.words.model import Abilities
 from callgate.words.traits import Traits
 from tests.core.kit import allow_all, virtual_host
 from tests.virtual import passes
 
 
-class Notices:
-    """A staging of which nothing is pending: it has a notification and a suggestion, once."""
-
-    unresolved = False
+class Notices(FeaturePart):
+    """A part that has reminders for one request."""
 
     def __init__(self) -> None:
         self.due: list[Reminder] = []
 
-    def before_request(self, abilities: Abilities) -> tuple[Sequence[Reminder], ToolChoice]:
+    def before_request(self, abilities: Abilities) -> Sequence[Reminder]:
         due, self.due = self.due, []
-        return due, ToolChoice()
-
-    def admits(self, name: str, traits: Traits) -> Result | None:
-        return None
-
-    def message_over(self, message_id: str, *, whole: bool) -> None:
-        return
-
-    async def after_turn(self, ended: TurnEnded) -> None:
-        return
+        return due
 
 
 @pytest.mark.spec("TRN-14")
@@ -52,7 +41,7 @@ async def test_steering_comes_before_notifications_and_suggestions_each_once_and
     model = ScriptedModel(first, turn(say("Fine.")), turn(say("Next.")))
     record, notices = Record(MemoryJournal(), Ledger()), Notices()
     tools = PlainToolbox(PlainTool("slow", slow, traits=Traits("none")))
-    kit = Equipment(model, tools, allow_all(), virtual_host(), record, staging=notices)
+    kit = Equipment(model, tools, allow_all(), virtual_host(), record, features=FeatureSet({"notices": notices}))
     added: list[MessageAdded] = []
     record.listen(lambda event: added.append(event) if isinstance(event, MessageAdded) else None)
     loop = Loop(kit)

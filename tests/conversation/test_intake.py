@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from callgate.conversation.equipment import Equipment
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.conversation.turn import Equipment, Turn
+from callgate.conversation.turn import Turn
 from callgate.testing import (
     GatedModel,
     Latch,

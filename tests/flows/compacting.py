@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from callgate import Session
-from callgate.conversation.ports import Compaction, Model
+from callgate.compaction.feature import CompactionPart
+from callgate.conversation.ports import Model
 from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.testing.script import Scene, ScriptedTurn, stop
@@ -42,9 +43,11 @@ def scripted(*scenes: Scene, name: str = "scripted", abilities: Abilities = SMAL
     return ScriptedModel(*scenes, name=name, abilities=abilities)
 
 
-def port(session: Session) -> Compaction:
-    """The port that the loop of this session uses."""
-    return session._history  # pyright: ignore[reportPrivateUsage]
+def port(session: Session) -> CompactionPart:
+    """The part that the loop of this session uses."""
+    found = session.part("compaction")
+    assert isinstance(found, CompactionPart)
+    return found
 
 
 class Heard:

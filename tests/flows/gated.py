@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from callgate import Session
+from callgate.assembly.settings import hooks_feature
 from callgate.config import Config
+from callgate.conversation.feature import Feature
 from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Maybe
 from callgate.policy.entries import HookLine
@@ -61,11 +63,12 @@ def session_of(
     functions: dict[str, Hook],
     *turns: Any,
     tools: Sequence[PlainTool] = (),
+    features: Sequence[Feature] = (),
     **more: Any,
 ) -> Session:
     toolbox = space.toolbox(*tools)
-    model = ScriptedModel(*turns)
-    return Session(model, toolbox, host=virtual_host(), config=config, functions=functions, **more)
+    model, hooks = ScriptedModel(*turns), hooks_feature(config, functions)
+    return Session(model, toolbox, host=virtual_host(), config=config, features=[hooks, *features], **more)
 
 
 def stuck(begun: asyncio.Event, let_go: asyncio.Event, says: dict[str, Any] | None = None) -> Hook:

@@ -43,7 +43,7 @@ def test_the_end_of_a_task_is_noted_at_once_and_told_with_the_next_request(tmp_p
             assert session.status == "idle"  # it is not woken
             assert session.background == {}
             events = [event async for event in session.send("and now?")]
-            told = [event for event in events if isinstance(event, MessageAdded) and event.about == "bg-1"]
+            told = [event for event in events if isinstance(event, MessageAdded) and (event.about or "").startswith("bg-1@")]
             assert "Background task bg-1 failed (exit code 3): command" in str(told[0].message)
             assert len(told) == 1
 

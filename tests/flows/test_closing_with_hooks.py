@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Prompt, Session
+from callgate.assembly.settings import hooks_feature
 from callgate.testing import ScriptedModel, settle
 from callgate.words.inputs import Compact, Interrupt
 from callgate.words.messages import Message
@@ -21,12 +22,13 @@ async def test_a_session_that_is_closed_while_a_hook_looks_at_the_prompt_asks_th
     space = Workspace()
     hooks: dict[str, Hook] = {"UserPromptSubmit": stuck(begun, let_go)}
     model = ScriptedModel(WRITES, DONE)
+    config = hooked(tmp_path, *hooks)
     session = Session(
         model,
         space.toolbox(),
         host=virtual_host(),
-        config=hooked(tmp_path, *hooks),
-        functions=hooks,
+        config=config,
+        features=[hooks_feature(config, hooks)],
         journal=KeptJournal(),
     )
     session.post(Prompt("go"))
@@ -122,12 +124,13 @@ async def test_nothing_is_begun_while_the_last_hook_of_a_session_is_at_work(sent
     begun, let_go = asyncio.Event(), asyncio.Event()
     hooks: dict[str, Hook] = {"SessionEnd": stuck(begun, let_go)}
     model = ScriptedModel(WRITES, DONE, DONE)
+    config = hooked(tmp_path, *hooks)
     session = Session(
         model,
         Workspace().toolbox(),
         host=virtual_host(),
-        config=hooked(tmp_path, *hooks),
-        functions=hooks,
+        config=config,
+        features=[hooks_feature(config, hooks)],
         journal=KeptJournal(),
     )
     await session.send(Prompt("go"))

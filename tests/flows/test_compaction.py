@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session, Steer, Store
+from callgate.assembly.settings import hooks_feature
 from callgate.config import load_config
 from callgate.conversation.record import MemoryJournal
 from callgate.conversation.view import faults
@@ -515,7 +516,9 @@ async def test_hooks_are_told_the_trigger_and_may_prevent_it(tmp_path: Path) -> 
     hooks = {"PreCompact": hear, "PostCompact": hear}
     model = scripted(BIG, SUMMARY, DONE, BIG, DONE)
     config = hooked(tmp_path, *hooks)
-    async with Session(model, [LOOK], config=config, host=MemoryHost(), functions=hooks) as session:
+    async with Session(
+        model, [LOOK], config=config, host=MemoryHost(), features=[hooks_feature(config, hooks)]
+    ) as session:
         heard = await talked(session, "go", "again")
         assert told == [("PreCompact", "automatic"), ("PostCompact", "automatic"), ("PreCompact", "automatic")]
         assert len(heard.boundaries) == 1

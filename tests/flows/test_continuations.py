@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from callgate import Interrupt, Prompt, Session
+from callgate.conversation.feature import Feature, FeaturePart
 from callgate.conversation.ports import Model
 from callgate.conversation.reminders import GO_ON
 from callgate.conversation.view import faults
@@ -30,7 +31,7 @@ def end(events: list[Event]) -> RunEnded:
     return ended
 
 
-class Summarizer:
+class Summarizer(FeaturePart):
     """A compaction that puts a summary in place of everything, as often as it is told to."""
 
     def __init__(self, *, works: bool = True, refuses: str | None = None, takes: float = 0.0) -> None:
@@ -40,7 +41,7 @@ class Summarizer:
         self._refuses = refuses
         self._takes = takes
 
-    async def before_request(self, model: Model) -> str | None:
+    async def make_room(self, model: Model) -> str | None:
         self.called.append(f"before {model.name}")
         return self._refuses
 
@@ -54,8 +55,12 @@ class Summarizer:
         return self._works
 
 
+def _features(compaction: Summarizer | None) -> list[Feature]:
+    return [] if compaction is None else [Feature("compaction", lambda opened: compaction)]
+
+
 def opened(model: Model, compaction: Summarizer | None = None, **options: Any) -> Session:
-    session = Session(model, Workspace().toolbox(), host=virtual_host(), compaction=compaction, **options)
+    session = Session(model, Workspace().toolbox(), host=virtual_host(), features=_features(compaction), **options)
     if compaction is not None:
         compaction.session = session
     return session

@@ -7,6 +7,7 @@ import pytest
 
 from callgate import Answer, Continue, Prompt, Session
 from callgate.assembly import DecisionGate
+from callgate.assembly.settings import hooks_feature
 from callgate.core.ports import Case, Check, Run
 from callgate.policy.checks import standard_checks
 from callgate.policy.entries import RuleLine
@@ -36,7 +37,7 @@ async def test_a_prompt_that_a_hook_refuses_does_not_let_a_paused_agent_go_on(tm
         Workspace().toolbox(),
         host=virtual_host(),
         config=config,
-        functions={"UserPromptSubmit": picky},
+        features=[hooks_feature(config, {"UserPromptSubmit": picky})],
     )
     await session.send(Prompt("go"))
     assert (session.status, len(model.requests)) == ("paused", 2)

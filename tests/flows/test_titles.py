@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session
+from callgate.compaction.titles import title_of
 from callgate.config import load_config
 from callgate.conversation.record import MemoryJournal
-from callgate.session.titles import title_of
 from callgate.testing import ScriptedModel, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, pause, stop
 from callgate.words.events import Event, MetadataSet

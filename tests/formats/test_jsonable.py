@@ -254,6 +254,9 @@ EVENTS: list[Any] = [
     facts.Forked(1.0, "s1"),
     facts.LinesQuarantined(1.0, ((0, 10), (30, 4)), "kept"),
     facts.Noted(1.0, "text", "error", "c1"),
+    facts.NoticeAdded(1.0, "bg-1@1.000", "task", "It ended.", wake=True),
+    facts.NoticeDelivered(1.0, "bg-1@1.000"),
+    facts.FeatureRecorded(1.0, "budget", "spent", {"dollars": 1.5}),
 ]
 
 

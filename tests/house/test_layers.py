@@ -13,28 +13,37 @@ from tests.house.tree import SRC
 # The whole rule. Left: a part of src/callgate. Right: what it may import besides itself; "core.ports" allows that
 # module and what is below it, "" the front door `callgate` itself. Lazy and type-only imports count like all others.
 ROOM = ("words", "formats", "core.ports", "core.lanes", "core.locks", "conversation.ports")
+# A feature adds to sessions through the interface of features, and puts reminders on record.
+FEATURE = (
+    *ROOM,
+    "conversation.feature",
+    "conversation.ledger",
+    "conversation.record",
+    "conversation.reminders",
+    "host",
+    "tools",
+)
 ROOMS = {
     "host": ROOM,
     # The file of keys is written as all private files are.
     "providers": (*ROOM, "host.files"),
     # Effects and locks of Bash come from the reading of its command that the gate uses too.
     "tools": (*ROOM, "changes", "host", "policy", "shell"),
-    # A person's resolve runs through an executor of its own, with the equipment of the session's turns, and plan
-    # approval reads the mode of the record.
-    "staging": (
-        *ROOM,
-        "core.executor",
-        "conversation.ledger",
-        "conversation.record",
-        "conversation.reminders",
-        "conversation.turn",
+    # A person's resolve runs through an executor of its own. An undo is a notice.
+    "staging": (*FEATURE, "core.executor", "changes", "notices"),
+    "notices": FEATURE,
+    # Summaries count and cut messages as the log stores them, and show files as they are now.
+    "compaction": (
+        *FEATURE,
+        "conversation.allowance",
+        "conversation.view",
         "changes",
-        "host",
-        "tools",
+        "prompt",
+        "staging",
+        "transcript",
     ),
     "prompt": ROOM,
-    # Announcements are reminders on record; a large index is built in a daemon thread.
-    "search": (*ROOM, "conversation.ledger", "conversation.record", "conversation.reminders", "host.threads", "tools"),
+    "search": FEATURE,
     "shell": ("words",),
     "policy": (*ROOM, "host", "shell"),
     "changes": (*ROOM, "host"),
@@ -42,7 +51,7 @@ ROOMS = {
     "transcript": (*ROOM, "conversation.chain", "conversation.ledger", "conversation.view", "host"),
     "tracing": ROOM,
     # A login asks no host near this machine; which those are is one table.
-    "mcp": (*ROOM, "tools", "host", "policy.hosts"),
+    "mcp": (*FEATURE, "notices", "policy.hosts"),
     "acp": ROOM,
     "agents": (*ROOM, "tools", "transcript", "host"),
     "workflows": (*ROOM, "agents", "tools", "host"),
@@ -69,8 +78,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # Its questions carry the diff of a change as the room of changes draws it.
     "mcp_server": (*DOOR, "changes.summary"),
     # Lists of sessions, checks of the machine and settings come through admin, as for commands. Timers are those of the
-    # session's clock, and so manual in tests.
-    "tui": (*DOOR, "admin", "core.ports"),
+    # session's clock, and so manual in tests. /context draws the counted use of the window.
+    "tui": (*DOOR, "admin", "core.ports", "transcript.tokens"),
     "web": DOOR,
     "__main__": ("cli",),
     "testing": ("words", "formats", "core", "conversation", *ROOMS),

@@ -10,7 +10,7 @@ import pytest
 from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.config import Config
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.mentions import MOST_MENTIONED, ResourceMention, mentions_in
+from callgate.mcp.feature import MOST_MENTIONED, ResourceMention, mentions_in, servers_feature
 from callgate.mcp.resources import resource_tools
 from callgate.mcp.servers import ServerList
 from callgate.testing import ScriptedModel, call, fail, say, turn
@@ -213,9 +213,10 @@ def test_a_mention_while_an_action_is_pending_does_not_make_the_model_resolve_it
     async def main() -> None:
         bench, model = Bench(tmp_path), model_of(turn(staging()), turn(apply()), DONE)
         servers = ServerList((raw(trusted=True),))
-        async with bench.session(model, more=resource_tools(servers.servers)) as session:
+        async with bench.session(
+            model, more=resource_tools(servers.servers), features=[servers_feature(servers)]
+        ) as session:
             servers.begin(place_in(tmp_path))
-            session.use_servers(servers)
             async for event in session.send("go"):
                 if isinstance(event, CallSettled) and event.call_id.startswith("call"):
                     session.post(Steer("and @srv:note://a"))
@@ -267,9 +268,10 @@ def test_what_a_hook_adds_to_a_prompt_mentions_nothing(tmp_path: Path) -> None:
     async def main() -> None:
         servers, space = ServerList((raw(trusted=True),)), Workspace()
         config = hooked(tmp_path, "UserPromptSubmit")
-        session = session_of(space, config, {"UserPromptSubmit": adds}, turn(say("Done.")))
+        session = session_of(
+            space, config, {"UserPromptSubmit": adds}, turn(say("Done.")), features=[servers_feature(servers)]
+        )
         servers.begin(place_in(tmp_path))
-        session.use_servers(servers)
         events = [event async for event in session.send("go", until="idle")]
         await session.aclose()
         assert session.messages[0].text == "go\n[hook: @srv:note://a]"

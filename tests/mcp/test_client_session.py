@@ -239,7 +239,7 @@ def test_the_model_is_told_once_that_a_resource_changed_since_it_was_read(tmp_pa
     read = extra("ReadMcpResource", server="srv", uri="note://a")
     # What the server sent before has been heard when its next call is answered.
     events = asyncio.run(ran(config, flags(raw()), read, extra("mcp__srv__add", a=1), extra("mcp__srv__add", a=2)))
-    told = [event for event in events if isinstance(event, MessageAdded) and event.about == "notice"]
+    told = [event for event in events if isinstance(event, MessageAdded) and (event.about or "").startswith("notice-")]
     (message,) = [event.message.text for event in told]
     assert message.startswith("<system-reminder>")
     assert "'note://a' of the MCP server srv changed since it was read" in message

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from callgate import Session
+from callgate.assembly.settings import hooks_feature
 from callgate.config import Config
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
@@ -192,13 +193,18 @@ class Life:
             journal=journal,
             settings=ExecutorSettings(grace=10.0, patience=PATIENCE),
             config=CONFIG,
-            functions={
-                "PreToolUse": self._pre,
-                "PermissionRequest": self._request,
-                "PostToolUse": self._post,
-                "UserPromptSubmit": self._prompted,
-                "Stop": self._nothing,
-            },
+            features=[
+                hooks_feature(
+                    CONFIG,
+                    {
+                        "PreToolUse": self._pre,
+                        "PermissionRequest": self._request,
+                        "PostToolUse": self._post,
+                        "UserPromptSubmit": self._prompted,
+                        "Stop": self._nothing,
+                    },
+                )
+            ],
             summarize=lambda history, wish: f"{len(history)} messages",
             parent=parent,
             label=label,

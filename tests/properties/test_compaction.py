@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Session
+from callgate.compaction.summaries import grouped, material
 from callgate.conversation.chain import live_events
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
 from callgate.conversation.view import faults
-from callgate.session.summaries import grouped, material
 from callgate.testing import MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail
 from callgate.words.events import (
@@ -152,7 +152,7 @@ def test_a_compacted_history_is_legal_and_so_is_every_prefix_of_its_record(
             if trigger == "manual":
                 await session.send(Compact(keep=keep))
             elif trigger == "automatic":
-                await port(session).before_request(model)
+                await port(session).make_room(model)
             else:
                 await port(session).too_long(model)
         for request in model.requests:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session, Steer
+from callgate.conversation.feature import Feature, FeaturePart
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
 from callgate.conversation.record import MemoryJournal
@@ -41,14 +42,11 @@ def script() -> list[Scene]:
     ]
 
 
-class Shortening:
+class Shortening(FeaturePart):
     """Puts a summary in place of all but the last messages."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
-
-    async def before_request(self, model: Model) -> str | None:
-        return None
 
     async def too_long(self, model: Model) -> bool:
         await passes(1.0)
@@ -78,7 +76,7 @@ class Stage:
             gate=allow_all(),
             journal=journal,
             fallback=other,
-            compaction=compaction,
+            features=[Feature("compaction", lambda opened: compaction)],
             request_limits=RequestLimits(max_output_tokens=100),
             limits=LoopLimits(),
         )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import faults
-from callgate.staging.session_staging import MOST_FORCED
+from callgate.staging.feature import MOST_FORCED
 from callgate.staging.state import State
 from callgate.words.events import (
     ActionResolved,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session, Store, tool
+from callgate.assembly.settings import hooks_feature
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
@@ -128,7 +129,9 @@ async def test_hooks_are_asked_about_the_target_by_its_name_and_its_arguments(tm
     lines = '[[hooks.PreToolUse]]\npython = "hooks:before"\nmatcher = "mcp__hub__.*"\n'
     (folder / "settings.toml").write_text(f'permissions.allow = ["mcp__hub"]\n{lines}')
     model = ScriptedModel(turn(execute("mcp__hub__send", {"text": "hi"}), call("Look", path="a")), DONE)
-    async with session(tmp_path, model, SEND, functions={"hooks:before": before}) as talk:
+    found = config(tmp_path)
+    hooks = hooks_feature(found, {"hooks:before": before})
+    async with session(tmp_path, model, SEND, config=found, features=[hooks]) as talk:
         await talk.run("go")
         assert results(talk)[0].startswith("send of {'text': 'changed'}")
     assert told == [("mcp__hub__send", {"text": "hi"})]

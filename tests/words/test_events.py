@@ -10,12 +10,13 @@ from callgate.conversation.ledger import Ledger
 from callgate.staging.state import State
 from callgate.transcript.codec import TYPES, Encoder, read_head, read_line
 from callgate.transcript.masking import Masker
-from callgate.words import events, turns
+from callgate.words import events, notices, turns
 from callgate.words.event_table import EVENTS
 from callgate.words.events import Durable, Event
+from callgate.words.notices import FeatureRecorded, NoticeAdded, NoticeDelivered
 from tests.formats.test_jsonable import EVENTS as EXAMPLES
 
-OWN = (events.__name__, turns.__name__)
+OWN = (events.__name__, notices.__name__, turns.__name__)
 
 
 def test_every_class_of_events_has_a_row_and_is_durable_as_its_row_says() -> None:
@@ -28,7 +29,8 @@ def test_every_class_of_events_has_a_row_and_is_durable_as_its_row_says() -> Non
 
 
 def test_every_event_that_changes_state_has_a_step_of_the_fold_and_no_other_has() -> None:
-    assert set(Ledger.FOLDS) | set(State().folds) == {each for each, row in EVENTS.items() if row.folds}
+    of_features = {*State().folds, NoticeAdded, NoticeDelivered, FeatureRecorded}
+    assert set(Ledger.FOLDS) | of_features == {each for each, row in EVENTS.items() if row.folds}
 
 
 def test_rows_name_attributes_that_exist() -> None:

@@ -6,7 +6,7 @@ settings  the parts that a Config brings; loaded when one is given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -26,20 +26,23 @@ from callgate.assembly.options import (
     of_kind,
     own_checks,
 )
+from callgate.compaction.feature import compaction_feature
 from callgate.conversation.allowance import Price
+from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature import Feature, FeaturePart, OpenSession
+from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.ports import Compaction, Journal, Model
+from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
-from callgate.conversation.turn import Equipment
 from callgate.core.executor import CallExecutor
-from callgate.core.ports import Check, Gate, Host
+from callgate.core.ports import Check, Gate, Host, ToolSource
+from callgate.notices.feature import notices_feature
 from callgate.session.conversation import Conversation
 from callgate.session.meter import SessionMeter
-from callgate.session.parts import SessionParts
 from callgate.session.run import RunResult
-from callgate.staging.session_staging import SessionStaging
+from callgate.staging.feature import staging_feature
 from callgate.staging.standing import StandingHandler
-from callgate.staging.state import State
+from callgate.staging.workspace import workspace_feature
 from callgate.tools.toolbox import all_tools
 from callgate.words.errors import CallgateError
 from callgate.words.events import ModeSet
@@ -50,7 +53,6 @@ from callgate.words.modes import Mode, check_mode
 
 if TYPE_CHECKING:
     from callgate.config import Config
-    from callgate.policy.hooks.runners import Function
     from callgate.transcript.compact import Summarize
 
 T = TypeVar("T")
@@ -81,7 +83,7 @@ class Session(Conversation):
     gate             decides about calls, in place of the default gate; not together with ``config`` or ``checks``
     checks           the program's own Checks beside the rules: a Deny stands, an Ask asks, an Allow lifts no rule
     config           rules, hooks, limits and remembered answers, from load_config; without one no settings file is read
-    functions        Python hooks, by the names that the settings use
+    features         further features, and replacements of our own by name; see the guide "write a feature"
     mode             the permission mode, in place of the one on record or in the config
     root             the workspace of the local host: the current folder unless given
     host             the world that tools touch, in place of the local host; sessions of one thread on one root share
@@ -94,7 +96,6 @@ class Session(Conversation):
                      effort, thinking and the like (RequestOptions), which Prompt(options=…) changes for one run
     cheap            a cheaper model: it writes the summaries of compactions, and a title after the first prompt
     summarize        a function that writes the summaries, in place of a model
-    compaction       keeps the history within the model's window, in place of our own, see ``callgate.core.ports``
     standing         handlers that take a ``resolve`` while nothing is pending
     pending          when staged actions are resolved: ``first``, before any other change and before a run ends, or
                      ``whenever``
@@ -130,12 +131,11 @@ class Session(Conversation):
         lineage: tuple[str, ...] = (),
         cheap: Model | None = None,
         summarize: Summarize | None = None,
-        compaction: Compaction | None = None,
         rerun_safe: bool = True,
         pending: Literal["first", "whenever"] = "first",
         standing: Iterable[StandingHandler] = (),
         config: Config | None = None,
-        functions: Mapping[str, Function] | None = None,
+        features: Iterable[Feature] = (),
         parent: Session | None = None,
         label: str = "",
     ) -> None:
@@ -148,37 +148,50 @@ class Session(Conversation):
             check_config(config, gate, host, root)
             root = config.root if host is None else None
             settings, limits = settings or config.executor_settings, limits or config.limits
+        settings = as_settings(settings)
         journal = as_journal(journal)
         host = as_host(host, root, journal, None if parent is None else parent.host)
-        state, context = State(), as_context(context)
-        record = Record(journal, Ledger(state.follow(journal.read()), context=context), folds=state.folds)
+        record = Record(journal, Ledger())
         path, agent = (), label or "agent"
         if parent is not None:
             path, lineage = parent.router.path_for(agent), lineage or parent.running_call()
             deps = parent.deps if deps is None else deps
-        hooks = remembered = None
-        toolbox, notes, search = as_toolbox(tools), (), None
+        opened = OpenSession(
+            record,
+            host,
+            journal,
+            path=path,
+            # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
+            lineage=(*lineage, journal.session or f"~{urandom(8).hex()}"),
+            settings=settings,
+            price=price,
+            cheap=cheap or (parent and parent.cheap),
+        )
+        own: list[Feature] = [*_own_features(config, parent, agent)]
+        own.append(staging_feature(standing, resolved=pending))
+        own.append(compaction_feature(summarize, automatic=config is None or config.compacts))
+        if cheap is not None and (config is None or config.titles):
+            from callgate.compaction.titles import titles_feature  # only where titles are written
+
+            own.append(titles_feature(cheap))
         if deferred is not None:
-            from callgate.search.session_search import SessionSearch  # only where tools are deferred
-
-            wanted, hides = "on", None
-            if config is not None:
-                from callgate.assembly.settings import denied_whole
-
-                wanted, hides = config.tool_search, denied_whole(config)
-            source, window = as_toolbox(deferred), lambda: chosen.abilities.context_tokens
-            search = SessionSearch(toolbox, source, wanted, window, record, host.clock.now, hides)
-            toolbox = search.toolbox
+            own.append(_deferring(as_toolbox(deferred), config))
+        if context:
+            own.append(context_feature(as_context(context) or {}))
+        found = FeatureSet.open([*own, *features], opened)
+        record.adopt(Ledger(found.follow(journal.read()), context=found.context), found.folds)
+        toolbox, notes = found.toolbox(as_toolbox(tools)), ()
+        checks = (*own_checks(checks), *found.checks)
         if config is None:
             gate = as_gate(gate, checks)
         else:
-            from callgate.assembly.settings import confine, parts_of, withhold
+            from callgate.assembly.settings import confine, gate_of, withhold
+            from callgate.session.hooks import GateHooks
 
             withhold(all_tools(toolbox), config, host)
             sandboxed, notes = confine(all_tools(toolbox), config, host)
-            gate, hooks, remembered = parts_of(
-                config, host, journal, record, path, agent, functions, own_checks(checks), sandboxed
-            )
+            hooks = opened.needed("hooks", GateHooks)
+            gate = gate_of(config, opened, hooks, checks, sandboxed=sandboxed)
         by_name = as_models(model, models)
         if cheap is not None:
             as_models(cheap, ())
@@ -191,60 +204,79 @@ class Session(Conversation):
             gate=gate,
             host=host,
             record=record,
+            features=found,
             fallback=fallback,
-            compaction=compaction,
-            suggestions=search,
             price=price,
-            meter=SessionMeter(host.clock, (lambda: 0.0) if hooks is None else lambda: hooks.seconds),
+            meter=SessionMeter(host.clock, lambda: found.seconds),
             outer_budget=None if parent is None else parent.running_budget,
             system=system,
-            settings=as_settings(settings),
+            settings=settings,
             limits=request_limits or RequestLimits(),
             cache=cache or CacheHints(),
             options=_options(options, record, parent),
             session=journal.session,
-            # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
-            lineage=(*lineage, journal.session or f"~{urandom(8).hex()}"),
+            lineage=opened.lineage,
             deps=deps,
             path=path,
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
         )
-        for each in all_tools(equipment.toolbox):
+        for each in all_tools(toolbox):
             follow = getattr(each, "follow_context", None)  # a tool that remembers, such as Bash its working folder
             if follow is not None:
                 follow(lambda: record.ledger.context)
-        staging = port = SessionStaging(equipment, state, standing)
-        if pending == "whenever":
-            from callgate.staging.unhurried import Unhurried  # for callers that are no model of ours
-
-            port = Unhurried(staging)
         super().__init__(
-            SessionParts(
-                equipment=replace(equipment, toolbox=staging.toolbox, staging=port),
-                journal=journal,
-                staging=staging,
-                models=by_name,
-                open_model=open_model,
-                search=None if search is None else search.toolbox,
-                parent=None if parent is None else parent.router,
-                limits=limits,
-                context=context,
-                summarize=summarize,
-                cheap=cheap or (parent and parent.cheap),
-                titled_by=cheap if config is None or config.titles else None,
-                compacts=config.compacts if config is not None else parent is None or parent.compacts,
-                hooks=hooks or (parent and parent.hooks_for(agent, path, record)),
-                remembered=remembered,
-                notes=(
-                    *(() if config is None else map(str, config.notes)),
-                    *notes,
-                    *more,
-                    *unopened,
-                    *getattr(journal, "notes", ()),
-                ),
-            )
+            opened,
+            equipment,
+            models=by_name,
+            open_model=open_model,
+            limits=limits,
+            notes=(
+                *(() if config is None else map(str, config.notes)),
+                *notes,
+                *more,
+                *unopened,
+                *getattr(journal, "notes", ()),
+            ),
+            parent=None if parent is None else parent.router,
         )
+
+
+def _own_features(config: Config | None, parent: Session | None, agent: str) -> Iterator[Feature]:
+    """The features of every session, and those that a config brings."""
+    yield notices_feature()
+    yield workspace_feature()
+    outer = None if parent is None else parent.part("hooks")
+    if config is not None:
+        from callgate.assembly.settings import hooks_feature, remembered_feature
+
+        yield hooks_feature(config, agent=agent)
+        yield remembered_feature(config.memory())
+    elif outer is not None:
+        from callgate.session.hooks import SessionHooks, agent_of  # loaded already, by the parent
+
+        if isinstance(outer, SessionHooks):
+            yield Feature("hooks", lambda opened: outer.for_agent(agent_of(agent, opened.path, opened.record), opened))
+
+
+def _deferring(source: ToolSource, config: Config | None) -> Feature:
+    from callgate.search.feature import search_feature  # only where tools are deferred
+
+    if config is None:
+        return search_feature(source)
+    from callgate.assembly.settings import denied_whole
+
+    return search_feature(source, config.tool_search, denied_whole(config))
+
+
+class _ContextPart(FeaturePart):
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        self.context = context
+
+
+def context_feature(context: Mapping[str, Any]) -> Feature:
+    """The first ``run.context`` of a session."""
+    return Feature("context", lambda opened: _ContextPart(context))
 
 
 def _recorded_model(

@@ -145,9 +145,9 @@ async def agent_session(
         deferred = Toolbox(*extra) if deferred is None else Merged(Toolbox(*extra), deferred)
     loaded = [each for each in found if each not in extra]
     if servers is not None:
-        from callgate.mcp.approved import definition_check
+        from callgate.mcp.feature import servers_feature
 
-        options["checks"] = (*options.get("checks", ()), definition_check())
+        options["features"] = (servers_feature(servers), *options.get("features", ()))
     session = Session(model, loaded, deferred=deferred, config=config, journal=journal, system=system, **options)
     session.folders = tuple(map(str, folders))
     if servers is not None:

@@ -76,7 +76,6 @@ def notes_of(found: ServerConfigs) -> list[SettingsFault]:
 def begin(servers: ServerList, config: Config, session: Session, *, attended: bool) -> None:
     """Connects the servers in the background of the session, whose end is theirs."""
     data = config.data if config.own_data else None
-    session.use_servers(servers)
     servers.begin(
         ServerPlace(
             host=session.host,

@@ -1,14 +1,13 @@
-"""The parts of a session that a Config brings: the gate with its rules and hooks, and remembered answers."""
+"""The gate of a Config with its rules, and its features: hooks and remembered answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import time
 
 from callgate.config import Config
-from callgate.conversation.ports import Journal
-from callgate.conversation.record import Record
+from callgate.conversation.feature import Feature, OpenSession
 from callgate.core.gate import CheckGate
-from callgate.core.ports import Case, Check, Host, Tool
+from callgate.core.ports import Check, Host, Tool
 from callgate.host.local import LocalHost
 from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
@@ -18,53 +17,61 @@ from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.runners import Function
 from callgate.policy.judge import Judge
 from callgate.policy.rules import Rulebook, make_rule
-from callgate.session.hooks import SessionHooks, agent_of
-from callgate.session.remembered import RememberedAnswers
-from callgate.words.events import Noted
+from callgate.session.hooks import GateHooks, SessionHooks, agent_of
+from callgate.session.remembered import remembered_feature
+
+__all__ = ["broken_settings", "confine", "denied_whole", "gate_of", "hooks_feature", "remembered_feature", "withhold"]
 
 _NO_PLACE = "the data folder lies in the workspace, where a command could write the proof itself"
 
 
-def parts_of(
-    config: Config,
-    host: Host,
-    journal: Journal,
-    record: Record,
-    path: tuple[str, ...],
-    agent: str,
-    functions: Mapping[str, Function] | None,
-    checks: Sequence[Check],
-    sandboxed: bool,
-) -> tuple[CheckGate, SessionHooks | None, RememberedAnswers]:
-    """``path`` leads to a nested session of the type ``agent``; it is empty for a root. ``functions`` are Python hooks
-    by the names in the settings, ``checks`` the caller's own for the gate; ``sandboxed``: a tool has a sandbox."""
-    clock = host.clock
+def hooks_feature(config: Config, functions: Mapping[str, Function] | None = None, agent: str = "agent") -> Feature:
+    """The hooks of the settings.
 
-    def covers(rule: str, case: Case) -> bool:
-        return judge.concerns(rule, case)
+    functions  Python hooks, by the names that the settings use
+    agent      the type of a nested session
+    """
 
-    hooks = Hooks(
-        config.hooks,
-        root=config.root,
-        covers=covers,
-        clock=clock,
-        report=record.write,
-        session=journal.session,
-        transcript="" if journal.path is None else str(journal.path),
-        functions=functions,
-        phase=record.tell,
-        trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
-    )
+    def open_hooks(opened: OpenSession) -> GateHooks:
+        record, journal = opened.record, opened.journal
+        hooks = Hooks(
+            config.hooks,
+            root=config.root,
+            covers=lambda rule, case: part.concerns(rule, case),
+            clock=opened.host.clock,
+            report=record.write,
+            session=journal.session,
+            transcript="" if journal.path is None else str(journal.path),
+            functions=functions,
+            phase=record.tell,
+            trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
+        )
+        part: GateHooks = GateHooks(hooks)
+        if config.hooks or config.notify is not None:
+            nested = agent_of(agent, opened.path, record) if opened.path else None
+            part = SessionHooks(hooks, opened, root=str(config.root), notify=config.notify, agent=nested)
+        return part
+
+    return Feature("hooks", open_hooks)
+
+
+def gate_of(
+    config: Config, opened: OpenSession, part: GateHooks, checks: Sequence[Check], sandboxed: bool
+) -> CheckGate:
+    """The gate with the rules and hooks of a config. ``checks`` are the caller's own; ``sandboxed``: a tool has a
+    sandbox."""
+    host, hooks = opened.host, part.hooks
     judge = Judge(
         Rulebook.of(
             config.rules,
             root=host.place(".").resolved,
             home=str(config.home),
-            now=clock.now(),
+            now=host.clock.now(),
             faults=(*config.faults, *hooks.faults, *_bad_conditions(config)),
         )
     )
-    gate = CheckGate(
+    part.concerns = judge.concerns
+    return CheckGate(
         standard_checks(
             judge.rulebook, hooks=hooks.before, own=checks, free=config.frees_commands if sandboxed else None
         ),
@@ -73,13 +80,6 @@ def parts_of(
         remembered=judge.remembered,
         choices=choices_for,
     )
-    remembered = RememberedAnswers(config.memory(), lambda text: record.write(Noted(clock.now(), text, "warning")))
-    if not config.hooks and config.notify is None:
-        return gate, None, remembered
-    told = agent_of(agent, path, record) if path else None
-    root = str(config.root)
-    session_hooks = SessionHooks(hooks, root=root, clock=clock, report=record.write, notify=config.notify, agent=told)
-    return gate, session_hooks, remembered
 
 
 def broken_settings(config: Config) -> tuple[SettingsFault, ...]:

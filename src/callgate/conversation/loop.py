@@ -1,15 +1,17 @@
 """The loop: turns until there is nothing left to do, with steering and limits between them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from callgate.conversation.allowance import Allowance, TokenBudget
-from callgate.conversation.ports import Model, Reminder
+from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature import InjectedCall, Reminder
+from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Recovery
 from callgate.conversation.reminders import GO_ON, broken_off, remind, reminder
-from callgate.conversation.turn import Equipment, Turn
+from callgate.conversation.turn import Turn
 from callgate.core.executor import CallExecutor
 from callgate.words.endings import RunReason
 from callgate.words.events import (
@@ -23,7 +25,7 @@ from callgate.words.events import (
 )
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message, Part, Text
-from callgate.words.model import RunOptions, StopReason
+from callgate.words.model import RequestLimits, RunOptions, StopReason
 from callgate.words.turns import TurnCause
 
 T = TypeVar("T")
@@ -45,22 +47,20 @@ class Loop:
         equipment: Equipment,
         limits: LoopLimits | None = None,
         *,
-        waiting: Callable[[], None] = lambda: None,
-        going: Callable[[], None] = lambda: None,
-        ending: Callable[[bool], Awaitable[str | None]] | None = None,
+        on_waiting: Callable[[], None] = lambda: None,
+        on_resumed: Callable[[], None] = lambda: None,
     ) -> None:
         self.equipment = equipment
         self._limits = limits = limits or LoopLimits()
-        self._waiting = waiting
-        self._going = going
-        self._ending = ending
+        self._on_waiting = on_waiting
+        self._on_resumed = on_resumed
         self._record = equipment.record
-        self._staging = equipment.staging
+        self._features = equipment.features
         self._allowance = Allowance(limits, self._record, equipment.host.clock, equipment.price)
         self._recovery = Recovery(
             limits.retries,
             fallback=equipment.fallback,
-            shortens=equipment.compaction is not None,
+            shortens=equipment.features.shortens,
             chance=equipment.chance,
             affords=lambda spent: self._allowance.used_up(self._model, spent) is None,
         )
@@ -118,6 +118,10 @@ class Loop:
         self._cause = "prompt"
         self._say(parts, queued, options)
 
+    def wake(self) -> None:
+        """The next turn answers a notice, not a message of a person."""
+        self._cause = "notice"
+
     def steer(self, text: str) -> None:
         """Delivers the text after the current calls, sooner if all of them give way."""
         number = self._record.ledger.queued + 1
@@ -149,19 +153,18 @@ class Loop:
 
     async def _hindrance(self) -> RunEnded | None:
         """The end of the run if no other request may be sent: an interrupt, a limit, a history that is too long."""
-        ledger, opening = self._record.ledger, self.equipment.opening
+        ledger, features = self._record.ledger, self._features
         if ledger.open_turn is not None:
             left = [entry.name for entry in ledger.calls.values() if entry.result is None]
-            if left and opening is not None and self._interrupt is None:
-                await self._interruptible(opening.before_resume(left))
+            if left and self._interrupt is None:
+                await self._interruptible(features.before_resume(left))
             return None  # it has been paid for, and each of its calls gets a result even after an interrupt
         if self._interrupt is not None:
             return self._ended("interrupted")
-        compaction = self.equipment.compaction
         stop = self._limit()
-        if stop is not None or compaction is None:
+        if stop is not None or not features.prepares:
             return stop
-        refusal = await self._interruptible(compaction.before_request(self._model))
+        refusal = await self._interruptible(features.make_room(self._model))
         if self._interrupt is not None:
             return self._ended("interrupted")
         return self._limit() if refusal is None else self._ended("context_full", refusal)
@@ -195,18 +198,18 @@ class Loop:
         if self._between is not None:
             self._between.cancel()
 
-    def _waits(self) -> None:
+    def _pause(self) -> None:
         """Only a person can move it on: the time until then does not count."""
         self._allowance.pause()
-        self._waiting()
+        self._on_waiting()
 
-    def _goes(self) -> None:
+    def _resume(self) -> None:
         self._allowance.resume()
-        self._going()
+        self._on_resumed()
 
     def _lead_in(self) -> None:
         """Puts on record what the model is told before the next request: a message that was cut off is followed by a
-        request to go on; then what people typed meanwhile. Reminders of the staging follow in the turn."""
+        request to go on; then what people typed meanwhile. Reminders of features follow in the turn."""
         words, self._words = self._words, None
         if words is None and self._cause in _MAY_BE_CUT and not self._answerable and not self._steers:
             words = GO_ON
@@ -225,28 +228,37 @@ class Loop:
         return ledger.open_turn is not None or not ledger.messages or ledger.messages[-1].role != "assistant"
 
     def _next_turn(self) -> Turn:
-        kit, ledger = self.equipment, self._record.ledger
-        if kit.opening is not None and ledger.open_turn is None:
-            stand_in = kit.opening.stand_in(ledger.unanswered, self._model.abilities)
-            kit = kit if stand_in is None else replace(kit, model=stand_in)
-        if kit is not self.equipment or ledger.mentioned:
-            self._allowance.resume()  # no request is sent, so it counts against no limit but that of time
-            return Turn(kit, because="mention", waiting=self._waits, going=self._goes)
+        ledger = self._record.ledger
+        injected = () if ledger.open_turn is not None else self._features.calls_before(ledger.unanswered)
+        if injected or ledger.mentioned:
+            self._allowance.resume()  # no request is sent, so only the limit of time counts
+            return self._turn_of("mention", injected=injected)
         limits = self.equipment.limits
         if self._raised:
             limits = replace(limits, max_output_tokens=self._model.abilities.output_tokens)
         limits = self._allowance.request_limits(limits, self._model)
         self._allowance.resume()
+        return self._turn_of(self._cause, limits)
+
+    def _turn_of(
+        self, because: TurnCause, limits: RequestLimits | None = None, injected: Sequence[InjectedCall] = ()
+    ) -> Turn:
         return Turn(
-            self.equipment, self._recovery, because=self._cause, limits=limits, waiting=self._waits, going=self._goes
+            self.equipment,
+            self._recovery,
+            because=because,
+            limits=limits,
+            injected=injected,
+            on_waiting=self._pause,
+            on_resumed=self._resume,
         )
 
     # ---- after a turn -------------------------------------------------------------------------------------------
 
     async def _after(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
         """The cause of the next turn, or the end of the run."""
-        if self._staging is not None and self._interrupt is None and not self._left:
-            await self._staging.after_turn(ended)
+        if self._interrupt is None and not self._left:
+            await self._features.after_turn(ended)
         if ended.reason in ("calls", "answered"):
             self._truncations = 0
             self._recovery.worked()
@@ -258,9 +270,10 @@ class Loop:
             case "truncated":
                 return await self._truncated(turn, ended)
             case "answered":
-                if self._staging is not None and self._staging.unresolved:
-                    return "pending"
-                return "steered" if self._steers else await self._put_off()
+                held_open = self._features.holds_open()
+                if held_open is not None:
+                    return held_open
+                return "steered" if self._steers else await self._before_end()
             case "model_error":
                 error, used_up = turn.error, self._allowance.used_up(self._model)
                 assert error is not None
@@ -283,9 +296,7 @@ class Loop:
         return "retried"
 
     async def _shortened(self, detail: str) -> TurnCause | RunEnded:
-        compaction = self.equipment.compaction
-        assert compaction is not None
-        shorter = await self._interruptible(compaction.too_long(self._model))
+        shorter = await self._interruptible(self._features.too_long(self._model))
         if shorter or self._interrupt is not None or self._left:
             return "compacted"
         return self._ended("context_full", detail)
@@ -319,10 +330,10 @@ class Loop:
         self._raised = True
         return True
 
-    async def _put_off(self) -> TurnCause | RunEnded:
-        """Asks the hooks before a run ends: one of them may give the agent more to do. A person may have steered, and
-        a budget may have tokens left."""
-        because = None if self._ending is None else await self._ending(self._held_up > 0)
+    async def _before_end(self) -> TurnCause | RunEnded:
+        """The end of the run, or the cause of another turn: a hook has more work, a person has steered, or a token
+        budget is not used up."""
+        because = await self._features.ending(again=self._held_up > 0)
         done = self._ended("done")
         if self._interrupt is not None or self._left:
             return done

@@ -1,15 +1,17 @@
-"""The requests of a turn, and the stream that answers: its calls start while it is still going.
+"""Requests of a turn and the streams that answer them: calls start while their stream is still open.
 
-A request that fails is sent again as long as nothing of its message has arrived that could have an effect.
+A request that fails is sent again as long as no call of its message has arrived.
 """
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from callgate.conversation.allowance import Price
 from callgate.conversation.draft import Draft
+from callgate.conversation.equipment import Equipment
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Meter, Model
 from callgate.conversation.recovery import Recovery, Remedy, Repetition
@@ -30,15 +32,12 @@ from callgate.words.model import (
     ToolChoice,
 )
 
-if TYPE_CHECKING:
-    from callgate.conversation.turn import Equipment
-
 _BEFORE_CONTENT = (MessageStarted, ModelNoted)
 
 
-class MessageReading:
-    """``intake`` has the message of the last attempt, ``error`` its failure and ``remedy`` what follows that. Set
-    ``left`` to keep the text so far as a draft, for another time."""
+class MessageReader:
+    """The stream of a model as a source of calls. ``intake`` has the message of the last attempt, ``error`` its
+    failure, ``remedy`` the step after that."""
 
     def __init__(
         self, kit: Equipment, recovery: Recovery, executor: CallExecutor, message_id: str, limits: RequestLimits
@@ -55,7 +54,10 @@ class MessageReading:
         self.intake = Intake(message_id, kit.record.ledger)
         self.error: ModelError | None = None
         self.remedy: Remedy = "show"
-        self.left = False
+        self._is_left = False
+
+    def leave(self) -> None:
+        self._is_left = True
 
     @property
     def model(self) -> Model:
@@ -64,17 +66,11 @@ class MessageReading:
     @property
     def spent(self) -> Spent | None:
         """The price of the last attempt."""
-        return self.price_of(self.intake.usage, self._asked)
-
-    def price_of(self, usage: Usage | None, by: Model) -> Spent | None:
-        if usage is None:
-            return None
-        model, price = by.name, self._kit.price
-        return Spent(model, usage, None if price is None else price(model, usage))
+        return spent_by(self._asked, self.intake.usage, self._kit.price)
 
     async def run(self, wanted: ToolChoice) -> None:
-        """Reads the stream, and again after a failure that may pass. Once a call has arrived, its message stands, and
-        it is the next turn that tries again."""
+        """Read the stream, and send the request again after a failure that may pass. Once a call has arrived, its
+        message stands, and the next turn repeats the request."""
         while True:
             due = self._recovery.take()
             if due is not None:
@@ -158,7 +154,7 @@ class MessageReading:
                 raise
             self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
         finally:
-            draft.stop(keep=self.left)
+            draft.stop(keep=self._is_left)
             intake.stopped(request)
             if meter is not None:
                 meter.received(intake.usage)
@@ -191,6 +187,13 @@ class MessageReading:
             output=kit.output if own.output is None else own.output,
             session=kit.session,
         )
+
+
+def spent_by(model: Model, usage: Usage | None, price: Price | None) -> Spent | None:
+    """The tokens and the price of a message of this model; None if the server counted nothing."""
+    if usage is None:
+        return None
+    return Spent(model.name, usage, None if price is None else price(model.name, usage))
 
 
 async def _close(stream: object) -> None:

@@ -5,13 +5,10 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from callgate.core.ports import EventLog, Maybe
-from callgate.words.calls import Result
 from callgate.words.decisions import Confirmation
-from callgate.words.events import Durable, TurnEnded
+from callgate.words.events import Durable
 from callgate.words.messages import Message, Usage
-from callgate.words.model import Abilities, ModelEvent, Request, ToolChoice
-from callgate.words.noun import noun
-from callgate.words.traits import Traits
+from callgate.words.model import Abilities, ModelEvent, Request
 from callgate.words.turns import Measures
 
 T = TypeVar("T")
@@ -29,76 +26,6 @@ class Model(Protocol):
     def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """Stream one message. Failures are raised as ModelError; a stream that ends without MessageEnded counts as
         cut off. The iterator may be closed at any point and must then let go of the connection."""
-        ...
-
-
-@noun
-class Reminder:
-    """A message for the model that no person wrote. ``about`` is the id of its subject."""
-
-    text: str
-    about: str
-
-
-class Staging(Protocol):
-    """Actions that wait to be applied or discarded, as the loop and its turns need them. It folds the events of the
-    record into its own state (see Record). None of it may raise."""
-
-    @property
-    def unresolved(self) -> bool:
-        """True while an action is pending: the run does not end before it is resolved."""
-        ...
-
-    def before_request(self, abilities: Abilities) -> tuple[Sequence[Reminder], ToolChoice]:
-        """The reminders to put on record before a model with these abilities is asked, and the tool choice."""
-        ...
-
-    def admits(self, name: str, traits: Traits) -> Result | None:
-        """None if a call may run now; otherwise its result."""
-        ...
-
-    def message_over(self, message_id: str, *, whole: bool) -> None:
-        """The message has ended: what its calls push is staged now, or, unless it is whole, never."""
-        ...
-
-    async def after_turn(self, ended: TurnEnded) -> None:
-        """Called after a turn without an interrupt: discards an action that was asked about too often, and begins
-        afresh from a plan where the person who approved it said so."""
-        ...
-
-
-class Suggestions(Protocol):
-    """Tells the model of tools that it is not told about with every request. None of it may raise."""
-
-    def before_request(self) -> Sequence[Reminder]:
-        """The reminders to put on record before the model is asked, behind all others."""
-        ...
-
-
-class Opening(Protocol):
-    """Makes the calls that people's words ask for by themselves, such as the read of a resource that they mention.
-    It may not raise."""
-
-    def stand_in(self, said: Sequence[Message], abilities: Abilities) -> Model | None:
-        """A model that makes these calls, asked once in place of the session's own, which has these abilities. None if
-        there are none to make. ``said`` are the messages of people since the model's last one."""
-        ...
-
-    async def before_resume(self, tools: Sequence[str]) -> None:
-        """Waits until it is known whether these tools are there, calls of which were left open. May be cancelled."""
-        ...
-
-
-class Compaction(Protocol):
-    """Keeps the history within the window of a model: trims results, writes summaries. It works between two turns,
-    when no turn is open, and writes boundaries to the record. None of it may raise."""
-
-    async def before_request(self, model: Model) -> str | None:
-        """Trims or compacts if the next request would pass the limit. A sentence if it must not be sent at all."""
-        ...
-
-    async def too_long(self, model: Model) -> bool:
-        """Compacts after the model refused a request as too long. False: nothing could be made shorter."""
         ...
 
 

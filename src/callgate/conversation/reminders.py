@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from callgate.conversation.ports import Reminder
+from callgate.conversation.feature import Reminder
 from callgate.conversation.record import Record
 from callgate.words.calls import ToolCall
 from callgate.words.errors import ModelError

@@ -9,100 +9,43 @@ same function on the log as it is: what is on record is not done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
-from random import random
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from callgate.conversation.allowance import Price, TokenBudget
 from callgate.conversation.draft import with_text
+from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature import InjectedCall
 from callgate.conversation.intake import call_part
-from callgate.conversation.message_reader import MessageReading
-from callgate.conversation.ports import Compaction, Meter, Model, Opening, Reminder, Staging, Suggestions
-from callgate.conversation.record import Record
+from callgate.conversation.message_reader import MessageReader, spent_by
 from callgate.conversation.recovery import Recovery, Remedy, answered_by
 from callgate.conversation.reminders import remind
 from callgate.core import outcomes
 from callgate.core.call_ledger import Entry
 from callgate.core.executor import CallExecutor
 from callgate.core.outlet import bounded_together
-from callgate.core.ports import Gate, Host, Target, ToolSource
+from callgate.core.ports import Target
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
 from callgate.words.errors import ModelError
-from callgate.words.events import (
-    MessageAdded,
-    TurnEnded,
-    TurnStarted,
-)
-from callgate.words.limits import ExecutorSettings, Retries
+from callgate.words.events import MessageAdded, TurnEnded, TurnStarted
+from callgate.words.limits import Retries
 from callgate.words.messages import Message, ResultPart, Spent
-from callgate.words.model import (
-    WHOLE,
-    CacheHints,
-    RequestLimits,
-    RequestOptions,
-    StopReason,
-    ToolChoice,
-)
-from callgate.words.noun import noun
+from callgate.words.model import WHOLE, RequestLimits, StopReason, ToolChoice
 from callgate.words.traits import Effects
 from callgate.words.turns import Measures, TurnCause, TurnReason
 
-
-@noun
-class Equipment:
-    """The collaborators and settings of every turn of a session."""
-
-    model: Model
-    toolbox: ToolSource
-    gate: Gate
-    host: Host
-    record: Record
-    fallback: Model | None = None
-    """Asked for the rest of a run in which the model was overloaded too often."""
-    system: str = ""
-    settings: ExecutorSettings = field(default_factory=ExecutorSettings)
-    limits: RequestLimits = field(default_factory=RequestLimits)
-    cache: CacheHints = field(default_factory=CacheHints)
-    options: RequestOptions = field(default_factory=RequestOptions)
-    output: Mapping[str, Any] | None = None
-    """A JSON Schema for the text of every answer; a prompt may bring its own."""
-    session: str = ""
-    """The id of the session, for caches of providers that are found by a key."""
-    noted: set[str] = field(default_factory=set[str])
-    """Notes of models that are on record: each is written once."""
-    lineage: tuple[str, ...] = ()
-    deps: Any = None
-    """Given to tools as ``run.deps``."""
-    path: tuple[str, ...] = ()
-    """Labels the nested agents that lead here; questions carry it."""
-    rerun_safe: bool = True
-    """After a crash, run calls again that had started and are declared safe to repeat."""
-    resumable: bool = False
-    """The record outlives the program: what is not done when it ends can be left open there."""
-    price: Price | None = None
-    meter: Meter | None = None
-    outer_budget: Callable[[], TokenBudget | None] | None = None
-    """The budget of the run around this session, if it is inside another."""
-    chance: Callable[[], float] = random
-    """Random numbers from 0 to 1, for the waits before repetitions."""
-    staging: Staging | None = None
-    """Actions that are pending: reminders, forced tool choices, and calls that have to wait."""
-    suggestions: Suggestions | None = None
-    """Tools that the model is told of between requests."""
-    opening: Opening | None = None
-    """Calls that are made before the model is asked, because a person's message names their subject."""
-    compaction: Compaction | None = None
-    """Keeps the history within the window of the model; the loop asks it between turns."""
-    file_outcome: Callable[[str], str] | None = None
-    """After a crash: a sentence about the files that the call of this change id was changing."""
+if TYPE_CHECKING:
+    from callgate.conversation.injected import CallSource
 
 
 class Turn:
-    """``waiting`` is called whenever only a person's answer can move the turn on, ``going`` when it does again. Once it
-    has run, ``stop`` is the stop reason of its message, ``error`` the failure of the model with its ``remedy``, and
-    ``affected`` the calls that had effects, or may have had, in a message that failed."""
+    """One turn. After ``run``, ``stop`` is the stop reason of its message, ``error`` the failure of the model with its
+    ``remedy``, and ``affected`` the calls of a failed message that had effects, or may have had.
+
+    injected    the calls of the message, in place of a model's
+    on_waiting  called when only a person's answer can continue the turn
+    on_resumed  called when the turn continues
+    """
 
     def __init__(
         self,
@@ -111,15 +54,16 @@ class Turn:
         *,
         because: TurnCause = "prompt",
         limits: RequestLimits | None = None,
-        waiting: Callable[[], None] = lambda: None,
-        going: Callable[[], None] = lambda: None,
+        injected: Sequence[InjectedCall] = (),
+        on_waiting: Callable[[], None] = lambda: None,
+        on_resumed: Callable[[], None] = lambda: None,
     ) -> None:
         self._kit = equipment
         self._record = equipment.record
         self._ledger = equipment.record.ledger
         self._clock = equipment.host.clock
-        self._waiting = waiting
-        self._going = going
+        self._on_waiting = on_waiting
+        self._on_resumed = on_resumed
         self._reader: asyncio.Task[None] | None = None
         self._because: TurnCause = because
         self._interrupted = False
@@ -138,22 +82,30 @@ class Turn:
             confirmations=[entry.answer for entry in self._ledger.calls.values() if entry.answer is not None],
             resumable=equipment.resumable,
             path=equipment.path,
-            skip=None if equipment.staging is None else equipment.staging.admits,
+            skip=equipment.features.admits,
             deps=equipment.deps,
         )
-        self._reading = MessageReading(
-            equipment, recovery or Recovery(Retries()), self.executor, self._message_id, limits or equipment.limits
-        )
+        recovery = recovery or Recovery(Retries())
+        self._injects = bool(injected)
+        self._source: CallSource
+        if injected:
+            from callgate.conversation.injected import InjectedMessage  # few turns have any
+
+            model = recovery.model(equipment.model)
+            self._source = InjectedMessage(equipment, self.executor, self._message_id, injected, model)
+        else:
+            limits = limits or equipment.limits
+            self._source = MessageReader(equipment, recovery, self.executor, self._message_id, limits)
         self._left = self._left_arriving = False
         self.resumed = opened is not None
 
     @property
     def error(self) -> ModelError | None:
-        return self._reading.error
+        return self._source.error
 
     @property
     def remedy(self) -> Remedy:
-        return self._reading.remedy
+        return self._source.remedy
 
     async def run(self) -> TurnEnded | None:
         """None when it was left open, for another time."""
@@ -164,8 +116,7 @@ class Turn:
                 if self.remedy == "again" and not self._interrupted:
                     self.affected = await executor.discard()
                 executor.close(stop)
-                if self._kit.staging is not None:
-                    self._kit.staging.message_over(self._message_id, whole=stop in WHOLE)
+                self._kit.features.message_over(self._message_id, whole=stop in WHOLE)
                 await self._settled()
         if self._left_arriving or not executor.settled:
             return None
@@ -175,7 +126,7 @@ class Turn:
         if calls and not ledger.open_results:
             message = Message(f"r{opened.turn}", "tool", await self._result_parts(calls))
             self._record.write(MessageAdded(self._clock.now(), message))
-        detail = self._reading.intake.detail if self.error is None else str(self.error)
+        detail = self._source.intake.detail if self.error is None else str(self.error)
         reason = self._reason(stop, bool(calls))
         spent, measures = self._spent(), self._measures(calls)
         ended = TurnEnded(self._clock.now(), opened.turn, reason, detail, spent=spent, measures=measures)
@@ -189,7 +140,7 @@ class Turn:
         for entry in calls:
             assert entry.result is not None, f"call {entry.id} left its turn without a result"
             found.append((entry.asked_as or entry.name, entry.id, entry.result))
-        most = self._kit.settings.message_chars(self._reading.model.abilities.context_tokens)
+        most = self._kit.settings.message_chars(self._source.model.abilities.context_tokens)
         found = await bounded_together(found, most, self._kit.host)
         return tuple(ResultPart(call_id, name, result.content, result.is_error) for name, call_id, result in found)
 
@@ -204,7 +155,8 @@ class Turn:
         message that is still arriving the text so far is kept as a draft."""
         self._left = True
         if not self.resumed and (self._reader is None or not self._reader.done()):
-            self._left_arriving = self._reading.left = True
+            self._left_arriving = True
+            self._source.leave()
         self.executor.leave(because)
         if self._reader is not None:
             self._reader.cancel()
@@ -224,14 +176,14 @@ class Turn:
         executor, meter = self.executor, self._kit.meter
         await executor.stalled()
         while not executor.settled and not self._left:
-            self._waiting()
+            self._on_waiting()
             if meter is not None:
                 meter.waiting(person=True)
-            await executor.changed(self._goes_on)
+            await executor.changed(self._continue)
             await executor.stalled()
 
-    def _goes_on(self) -> None:
-        self._going()
+    def _continue(self) -> None:
+        self._on_resumed()
         if self._kit.meter is not None:
             self._kit.meter.waiting(person=False)
 
@@ -242,8 +194,8 @@ class Turn:
             if opened is None:
                 return None
             by = answered_by(opened.message, self._kit.model, self._kit.fallback)
-            return self._reading.price_of(opened.message.usage, by)
-        return self._reading.spent
+            return spent_by(by, opened.message.usage, self._kit.price)
+        return self._source.spent
 
     def _measures(self, calls: Iterable[Entry]) -> Measures | None:
         if self._kit.meter is None:
@@ -262,7 +214,7 @@ class Turn:
             await written  # what was said so far is on record before the model is asked
             if self._interrupted or self._left:
                 return "cut_off"
-        self._reader = asyncio.get_running_loop().create_task(self._reading.run(wanted))
+        self._reader = asyncio.get_running_loop().create_task(self._source.run(wanted))
         try:
             await asyncio.wait((self._reader,))
         finally:
@@ -273,12 +225,12 @@ class Turn:
             return "cut_off"
         if not self._reader.cancelled():
             self._reader.result()  # a bug of ours is not a model's error
-        stop, unclosed = self._reading.intake.finish()
+        stop, unclosed = self._source.intake.finish()
         if self._interrupted or self.error is not None:
             stop = "cut_off"
         for refused in unclosed:
             self.executor.add(refused.call, refused=refused.result)
-        message = self._reading.intake.message()
+        message = self._source.intake.message()
         if message.parts:
             written = self._record.write_first(MessageAdded(self._clock.now(), message, stop))
             if written is not None:
@@ -286,13 +238,10 @@ class Turn:
         return stop
 
     def _remind(self) -> ToolChoice:
-        """Puts reminders on record before the model is asked, and gives the tool choice that goes with them."""
-        kit, due, wanted = self._kit, list[Reminder](), ToolChoice()
-        if kit.staging is not None and self._because != "mention":  # the model is not asked yet
-            found, wanted = kit.staging.before_request(self._reading.model.abilities)
-            due += found
-        if kit.suggestions is not None:
-            due += kit.suggestions.before_request()
+        """Put reminders on record before the model is asked, and return the tool choice that goes with them."""
+        if self._injects:
+            return ToolChoice()
+        due, wanted = self._kit.features.before_request(self._source.model.abilities)
         for each in due:
             remind(self._record, each, self._clock.now())
         return wanted
@@ -327,8 +276,7 @@ class Turn:
             may_repeat = self._kit.rerun_safe and effects != "mutating" and ledger.whole and as_decided
             if may_repeat and call.id not in ledger.inherited:
                 return None
-            told = self._kit.file_outcome
-            files = "" if told is None else told(f"{self._message_id}/{call.id}")
+            files = self._kit.features.file_outcome(f"{self._message_id}/{call.id}")
             return outcomes.outcome_unknown(effects, files)
         if call.id in ledger.inherited:
             return outcomes.left_behind()

@@ -73,8 +73,7 @@ class CallRecord(Generic[L]):
         *,
         folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({}),
     ) -> None:
-        self.ledger = ledger
-        self._routes = {cls: (ledger.FOLDS.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
+        self.adopt(ledger, folds)
         self._journal = journal
         self._append = journal.append
         self._number = journal.number  # of the last event written
@@ -87,6 +86,11 @@ class CallRecord(Generic[L]):
         self._with_effects: set[str] = set()  # calls whose start was made durable first: so is their end
         self._scheduled = False
         self._delivering = False
+
+    def adopt(self, ledger: L, folds: Mapping[type, Callable[[Any], None]]) -> None:  # pyright: ignore[reportGeneralTypeIssues]
+        """Use this state from now on, with these functions that fold events into state beside it."""
+        self.ledger = ledger
+        self._routes = {cls: (ledger.FOLDS.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Hear every event from now on; the answer stops it."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from callgate.core.ports import Run, Tool
 from callgate.mcp.definitions import clean
-from callgate.mcp.mentions import READ
 from callgate.mcp.server import Server
 from callgate.tools.tool import FunctionTool, tool
 from callgate.tools.wrappers import Named
@@ -21,6 +20,7 @@ from callgate.words.traits import Traits, shared
 _FACTS = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size")
 _FOLDER = Path(__file__).parent
 _LIST = "ListMcpResources"
+READ = "ReadMcpResource"
 _MOMENT = 10.0  # seconds for each server in a list of all
 
 

@@ -7,9 +7,8 @@ from typing import Any
 from callgate.core.ports import Target, Tool, Unknown
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.late import WAIT, WaitingTool, absent, early_call, is_late, late_ones, prefix_of
-from callgate.mcp.mentions import READ
 from callgate.mcp.place import ServerPlace
-from callgate.mcp.resources import login_tool, resource_tools
+from callgate.mcp.resources import READ, login_tool, resource_tools
 from callgate.mcp.server import Server
 from callgate.tools.toolbox import unknown
 

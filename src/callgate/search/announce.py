@@ -7,7 +7,7 @@ or a message that was taken out need nothing more: what it does not see any more
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from callgate.conversation.ports import Reminder
+from callgate.conversation.feature import Reminder
 from callgate.conversation.record import Record
 from callgate.conversation.reminders import reminder
 from callgate.core.ports import Tool
@@ -55,7 +55,7 @@ class Announcements:
         if not added and not removed:
             return ()
         silent = len({*names}.difference(told, added))
-        return (Reminder(_text(added, removed, silent, first=not told), ABOUT),)
+        return (Reminder(_text(added, removed, silent, first=not told), ABOUT, "tools"),)
 
     def told(self) -> set[str]:
         """The names that the messages of the next request announce."""

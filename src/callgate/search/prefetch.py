@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
+from callgate.conversation.feature import Reminder
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.ports import Reminder
 from callgate.conversation.record import Record
 from callgate.conversation.reminders import reminder
 from callgate.core.ports import Tool
@@ -47,7 +47,7 @@ class Prefetch:
             return ()
         self._record.write(MetadataSet(self._now(), ABOUT, [*known, *names][-REMEMBERED:]))
         text = Path(__file__).with_name("suggestion.md").read_text(encoding="utf-8").strip()
-        return (Reminder(reminder("\n".join((text, *(f"- {name}" for name in names)))), ABOUT),)
+        return (Reminder(reminder("\n".join((text, *(f"- {name}" for name in names)))), ABOUT, "tools"),)
 
     def _suggested(self) -> list[str]:
         """The names that were suggested in this session, oldest first."""

@@ -1,4 +1,4 @@
-"""A session as its users see it: takes inputs, gives events, answers questions."""
+"""A session as its users see it: inputs in, events out."""
 
 # An input comes from outside and may not keep to its type.
 # pyright: reportUnnecessaryIsInstance=false
@@ -6,41 +6,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
 from callgate.conversation.allowance import TokenBudget
+from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature import FeaturePart, OpenSession
 from callgate.conversation.ports import Model
-from callgate.conversation.record import Record
 from callgate.conversation.reply import AT_REST, Reply
 from callgate.core.record import Listener
 from callgate.formats.jsonable import misfit
-from callgate.session.background import SessionTasks
+from callgate.notices.feature import NAME as NOTICES
+from callgate.notices.feature import NoticesPart
 from callgate.session.history import HistoryEdits
-from callgate.session.parts import SessionParts
 from callgate.session.questions import QuestionRouter
 from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.view import EventOrigin, SessionView
 from callgate.session.work import Work
-from callgate.session.workspace_changes import WorkspaceChanges
+from callgate.staging.feature import NAME as STAGING
+from callgate.staging.feature import RelaxedStaging
 from callgate.tools.names import CallFace, ToolHints, face_of, hints_of, unknown_face
 from callgate.tools.toolbox import all_tools
 from callgate.words import inputs
 from callgate.words.decisions import Question
-from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
+from callgate.words.errors import CallgateError, JournalError, StateError, ToolFailure, UsageError
 from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, Noted, SessionStatus
 from callgate.words.inputs import Input, Prompt
+from callgate.words.limits import LoopLimits
 from callgate.words.messages import Spent
 from callgate.words.model import EFFORTS, Effort, EffortInForce, ToolSpec, WantedEffort
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate.host.tasks import BackgroundTask
+    from callgate.mcp.feature import ServersPart
     from callgate.mcp.server import Server
     from callgate.mcp.servers import ServerList
-    from callgate.session.hooks import SessionHooks
-    from callgate.session.titles import TitleWriter
+    from callgate.search.feature import SearchPart
+    from callgate.search.toolbox import SearchToolbox
     from callgate.transcript.tokens import ContextUse
     from callgate.words.tool_search import SearchUse
 
@@ -50,49 +53,59 @@ _CLOSED = "The session was closed."
 
 
 class Conversation(SessionView):
-    """One conversation with a model that may call tools, made of its parts; ``callgate.Session`` makes the parts.
+    """One conversation with a model that may call tools. ``callgate.Session`` makes its parts."""
 
-    It works on without a reader of its events; several doors may listen and send at once.
-    """
-
-    def __init__(self, parts: SessionParts) -> None:
-        self._record = parts.equipment.record
-        self.host = parts.equipment.host
-        self.deps = parts.equipment.deps
-        self.cheap = parts.cheap
-        self._price = parts.equipment.price
+    def __init__(
+        self,
+        opened: OpenSession,
+        equipment: Equipment,
+        *,
+        models: dict[str, Model],
+        open_model: Callable[[str], Model] | None = None,
+        limits: LoopLimits | None = None,
+        notes: tuple[str, ...] = (),
+        parent: QuestionRouter | None = None,
+    ) -> None:
+        self._opened = opened
+        self._record = opened.record
+        self.host = opened.host
+        self.deps = equipment.deps
+        self.cheap = opened.cheap
         self.folders: tuple[str, ...] = ()
         """Further folders that the person works in, set by the maker of the session."""
-        self.servers: ServerList | None = None
-        """The MCP servers, see ``use_servers``."""
-        self.compacts = parts.compacts
-        self._toolbox = parts.equipment.toolbox
-        self._search = parts.search
-        self._now = self.host.clock.now
-        self._journal = parts.journal
-        self._staging = parts.staging
-        self._models = parts.models
-        self._open_model = parts.open_model
-        self._hooks = parts.hooks
-        self._remembered = parts.remembered
-        if self._remembered is not None:
-            self._remembered.apply_to(self._ledger)
-        self._history = HistoryEdits(parts)
-        self._changes = WorkspaceChanges(self.host, self._record, parts.staging.stack)
-        self._background = SessionTasks(parts.equipment)
-        parts = replace(parts, notes=(*parts.notes, *self._background.earlier()))
-        self._titles: TitleWriter | None = None
-        if parts.titled_by is not None:
-            from callgate.session.titles import TitleWriter  # where titles are written
-
-            spare = parts.titled_by is not parts.equipment.model
-            self._titles = TitleWriter(parts.titled_by, self._record, self.host.clock, spare=spare, price=self._price)
-        self._work = Work(parts, self._history, self._changes, self._titles)
-        self.router = QuestionRouter(parts, self._work)
+        self._toolbox = equipment.toolbox
+        self._now = opened.now
+        self._journal = opened.journal
+        self._models = models
+        self._open_model = open_model
+        self._features = features = equipment.features
+        features.folded(self._ledger)
+        self._history = HistoryEdits(opened, features)
+        self._work = Work(equipment, self._history, limits, notes)
+        self.router = QuestionRouter(opened, self._work, parent)
         """Reached by the sessions inside this one."""
         self._end_task: asyncio.Task[None] | None = None
-        self._discard_pending = False  # when it is closed
+        self._discards_pending = False  # when it is closed
         self._sync = SyncLoop()
+        opened.bind(self._work)
+        features.begin()
+
+    def part(self, name: str) -> FeaturePart | None:
+        """The part of the feature with this name; None if the session has no such feature."""
+        return self._features.parts.get(name)
+
+    @property
+    def _staging(self) -> RelaxedStaging | None:
+        return self._opened.part(STAGING, RelaxedStaging)
+
+    @property
+    def _notices(self) -> NoticesPart | None:
+        return self._opened.part(NOTICES, NoticesPart)
+
+    @property
+    def _search(self) -> SearchToolbox | None:
+        found = cast("SearchPart | None", self.part("search"))
+        return None if found is None else found.box
 
     async def __aenter__(self) -> Self:
         return self
@@ -140,7 +153,7 @@ class Conversation(SessionView):
     @property
     def background(self) -> Mapping[str, int]:
         """The number of background tasks that run, by kind: command, agent, workflow, watch."""
-        return self._background.running()
+        return {} if self._notices is None else self._notices.running()
 
     @property
     def effort_in_force(self) -> EffortInForce:
@@ -171,12 +184,11 @@ class Conversation(SessionView):
         """The MCP servers, in the order of their configuration."""
         return () if self.servers is None else tuple(self.servers.servers.values())
 
-    def use_servers(self, servers: ServerList) -> None:
-        """Takes the MCP servers, which end with the session: what a message mentions of them is read."""
-        from callgate.mcp.mentions import MentionedResources  # only where there are servers
-
-        self.servers = servers
-        self._work.open_with(MentionedResources(servers.servers, self._toolbox, self.inform))
+    @property
+    def servers(self) -> ServerList | None:
+        """All MCP servers of the session, if it has any."""
+        found = cast("ServersPart | None", self.part("mcp"))
+        return None if found is None else found.servers
 
     @property
     def deferred_specs(self) -> tuple[ToolSpec, ...]:
@@ -196,16 +208,18 @@ class Conversation(SessionView):
     @property
     def pending(self) -> tuple[Staged, ...]:
         """The pending actions, to be applied or discarded, newest first."""
-        return tuple(self._staging.stack.newest())
+        return () if self._staging is None else self._staging.pending
 
     @property
     def background_tasks(self) -> tuple[BackgroundTask, ...]:
         """The background tasks of this session, oldest first."""
-        return self._background.all()
+        return () if self._notices is None else self._notices.tasks
 
     async def stop_background(self, task_id: str) -> None:
-        """Ends a background task and waits for that. ToolFailure if there is none."""
-        await self._background.stop(task_id)
+        """End a background task and wait until it has ended. ToolFailure if there is none."""
+        if self._notices is None:
+            raise ToolFailure(f"There is no background task {task_id!r}.")
+        await self._notices.stop(task_id)
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 
@@ -259,12 +273,12 @@ class Conversation(SessionView):
     async def recap(self) -> str:
         """One line of at most 40 words on where things stand, written by the cheap model. UsageError if nothing was
         said yet; raises as the model does."""
-        from callgate.session.asking import UnusedAnswers  # a recap is asked for now and then
-        from callgate.session.recaps import recap_of
+        from callgate.compaction.aside import UnusedAnswers  # seldom used
+        from callgate.compaction.recaps import recap_of
 
         if not self.messages:
             raise UsageError("Nothing was said yet, so there is nothing to recap.")
-        paid = UnusedAnswers("recap", self._record, self.host.clock, self._price)
+        paid = UnusedAnswers("recap", self._record, self.host.clock, self._opened.price)
         return await recap_of(self.messages, self.cheap or self._work.answerer, paid)
 
     def origin(self, event: Event) -> EventOrigin:
@@ -309,9 +323,10 @@ class Conversation(SessionView):
             self._record.write(Noted(self._now(), text))
 
     def inform(self, text: str) -> None:
-        """Puts a note for people on record, and tells the model the same with its next request."""
+        """Put a note for people on record, and a notice with the same text for the model."""
         self.note(text)
-        self._staging.notify(text)
+        if self.status != "closed" and self._notices is not None:
+            self._notices.add("server", text)
 
     def deliver(self) -> bool:
         """Delivers the events so far to listeners now, instead of at the loop's next iteration. False: some of them
@@ -349,28 +364,39 @@ class Conversation(SessionView):
                 return self._history.settle(sent)
             case inputs.Rewind() | inputs.Branch():
                 return self._work.run_between(name, self._history.move(sent))
-            case inputs.Compact():
-                return self._work.run_between(name, self._history.compact(sent))
-            case inputs.Undo():
-                return self._work.run_between(name, self._changes.undo(sent))
-            case inputs.MoveToBackground():
-                return self._background.move(sent.call_id)
-            case inputs.Resolve():
-                resolving = self._staging.resolve(sent, self._changes.recover)
-                return (self._work.run_beside if self._work.busy else self._work.run_between)(name, resolving)
             case inputs.Close():
                 self._work.set_status("working")
-                self._discard_pending = sent.pending == "discard"
+                self._discards_pending = sent.pending == "discard"
                 self._begin_to_end()
+            case _:
+                return self._take_by_feature(name, sent)
         return None
 
+    def _take_by_feature(self, name: str, sent: Input) -> str | None:
+        handler = self._features.inputs.get(type(sent))
+        if handler is None:
+            return f"this session has no feature that takes {name}"
+        found = handler.act(sent)
+        if not isinstance(found, Coroutine):
+            return found
+        work = self._after_recovery(found) if handler.recover else self._after_move(found)
+        if handler.when == "anytime" and self._work.is_busy:
+            self._work.run_beside(name, work)
+            return None
+        return self._work.run_between(name, work)
+
+    async def _after_recovery(self, work: Coroutine[Any, Any, str | None]) -> str | None:
+        await self._features.recover()
+        return await work
+
+    async def _after_move(self, work: Coroutine[Any, Any, str | None]) -> str | None:
+        await self._history.read_again()
+        return await work
+
     def _interrupt(self, because: str) -> str | None:
-        if self._hooks is not None:
-            self._hooks.interrupt()
-        stopped = self._staging.interrupt(because)
-        loop, nothing = self._work.loop, self._history.interrupt()
+        stopped, loop = self._features.interrupt(because), self._work.loop
         if loop is None:
-            return None if stopped else nothing
+            return None if stopped else "nothing is under way that could be interrupted"
         self._work.set_status("working")
         loop.interrupt(because)
         return None
@@ -409,7 +435,10 @@ class Conversation(SessionView):
     def context_use(self) -> ContextUse:
         """The use of the model's window by the next request: its tokens, the share of each kind of content, and the
         limits at which people are told, the history is compacted, and nothing is sent."""
-        return self._history.compaction.use()
+        from callgate.compaction.feature import CompactionPart
+
+        found = self._opened.part("compaction", CompactionPart)
+        return (found or CompactionPart(self._opened, None, automatic=False)).history.use()
 
     def _set_effort(self, effort: WantedEffort) -> str | None:
         if effort not in (*EFFORTS, "auto"):
@@ -434,14 +463,6 @@ class Conversation(SessionView):
         """The tokens that the run under way may still write, which a session inside it shares."""
         return None if self._work.loop is None else self._work.loop.budget
 
-    def hooks_for(self, label: str, path: tuple[str, ...], record: Record) -> SessionHooks | None:
-        """This session's hooks for one inside it that has none of its own."""
-        if self._hooks is None:
-            return None
-        from callgate.session.hooks import agent_of  # loaded already, with the hooks
-
-        return self._hooks.for_agent(agent_of(label, path, record), record.write)
-
     # ---- the end ------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
@@ -459,21 +480,9 @@ class Conversation(SessionView):
     async def _end(self) -> None:
         self._work.closing = True
         await self.router.mailbox.aclose()
-        if self._titles is not None:
-            self._titles.close()
-        if self._hooks is not None:
-            self._hooks.interrupt()
-        self._staging.interrupt(_CLOSED)
+        self._features.interrupt(_CLOSED)
         await self._work.ended(_CLOSED)
-        await self._background.ended()
-        if self.servers is not None:
-            await self.servers.aclose()
-        if self._discard_pending:
-            await self._staging.stack.clear("the session was left for another one")
-        if self._hooks is not None:
-            await self._hooks.ended("closed")
-        if self._remembered is not None:
-            await self._remembered.written()
+        await self._features.close(discard=self._discards_pending)
         self.router.leave()
         self.deliver()
         try:

@@ -1,41 +1,33 @@
-"""Edits of a conversation between turns: rewind, branch, compact, snip, trim; and settings on record."""
+"""Edits of a conversation between turns: rewind, branch, snip, trim; and settings on record."""
 
 from collections.abc import Iterable
-from functools import cached_property
-from typing import TYPE_CHECKING
 
+from callgate.conversation.feature import OpenSession
+from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.ports import Model
-from callgate.session.parts import SessionParts
 from callgate.transcript.compact import trimmed
 from callgate.words.events import Branched, Durable, MetadataSet, ModeSet, Rewound, Snipped
-from callgate.words.inputs import Branch, Compact, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
-
-if TYPE_CHECKING:
-    from callgate.session.compaction import HistoryCompaction
+from callgate.words.inputs import Branch, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 
 
 class HistoryEdits:
-    """Each edit gives None, or the reason why it was not done. It is the Compaction of the loop, too."""
+    """Each edit returns None, or the reason why it was not done."""
 
-    def __init__(self, parts: SessionParts) -> None:
-        self._parts = parts
-        self._record = parts.equipment.record
-        self._now = parts.equipment.host.clock.now
-        self._journal = parts.journal
-        self._context = parts.context
-        self._remembered = parts.remembered
-        self._staging = parts.staging
-        self._moved = False  # the state is not that of the log, which has to be read again
-        self._reading = False
+    def __init__(self, opened: OpenSession, features: FeatureSet) -> None:
+        self._record = opened.record
+        self._now = opened.now
+        self._journal = opened.journal
+        self._features = features
+        self._is_stale = False  # the state is not that of the log, which has to be read again
+        self._is_reading = False
 
     @property
     def _ledger(self) -> Ledger:
         return self._record.ledger
 
     def touched(self) -> None:
-        """Notes that an input arrived: a log that is being read now has to be read again."""
-        self._moved = self._moved or self._reading
+        """An input arrived: a log that is being read now has to be read again."""
+        self._is_stale = self._is_stale or self._is_reading
 
     def settle(self, sent: SetMode | SetTitle | SetTags | Snip | Trim) -> str | None:
         """Edits that take no time and may be done while a turn is under way."""
@@ -81,52 +73,26 @@ class HistoryEdits:
             return f"{message.id} holds results: a call and its result go together, so name the message before it"
         if isinstance(sent, Branch) and message.calls:
             return f"{message.id} has calls: a call and its result go together, so name the message with the results"
-        await self._staging.stack.clear("the conversation went on from another place")
+        await self._features.moving()
         kind = Rewound if isinstance(sent, Rewind) else Branched
         self._record.write(kind(self._now(), message.id, self._ledger.counted))
-        self._moved = True
+        self._is_stale = True
         await self.read_again()
         return None
 
     async def read_again(self) -> None:
         """Makes the ledger anew from the live events of the log, after a move."""
-        while self._moved:
-            self._moved, self._reading = False, True
+        while self._is_stale:
+            self._is_stale, self._is_reading = False, True
             try:
                 self._record.ledger = self._folded(await self._journal.live())
             except BaseException:
-                self._moved = True
+                self._is_stale = True
                 raise
             finally:
-                self._reading = False
+                self._is_reading = False
 
     def _folded(self, events: Iterable[Durable]) -> Ledger:
-        ledger = Ledger(self._staging.follow(events), context=self._context)
-        if self._remembered is not None:
-            self._remembered.apply_to(ledger)
+        ledger = Ledger(self._features.follow(events), context=self._features.context)
+        self._features.folded(ledger)
         return ledger
-
-    # ---- compaction ---------------------------------------------------------------------------------------------
-
-    @cached_property
-    def compaction(self) -> "HistoryCompaction":
-        """Loaded when the history is compacted, or the window of the model is known."""
-        from callgate.session.compaction import HistoryCompaction
-
-        return HistoryCompaction(self._parts)
-
-    async def compact(self, sent: Compact) -> str | None:
-        await self.read_again()
-        return await self.compaction.manual(sent)
-
-    async def before_request(self, model: Model) -> str | None:
-        """See ``core.ports.Compaction``."""
-        return None if model.abilities.context_tokens is None else await self.compaction.before_request(model)
-
-    async def too_long(self, model: Model) -> bool:
-        return await self.compaction.too_long(model)
-
-    def interrupt(self) -> str | None:
-        """Stops the summary that is being written; gives the reason if there is none."""
-        under_way = "compaction" in vars(self) and self.compaction.interrupt()
-        return None if under_way else "nothing is under way that could be interrupted"

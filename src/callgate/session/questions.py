@@ -1,9 +1,9 @@
-"""Questions and answers between the sessions of a tree, the doors at its root, and other programs."""
+"""Questions and answers between the sessions of a tree, the interfaces at its root, and other programs."""
 
 from __future__ import annotations
 
+from callgate.conversation.feature import OpenSession
 from callgate.session.mailbox import AnswerMailbox
-from callgate.session.parts import SessionParts
 from callgate.session.work import Work
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Question
 from callgate.words.events import Event, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
@@ -13,27 +13,25 @@ class QuestionRouter:
     """One session's node in the tree of nested sessions. Questions go up to the root, answers go down to the session
     that asked, answers to remember go to every session. ``path`` has the labels from the root to here."""
 
-    def __init__(self, parts: SessionParts, work: Work) -> None:
-        self.path = parts.equipment.path
-        self._record = parts.equipment.record
-        self._now = parts.equipment.host.clock.now
+    def __init__(self, opened: OpenSession, work: Work, parent: QuestionRouter | None) -> None:
+        self.path = opened.path
+        self._record = opened.record
+        self._now = opened.now
         self._work = work
-        self._hooks = parts.hooks
-        self._remembered = parts.remembered
-        self._parent = parts.parent
+        self._parent = parent
         self._children: dict[str, QuestionRouter] = {}
-        self._listening = False
+        self._is_listening = False
         self.mailbox = AnswerMailbox(
-            parts.journal,
-            parts.equipment.host.clock,
+            opened.journal,
+            opened.host.clock,
             take=self._take_left,
             waits=lambda: bool(self._own),
             report=self._warn,
         )
-        if self._parent is not None:
-            self._parent._children[self.path[-1]] = self
-            self._parent._listen()
-        if self._parent is not None or self._remembered is not None or parts.journal.session:
+        if parent is not None:
+            parent._children[self.path[-1]] = self
+            parent._listen()
+        if parent is not None or opened.journal.session:
             self._listen()
 
     def path_for(self, label: str) -> tuple[str, ...]:
@@ -72,22 +70,18 @@ class QuestionRouter:
         return refusal
 
     def _listen(self) -> None:
-        if not self._listening:
-            self._listening = True
-            self._record.listen(self._hear)
+        if not self._is_listening:
+            self._is_listening = True
+            self._record.listen(self._on_event)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, QuestionAsked | QuestionAnswered) and self._parent is not None:
             self._parent._record.relay(event)
         if isinstance(event, QuestionAsked) and event.question.path == self.path:
             self.mailbox.open()
-            if self._hooks is not None:
-                self._hooks.asked(event.question)
         elif isinstance(event, PolicyAdded):
             for router in (*self._children.values(), *(() if self._parent is None else (self._parent,))):
                 router._adopt(event.policy)
-            if event.policy.scope != "session" and self._remembered is not None:
-                self._remembered.keep(event.policy)
 
     def _adopt(self, policy: ApprovalPolicy) -> None:
         """Takes over an answer that was remembered by a session next to this one in the tree."""

@@ -1,51 +1,62 @@
-"""Answers that are remembered beyond a session: read before each prompt, written when a person gives one."""
+"""The feature ``remembered``: answers that outlive the session, read before each prompt and written when given."""
 
-from collections.abc import Callable
 from functools import partial
 
+from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.host.threads import in_thread
 from callgate.policy.memory import Memory
-from callgate.session.tasks import TaskSet
+from callgate.tools.task_set import TaskSet
 from callgate.words.decisions import ApprovalPolicy
 from callgate.words.errors import in_words
+from callgate.words.events import Event, Noted, PolicyAdded
 
 
-class RememberedAnswers:
-    """Keeps a copy of the answers in ``memory`` (None: there is no place for any), so that deciding reads no file.
-    ``warn`` tells a person that an answer could not be written."""
+class RememberedAnswers(FeaturePart):
+    """Stores the answers of wider scope than the session, with a copy in memory, so that deciding reads no file.
+    ``memory`` is None if there is no place for them."""
 
-    def __init__(self, memory: Memory | None, warn: Callable[[str], object]) -> None:
+    def __init__(self, opened: OpenSession, memory: Memory | None) -> None:
+        self._opened = opened
         self._memory = memory
-        self._warn = warn
         self._writing = TaskSet()
         self._unwritten: tuple[ApprovalPolicy, ...] = ()
         self._known: tuple[ApprovalPolicy, ...] = () if memory is None else memory.in_force()
 
-    def apply_to(self, ledger: Ledger) -> None:
-        """Replaces the ledger's answers of wider scope by the remembered ones: others may have been revoked."""
+    def folded(self, ledger: Ledger) -> None:
+        """Replace the ledger's answers of wider scope by those in the files: others may have been revoked."""
         own = [policy for policy in ledger.policies if policy.scope == "session"]
         ledger.policies = [*own, *self._known]
 
-    async def read_again(self) -> None:
-        """Waits for the answers being written, then reads the files again."""
+    def begin(self) -> None:
+        self._opened.record.listen(self._on_event)
+
+    async def recover(self) -> None:
+        """Read the files again, once all answers are written."""
         if self._memory is not None:
-            await self.written()
+            await self._writing.finished()
             self._known = (*await in_thread(self._memory.in_force), *self._unwritten)
+        self.folded(self._opened.record.ledger)
 
-    def keep(self, policy: ApprovalPolicy) -> None:
-        """Writes an answer to its file, in a thread."""
-        self._known = (*self._known, policy)
-        if self._memory is not None:
-            self._writing.start(self._write(self._memory, policy))
-
-    async def written(self) -> None:
-        """Waits until every answer is in its file, or could not be written."""
+    async def close(self, *, discard: bool) -> None:
+        self._opened.record.deliver()
         await self._writing.finished()
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, PolicyAdded) and event.policy.scope != "session":
+            self._known = (*self._known, event.policy)
+            if self._memory is not None:
+                self._writing.start(self._write(self._memory, event.policy))
 
     async def _write(self, memory: Memory, policy: ApprovalPolicy) -> None:
         try:
             await in_thread(partial(memory.add, policy))
         except Exception as error:
             self._unwritten = (*self._unwritten, policy)
-            self._warn(f"this answer is remembered for this session only: {in_words(error)}")
+            text = f"this answer is remembered for this session only: {in_words(error)}"
+            self._opened.record.write(Noted(self._opened.now(), text, "warning"))
+
+
+def remembered_feature(memory: Memory | None) -> Feature:
+    """Answers that are remembered beyond the session, in files."""
+    return Feature("remembered", lambda opened: RememberedAnswers(opened, memory))

@@ -3,27 +3,23 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from callgate.conversation.allowance import budget_in
+from callgate.conversation.equipment import Equipment
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
-from callgate.conversation.ports import Model, Opening
+from callgate.conversation.ports import Model
 from callgate.conversation.recovery import answered_by
-from callgate.conversation.turn import Equipment
 from callgate.core.executor import CallExecutor
 from callgate.session.history import HistoryEdits
-from callgate.session.parts import SessionParts
-from callgate.session.tasks import TaskSet
-from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.staging import outside_calls
+from callgate.tools.task_set import TaskSet
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
+from callgate.words.limits import LoopLimits
 from callgate.words.messages import Part, Spent, Text
 from callgate.words.model import EffortInForce, EffortSource, RunOptions, WantedEffort
-
-if TYPE_CHECKING:
-    from callgate.session.titles import TitleWriter
 
 
 class Work:
@@ -32,29 +28,23 @@ class Work:
     work."""
 
     def __init__(
-        self,
-        parts: SessionParts,
-        history: HistoryEdits,
-        changes: WorkspaceChanges,
-        titles: "TitleWriter | None" = None,
+        self, equipment: Equipment, history: HistoryEdits, limits: LoopLimits | None, notes: tuple[str, ...]
     ) -> None:
-        compaction = parts.equipment.compaction or history
-        self._equipment = replace(parts.equipment, file_outcome=changes.file_outcome, compaction=compaction)
-        self._record = parts.equipment.record
-        self._now = parts.equipment.host.clock.now
-        self._limits = parts.limits
-        self._hooks = parts.hooks
-        self._remembered = parts.remembered
-        self._notes = parts.notes
+        self.equipment = equipment
+        self._features = equipment.features
+        self._record = equipment.record
+        self._now = equipment.host.clock.now
+        self._limits = limits
+        self._notes = notes
         self._history = history
-        self._changes = changes
-        self._titles = titles
         self._beside = TaskSet(lambda: self.set_status(self._own_status))
         self.status: SessionStatus = self._at_rest()
         self._own_status: SessionStatus = self.status
         self._prompt: Prompt | None = None  # sent while there was no work, so it does not wait
         self._delivers = False  # prompts that waited at the end of an earlier life wait until something is sent
         self._continues = False  # a person said that a paused agent may go on
+        self._is_woken = False
+        self._woken_for: set[str] = set()  # ids of notices, each of which starts at most one turn
         self._task: asyncio.Task[None] | None = None
         self.loop: Loop | None = None
         self.closing = False
@@ -76,15 +66,15 @@ class Work:
     @property
     def answerer(self) -> Model:
         """The model of the next request."""
-        return self._equipment.model
+        return self.equipment.model
 
     @property
     def model(self) -> str:
-        return self._equipment.model.name
+        return self.equipment.model.name
 
     @property
     def window(self) -> int | None:
-        return self._equipment.model.abilities.context_tokens
+        return self.equipment.model.abilities.context_tokens
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -93,15 +83,15 @@ class Work:
     @property
     def open_spent(self) -> Spent | None:
         """Tokens and price of the message of the open turn, which is on record, while its TurnEnded is not."""
-        opened, price = self._ledger.open_message, self._equipment.price
+        opened, price = self._ledger.open_message, self.equipment.price
         if opened is None or opened.message.usage is None:
             return None
         usage = opened.message.usage
-        name = answered_by(opened.message, self._equipment.model, self._equipment.fallback).name
+        name = answered_by(opened.message, self.equipment.model, self.equipment.fallback).name
         return Spent(name, usage, None if price is None else price(name, usage))
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         return self._task is not None
 
     @property
@@ -140,32 +130,40 @@ class Work:
 
     def use_model(self, model: Model) -> None:
         """From the next request on."""
-        self._equip(replace(self._equipment, model=model))
+        self._equip(replace(self.equipment, model=model))
 
     @property
     def effort(self) -> EffortInForce:
         """The effort of the next request and who said it. A model of another kind is taken at its word."""
         own = self._ledger.options if self._ledger.running else None
         turn = None if own is None or own.request is None else own.request.effort
-        wanted = turn or self._equipment.options.effort
+        wanted = turn or self.equipment.options.effort
         source: EffortSource = "turn" if turn is not None else "session" if wanted is not None else "model"
-        found = getattr(self._equipment.model, "effort_in_force", None)
+        found = getattr(self.equipment.model, "effort_in_force", None)
         if found is not None:
             return found(wanted, source)
         return EffortInForce(wanted, source, None if wanted == "auto" else wanted)
 
     def use_effort(self, effort: WantedEffort) -> None:
         """From the next request on; a prompt may bring its own."""
-        self._equip(replace(self._equipment, options=replace(self._equipment.options, effort=effort)))
+        self._equip(replace(self.equipment, options=replace(self.equipment.options, effort=effort)))
 
     def _equip(self, equipment: Equipment) -> None:
-        self._equipment = equipment
+        self.equipment = equipment
         if self.loop is not None:
             self.loop.equipment = equipment
 
-    def open_with(self, opening: Opening) -> None:
-        """Calls that people's words ask for are made before the model is asked."""
-        self._equip(replace(self._equipment, opening=opening))
+    def wake(self) -> None:
+        """Start a turn if the session is idle and a part has a new reason for one."""
+        reasons = {*self._features.wakes} - self._woken_for
+        if reasons and self._task is None and not self.closing and self.failure is None and self.status == "idle":
+            self._woken_for |= reasons
+            self._is_woken = True
+            self._start()
+
+    def warn(self, text: str) -> None:
+        """Put a note on record before the first work."""
+        self._notes = (*self._notes, text)
 
     def run_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> str | None:
         """Runs an edit as the session's task. Gives the reason if a turn is under way."""
@@ -185,9 +183,9 @@ class Work:
     async def ended(self, because: str) -> None:
         """Stops what is under way and waits for its end. In a session that is kept, a turn is left open on record."""
         if self._task is not None and not self._task.done():
-            self._history.interrupt()
+            self._features.interrupt(because)
             if self.loop is not None:
-                end = self.loop.leave if self._equipment.resumable else self.loop.interrupt
+                end = self.loop.leave if self.equipment.resumable else self.loop.interrupt
                 end(because)
             await asyncio.wait((self._task,))
         await self._beside.finished()
@@ -217,20 +215,18 @@ class Work:
 
     def _new_loop(self) -> Loop:
         return Loop(
-            self._equipment,
+            self.equipment,
             self._limits,
-            waiting=lambda: self.set_status("waiting_confirmation"),
-            going=lambda: self.set_status("working"),
-            ending=None if self._hooks is None else self._hooks.ending,
+            on_waiting=lambda: self.set_status("waiting_confirmation"),
+            on_resumed=lambda: self.set_status("working"),
         )
 
     async def _run(self, loop: Loop) -> None:
         try:
-            await self._changes.recover()
-            await self._history.read_again()
-            await self._read_answers()
+            await self.recover()
+            self._write_notes()
             while await self._has_work(loop):
-                self._continues = False
+                self._continues = self._is_woken = False
                 if self.closing:
                     return
                 await loop.run()
@@ -243,33 +239,37 @@ class Work:
             self.loop = self._task = None
             self._come_to_rest()
 
+    async def recover(self) -> None:
+        """Bring everything outside of the log in line with it."""
+        await self._history.read_again()
+        await self._features.recover()
+
     async def _has_work(self, loop: Loop) -> bool:
-        """Puts the next prompt on record that the hooks let through; True for a run that may go on as well."""
+        """Put the next prompt on record that the features let through. True also for a run that may continue."""
         if self._ledger.running:
-            return self._allowed("Continue", None if self._hooks is None else await self._hooks.started(resumed=True))
+            return self._allowed("Continue", await self._features.starting(resumed=True))
         while self._more:
             sent: Prompt | PromptQueued | None
             sent, self._prompt, queued = self._prompt, None, None
             if sent is None:
                 sent = queued = next(iter(self._ledger.waiting.values()))
-            parts = await self._hooked(sent.parts)
+            parts = await self._prompted(sent.parts)
             if queued is not None and self._ledger.waiting.get(queued.id) != queued:
                 continue  # edited or withdrawn while the hooks ran
             if parts is not None:
-                if self._titles is not None:
-                    self._titles.prompted(sent.parts, first=not self._ledger.added)
                 loop.say(parts, queued, sent.options)
                 return True
             if queued is not None:
                 self._record.write(PromptDequeued(self._now(), queued.id, "refused"))
+        if self._is_woken and self._features.wakes:
+            loop.wake()
+            return await self._features.starting(resumed=bool(self._ledger.added)) is None
         return self._ledger.continues and self._continues
 
-    async def _hooked(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
-        """The prompt with the hooks' context; None when a hook does not let it through."""
-        if self._hooks is None:
-            return parts
-        refusal = await self._hooks.started(resumed=bool(self._ledger.added))
-        found = await self._hooks.prompted(parts) if refusal is None else refusal
+    async def _prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
+        """The prompt with the additions of features; None when one of them does not let it through."""
+        refusal = await self._features.starting(resumed=bool(self._ledger.added))
+        found = await self._features.prompted(parts) if refusal is None else refusal
         if isinstance(found, str):
             self._allowed("Prompt", found)
             return None
@@ -280,13 +280,10 @@ class Work:
             self._record.tell(InputRefused(self._now(), name, refusal))
         return refusal is None
 
-    async def _read_answers(self) -> None:
+    def _write_notes(self) -> None:
         notes, self._notes = self._notes, ()
         for note in notes:
             self._record.write(Noted(self._now(), note, "warning"))
-        if self._remembered is not None:
-            await self._remembered.read_again()
-            self._remembered.apply_to(self._ledger)
 
     def _come_to_rest(self) -> None:
         if self.closing:
@@ -294,6 +291,8 @@ class Work:
         self.set_status(self._at_rest())
         if self._more and self.failure is None:
             self._start()
+        else:
+            self.wake()
 
     @property
     def _more(self) -> bool:

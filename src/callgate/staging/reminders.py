@@ -1,16 +1,12 @@
 """The words that a model reads about pending actions between its messages."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from callgate.conversation.reminders import reminder
 from callgate.words.calls import Result
 from callgate.words.events import ActionResolved
 from callgate.words.modes import MODES, Mode
 from callgate.words.pending import RESOLVE, Staged
-
-if TYPE_CHECKING:
-    from callgate.host.tasks import BackgroundTask
 
 
 def pending(newest: Staged, below: Iterable[Staged]) -> str:
@@ -41,15 +37,6 @@ def ended(resolved: ActionResolved) -> str:
 def mode_set(mode: Mode) -> str:
     """Tells of a change of the mode, which the system prompt cannot."""
     return reminder(f"The user changed the mode of this session. It is now {mode}: the session {MODES[mode].meaning}.")
-
-
-def task_ended(task: "BackgroundTask") -> str:
-    """Tells of the end of a background task."""
-    ending = f" ({task.detail})" if task.detail else ""
-    return reminder(
-        f"Background task {task.id} {task.status}{ending}: {task.record.kind} {task.record.label[:200]!r}. "
-        f"Its output is in {task.record.output}; TaskOutput reads it."
-    )
 
 
 def skipped(action: Staged) -> Result:

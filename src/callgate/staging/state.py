@@ -1,6 +1,6 @@
 """Folds a session's events into what is pending, and what the model was told and made to do about it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from callgate.tools.session_state import ENTER, EXIT
@@ -25,8 +25,6 @@ from callgate.words.pending import RESOLVE, Staged
 
 MODE = "mode"
 """The subject of the reminder that tells of a change of the mode."""
-NOTICE = "notice"
-"""The subject of the reminder that tells what happened outside of the conversation."""
 _TELLS_MODE = (ENTER, EXIT, RESOLVE)
 WHOLE_TURN = ("answered", "calls")
 """Reasons of turns that count; an interrupt or an error of the provider does not."""
@@ -50,11 +48,11 @@ class State:
             Forked: self._forked,
             ModeSet: self._mode_set,
         }
-        self._begin()
+        self.reset()
         for event in events:
             self.fold(event)
 
-    def _begin(self) -> None:
+    def reset(self) -> None:
         self.actions: dict[str, Staged] = {}  # pending, oldest first
         self.highest = 0  # number that one of them ever had
         self.untold: dict[str, ActionResolved] = {}  # ends that the model has to be told of
@@ -74,13 +72,6 @@ class State:
         self._mode: Mode = "default"
         self._spoken = False  # there is a message
         self._planning: set[str] = set()  # open calls whose results tell of the mode
-
-    def follow(self, events: Iterable[Durable]) -> Iterator[Durable]:
-        """Begins anew, and folds each event on its way to another fold."""
-        self._begin()
-        for event in events:
-            self.fold(event)
-            yield event
 
     def fold(self, event: Event) -> None:
         step = self.folds.get(event.__class__)

@@ -1,8 +1,7 @@
-"""Facts, in the past tense. A session is the fold of the durable ones; the others are for eyes only.
+"""Events of a session. The fold of the durable ones is its state; the passing ones are only shown.
 
-Ordering rules: of one call, arrived < decided < asked < answered < started < settled < released. Calls of one message
-arrive and are released in the order of ``index``; they settle in any order. ``at`` is wall time and may jump: order
-comes from the position in the log.
+Order of the events of one call: arrived < decided < asked < answered < started < settled < released. Calls of one
+message arrive and are released in the order of ``index``, and settle in any order. ``at`` is wall time and may jump.
 """
 
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.messages import Content, Message, Opaque, Part, Spent, Text, Usage
 from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
+from callgate.words.notices import FeatureRecorded, NoticeAdded, NoticeDelivered
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
 from callgate.words.turns import AnswerUnused, Measures, PhaseEnded, PhaseStarted, TurnCause, TurnReason
@@ -39,8 +39,7 @@ class MessageAdded:
 
 @noun
 class PromptQueued:
-    """A prompt came while the agent works, and waits for the end of the work; ``steers``: for the end of the calls
-    under way. The same id again: a person has edited it."""
+    """A prompt that waits for the end of the run; ``steers``: of the calls. The same id again: it was edited."""
 
     at: float
     id: str
@@ -88,8 +87,7 @@ class TurnEnded:
 
 @noun
 class RunEnded:
-    """The agent stopped working; ENDINGS has all reasons. ``kind`` is the limit that was reached, or the kind of the
-    model's error; ``retryable``: the same request may succeed later."""
+    """The run ended. ``kind``: the limit reached, or the model's error; ``retryable``: it may succeed later."""
 
     at: float
     reason: RunReason
@@ -372,8 +370,7 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """Something about the session itself: ``title``, ``tags``, ``worktree``, ``agent``. None takes it away. ``spent``:
-    by the model that wrote it."""
+    """A fact about the session: ``title``, ``tags`` … None removes it. ``spent``: by the model that wrote it."""
 
     at: float
     key: str
@@ -485,6 +482,9 @@ Durable = (
     | Forked
     | LinesQuarantined
     | Noted
+    | NoticeAdded
+    | NoticeDelivered
+    | FeatureRecorded
 )
 Passing = (
     CallProgressed

@@ -24,11 +24,12 @@ TurnCause = Literal[
     "pending",
     "hook",
     "budget",
+    "notice",
 ]
 """Causes of a turn: a prompt; a mention in it, whose calls are made before the model is asked; results of calls;
 a message typed meanwhile; a run that was left or had ended goes on; the model failed in a message with calls; a request
 was too long, and the history is shorter now; the last message reached the limit of its output, or was cut off; an
-action is pending; a hook put the end off; tokens of the budget are left."""
+action is pending; a hook put the end off; tokens of the budget are left; a notice woke an idle session."""
 
 
 @noun

@@ -187,7 +187,7 @@ def _no_such(past: SessionChanges, number: int) -> str:
 def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
     """Plan an undo. Nothing is taken back, but changes that a crash cut short are finished or undone first: until
     then it is open what the files are."""
-    from callgate.session.workspace_changes import changes_to_undo  # loads the runtime, which a list does not need
+    from callgate.staging.workspace import changes_to_undo  # loads the runtime, which a list does not need
 
     log = Archive().find(which)
     logged = LoggedCalls(log)

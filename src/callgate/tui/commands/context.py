@@ -11,7 +11,7 @@ from callgate.tui.theme import Theme
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
-    from callgate.session.context_gauge import ContextUse
+    from callgate.transcript.tokens import ContextUse
     from callgate.tui.port import Terminal
 
 ROWS, COLUMNS = 5, 20

@@ -11,16 +11,16 @@ in the middle changes nothing.
 import asyncio
 from dataclasses import replace
 from inspect import isawaitable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from callgate.compaction.aside import UnusedAnswers
+from callgate.compaction.context_gauge import ContextGauge, covered_by
+from callgate.compaction.restored import restored
+from callgate.compaction.summaries import WrittenSummary, summarized
+from callgate.conversation.feature import OpenSession
 from callgate.conversation.ledger import Ledger, boundary_parts
 from callgate.conversation.ports import Model
 from callgate.conversation.view import History
-from callgate.session.asking import UnusedAnswers
-from callgate.session.context_gauge import ContextGauge, covered_by
-from callgate.session.parts import SessionParts
-from callgate.session.restoring import restored
-from callgate.session.summaries import WrittenSummary, summarized
 from callgate.tools.files.read_marks import with_nothing_shown
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.transcript.tokens import ContextUse, TokenCount
@@ -32,6 +32,9 @@ from callgate.words.plain import plain_json
 from callgate.words.turns import PhaseEnded, PhaseStarted
 from callgate.words.window import ContextLimits, chars_of, part_chars
 
+if TYPE_CHECKING:
+    from callgate.transcript.compact import Summarize
+
 MOST_FAILURES = 3
 """In a row; then the history is not compacted by itself any more."""
 INTERRUPTED = "it was interrupted"
@@ -40,21 +43,17 @@ Trigger = Literal["manual", "automatic", "reactive"]
 
 
 class HistoryCompaction:
-    """The Compaction of one session, see ``core.ports``; ``manual`` is for a person's Compact. ``automatic`` is false
-    if the settings say that only a person compacts."""
+    """The compaction of one session. ``automatic`` is false if the settings say that only a person compacts."""
 
-    def __init__(self, parts: SessionParts) -> None:
-        self._kit = parts.equipment
-        self._record = parts.equipment.record
-        self._now = parts.equipment.host.clock.now
-        self._models = parts.models
-        self._cheap = parts.cheap
-        self._summarize = parts.summarize
-        self._hooks = parts.hooks
-        self._staging = parts.staging
-        self._automatic = parts.compacts
-        self._gauge = ContextGauge(parts)
-        self._unused = UnusedAnswers("summary", self._record, self._kit.host.clock, self._kit.price)
+    def __init__(self, opened: OpenSession, summarize: "Summarize | None", *, automatic: bool) -> None:
+        self._opened = opened
+        self._record = opened.record
+        self._clock = opened.host.clock
+        self._now = opened.now
+        self._summarize = summarize
+        self._automatic = automatic
+        self._gauge = ContextGauge(opened)
+        self._unused = UnusedAnswers("summary", self._record, self._clock, opened.price)
         self._failures = 0
         self._warned = False
         self._summarizing: asyncio.Future[WrittenSummary | str] | None = None
@@ -63,16 +62,11 @@ class HistoryCompaction:
     def _ledger(self) -> Ledger:
         return self._record.ledger
 
-    @property
-    def model(self) -> Model:
-        """The model of the session, as it was last set."""
-        return self._models.get(self._ledger.model or "", self._kit.model)
-
     def use(self) -> ContextUse:
         """The use of the window, kind by kind, for people."""
-        return self._gauge.use(self.model)
+        return self._gauge.use(self._opened.equipment.model)
 
-    # ---- the port -----------------------------------------------------------------------------------------------
+    # ---- before and after requests ------------------------------------------------------------------------------
 
     async def before_request(self, model: Model) -> str | None:
         limits = self._gauge.limits(model)
@@ -169,17 +163,17 @@ class HistoryCompaction:
             return "there is nothing to summarize"
         if self._ledger.open_turn is not None:
             return "a turn was left unfinished: send Continue first"
-        reason = await self._compact(self.model, "manual", sent.instructions, sent.keep)
+        reason = await self._compact(self._opened.equipment.model, "manual", sent.instructions, sent.keep)
         if reason is None:
             self._failures = 0
         return reason
 
     async def _compact(self, model: Model, trigger: Trigger, focus: str, keep: int | None) -> str | None:
         """Writes a boundary; gives the reason if there is none. Without ``keep`` the tail is as long as is useful."""
-        if self._hooks is not None:
-            blocked = await self._hooks.compacting("PreCompact", focus, trigger)
-            if blocked is not None:
-                return blocked
+        features = self._opened.features
+        blocked = await features.compacting("PreCompact", focus, trigger)
+        if blocked is not None:
+            return blocked
         ledger, before = self._ledger, self._gauge.count()
         history, many = ledger.history(), len(ledger.messages)
         tail = self._gauge.tail(model) if keep is None else keep
@@ -199,13 +193,12 @@ class HistoryCompaction:
             return "the summary is not shorter than the messages that it would replace"
         self._record.write(boundary)
         self._warned = False
-        if self._hooks is not None:
-            await self._hooks.compacting("PostCompact", boundary.summary, trigger)
+        await features.compacting("PostCompact", boundary.summary, trigger)
         return None
 
     async def _summary(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         """The summary by the caller's function or by a model; the reason if there is none."""
-        clock, name = self._kit.host.clock, "summary"
+        clock, name = self._clock, "summary"
         began = clock.monotonic()
         self._record.tell(PhaseStarted(self._now(), name, "summary", model.name))
         try:
@@ -236,7 +229,7 @@ class HistoryCompaction:
 
     def _writers(self, model: Model) -> list[Model]:
         """The cheaper model first, unless the history is too long for it."""
-        cheap = self._cheap
+        cheap = self._opened.cheap
         if cheap is None or cheap is model:
             return [model]
         limits = self._gauge.limits(cheap)
@@ -246,7 +239,7 @@ class HistoryCompaction:
         ledger = self._ledger
         covered = covered_by(ledger.messages, tail)
         chars = round(self._gauge.share(model) * self._gauge.meter.per_token)
-        put_back = await restored(self._kit.host, ledger, covered, chars)
+        put_back = await restored(self._opened.host, ledger, covered, chars)
         counted, usage = ledger.counted, written.usage
         return Compacted(
             at=self._now(),
@@ -256,12 +249,12 @@ class HistoryCompaction:
             context=plain_json(with_nothing_shown(ledger.context)),
             counted=counted if usage is None else replace(counted, usage=counted.usage + usage),
             paused=ledger.paused,
-            untold=self._staging.untold,
+            untold=self._opened.features.unreported,
             restored=put_back,
             covered=covered,
             model=written.model,
             usage=usage,
-            cost=None if usage is None or self._kit.price is None else self._kit.price(written.model, usage),
+            cost=None if usage is None or self._opened.price is None else self._opened.price(written.model, usage),
             options=ledger.options,
         )
 

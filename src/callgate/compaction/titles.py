@@ -4,14 +4,14 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from callgate.conversation.allowance import Price
+from callgate.compaction.aside import UnusedAnswers, ask, instructions
+from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ports import Model
-from callgate.conversation.record import Record
-from callgate.core.ports import Clock, Timer
-from callgate.session.asking import UnusedAnswers, ask, instructions
-from callgate.session.tasks import TaskSet
+from callgate.core.ports import Timer
+from callgate.tools.task_set import TaskSet
 from callgate.words.events import Event, MessageAdded, MetadataSet, RunEnded
-from callgate.words.messages import Part, Spent, Text
+from callgate.words.messages import HOOK_ADDED, Spent, Text
+from callgate.words.messages import Part as MessagePart
 from callgate.words.model import WHOLE, RequestOptions
 
 _ATTEMPTS = 2
@@ -25,45 +25,51 @@ _MARKS = re.compile(r"^(?:title\s*:)?[\s\"'`*#„“”«»]+|[\s\"'`*„“”�
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-class TitleWriter:
-    """Writes the title once. It never blocks: the session works on meanwhile, and a session that closes does not wait
-    for it. A title that a person gave or took away stays as it is.
+class TitleWriter(FeaturePart):
+    """Writes the title once. The session works on meanwhile, and closing cancels the request. A title that a person
+    set or removed stays as it is.
 
-    It begins with the first calls of the model, so that it is never before the request it is about, or a moment after
-    the end of the run, so that a program that makes one run and ends asks for nothing. ``spare`` is false if the same
-    model answers: it is not disturbed before the end.
+    The request is sent with the first calls of the model, so never before the request that it is about; or a moment
+    after the end of the run, so that a program that makes one run and ends sends none. ``is_spare`` is false if the
+    same model answers: it is asked only after the run.
     """
 
-    def __init__(self, model: Model, record: Record, clock: Clock, *, spare: bool, price: Price | None = None) -> None:
+    def __init__(self, opened: OpenSession, model: Model) -> None:
+        self._opened = opened
         self._model = model
-        self._price = price
-        self._record = record
-        self._clock = clock
-        self._unused = UnusedAnswers("title", record, clock, price)
-        self._spare = spare
+        self._price = opened.price
+        self._record = opened.record
+        self._clock = opened.host.clock
+        self._unused = UnusedAnswers("title", self._record, self._clock, self._price)
         self._timer: Timer | None = None
         self._tasks = TaskSet()
         self._left = 0
         self._text = ""
         self._unlisten: Callable[[], None] | None = None
 
-    def prompted(self, parts: tuple[Part, ...], *, first: bool) -> None:
-        """A person said this; ``first``: in this session. Output of commands and text of hooks is not part of it."""
-        text = "\n".join(part.text for part in parts if isinstance(part, Text)).strip()
-        self._left = _ATTEMPTS if first else self._left
+    async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...]:
+        text = "\n".join(
+            part.text for part in parts if isinstance(part, Text) and not part.text.startswith(HOOK_ADDED)
+        ).strip()
+        self._left = self._left if self._record.ledger.added else _ATTEMPTS
         if text and self._left and not self._tasks and "title" not in self._record.ledger.metadata:
             self._text = self._text or text[:_PROMPT]
-            self._unlisten = self._unlisten or self._record.listen(self._hear)
+            self._unlisten = self._unlisten or self._record.listen(self._on_event)
+        return parts
 
-    def close(self) -> None:
+    @property
+    def _is_spare(self) -> bool:
+        return self._model is not self._opened.equipment.model
+
+    async def close(self, *, discard: bool) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._text = ""
         self._tasks.cancel()
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, MessageAdded):
-            if self._spare and event.message.role == "assistant" and event.message.calls:
+            if self._is_spare and event.message.role == "assistant" and event.message.calls:
                 self._begin()
         elif isinstance(event, RunEnded) and event.reason == "done" and self._timer is None:
             self._timer = self._clock.call_later(_MOMENT, self._begin)
@@ -100,3 +106,8 @@ def title_of(text: str) -> str:
     lines = (" ".join(_MARKS.sub("", _CONTROL.sub(" ", line)).split()) for line in text.splitlines())
     title = next(filter(None, lines), "")
     return title if len(title) <= _LONGEST else title[: _LONGEST - 1].rstrip() + "…"
+
+
+def titles_feature(model: Model) -> Feature:
+    """A title for the session, written by ``model`` after the first prompt."""
+    return Feature("titles", lambda opened: TitleWriter(opened, model))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
+from callgate.compaction.aside import UnusedAnswers, ask, instructions
+from callgate.compaction.summaries import material
 from callgate.conversation.ports import Model
-from callgate.session.asking import UnusedAnswers, ask, instructions
-from callgate.session.summaries import material
 from callgate.words.errors import ModelError
 from callgate.words.messages import Message
 from callgate.words.model import WHOLE, RequestOptions

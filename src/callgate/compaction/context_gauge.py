@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import is_
 
+from callgate.conversation.feature import OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
-from callgate.session.parts import SessionParts
 from callgate.transcript.compact import kept_from
 from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter
 from callgate.words.messages import Message
@@ -23,10 +23,9 @@ class ContextGauge:
     """Counts the next request of a session. ``fixed`` is its part that is no history: the system prompt and the tools,
     in characters."""
 
-    def __init__(self, parts: SessionParts) -> None:
-        self._kit = parts.equipment
-        self._record = parts.equipment.record
-        self._staging = parts.staging
+    def __init__(self, opened: OpenSession) -> None:
+        self._opened = opened
+        self._record = opened.record
         self.meter = TokenMeter()
         self._tool_chars: tuple[Sequence[ToolSpec], int] = ((), 0)
 
@@ -40,7 +39,7 @@ class ContextGauge:
         able = model.abilities
         if able.context_tokens is None:
             return None
-        asked = self._kit.limits.max_output_tokens
+        asked = self._opened.equipment.limits.max_output_tokens
         outputs = [each for each in (able.output_tokens, asked) if each is not None]
         limits, fixed = context_limits(able.context_tokens, min(outputs, default=None)), self.fixed_tokens
         automatic = max(limits.automatic, (fixed + limits.refusal) // 2)
@@ -55,7 +54,7 @@ class ContextGauge:
         bring."""
         count = self.meter.count(self._ledger.view, self.fixed)
         typed = sum(len(queued.text) for queued in self._ledger.waiting.values() if queued.steers)
-        growth = self.meter.tokens(self._staging.due_chars() + typed)
+        growth = self.meter.tokens(self._opened.features.due_chars + typed)
         return replace(count, estimated=count.estimated + growth)
 
     def use(self, model: Model) -> ContextUse:
@@ -69,7 +68,7 @@ class ContextGauge:
         from callgate.prompt.parts import enclosed_length  # both for people who ask alone
         from callgate.tools.skills import SKILL
 
-        system, specs = self._kit.system, self._specs()
+        system, specs = self._opened.equipment.system, self._specs()
         instructions = enclosed_length("instructions", system)
         skills = [each for each in specs if each.name == SKILL]
         return {
@@ -80,7 +79,7 @@ class ContextGauge:
         }
 
     def _specs(self) -> Sequence[ToolSpec]:
-        return [tool.spec for tool in self._kit.toolbox.tools()]
+        return [tool.spec for tool in self._opened.equipment.toolbox.tools()]
 
     @property
     def fixed(self) -> int:
@@ -90,7 +89,7 @@ class ContextGauge:
         if len(specs) != len(known) or not all(map(is_, specs, known)):
             chars = spec_chars(specs)
             self._tool_chars = specs, chars
-        return len(self._kit.system) + chars
+        return len(self._opened.equipment.system) + chars
 
     def tail(self, model: Model) -> int:
         """The number of messages that stay as they are: what a person said last and was not answered; results that the

@@ -1,4 +1,4 @@
-"""Tasks of a session that no caller waits for one by one."""
+"""Tasks that no caller waits for one by one."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

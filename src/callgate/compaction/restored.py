@@ -9,10 +9,10 @@ from typing import Any
 
 from callgate.changes.text import read_guessed
 from callgate.conversation.ledger import Ledger
+from callgate.conversation.reminders import reminder
 from callgate.core.ports import Host
 from callgate.host.ports import Files, files_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.staging.reminders import reminder
 from callgate.tools.files.read_marks import mark_in
 from callgate.tools.session_state import carried_over, plan_of
 from callgate.words.errors import ToolFailure

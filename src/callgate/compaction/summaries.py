@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from callgate.compaction.aside import PlainAnswer, UnusedAnswers, ask, instructions
 from callgate.conversation.ports import Model
-from callgate.session.asking import PlainAnswer, UnusedAnswers, ask, instructions
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import CallPart, Image, Message, Part, Resource, ResultPart, Text, Usage
 from callgate.words.model import WHOLE

@@ -1,14 +1,14 @@
-"""Changes to the workspace: recovery of a change that a crash cut short, and undo."""
+"""The feature ``workspace``: changes of files that a crash cut short, and undo."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from callgate.changes import UNDO, kept_changes
-from callgate.conversation.ports import Reminder
-from callgate.conversation.record import Record
-from callgate.conversation.reminders import remind, reminder
-from callgate.core.ports import Host
-from callgate.staging.stack import Stack
+from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession
+from callgate.notices.feature import NAME as NOTICES
+from callgate.notices.feature import NoticesPart
+from callgate.staging.feature import NAME as STAGING
+from callgate.staging.feature import RelaxedStaging
 from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import Noted
 from callgate.words.inputs import Undo
@@ -24,29 +24,30 @@ _OUTCOMES = {
 }
 
 
-class WorkspaceChanges:
-    """``stack`` holds the pending actions."""
+class WorkspacePart(FeaturePart):
+    """Recovery of a change that a crash cut short, and undo."""
 
-    def __init__(self, host: Host, record: Record, stack: Stack) -> None:
-        self._host = kept_changes(host)
-        self._record = record
-        self._now = host.clock.now
-        self._stack = stack
-        self._said: set[str] = set()
-        self._untold: list[tuple[Kept, list[str]]] | None = None
+    def __init__(self, opened: OpenSession) -> None:
+        self._host = kept_changes(opened.host)
+        self._record = opened.record
+        self._now = opened.now
+        self._stack = opened.needed(STAGING, RelaxedStaging).stack
+        self._notices = opened.needed(NOTICES, NoticesPart)
+        self._noted: set[str] = set()
+        self._undone: list[tuple[Kept, list[str]]] | None = None  # undos without a notice
         self._states: dict[str, str] = {}
+        self.inputs = {Undo: Handler(self._undo, "between", recover=True)}
 
     async def recover(self) -> None:
-        """Finishes or undoes a change that was being applied when a program died, brings the pending actions in line
-        with it, and tells the model of undos that it was not told of. Called before any other work."""
+        """Finish or undo a change that was being applied when a program died, bring the pending actions in line with
+        it, and add notices for undos that have none."""
         await self._stack.reconcile(again=await self._recover())
         if self._host is not None and self._record.ledger.open_turn is not None:
             with suppress(OSError):
                 self._states = {kept.id: kept.state for kept in await self._host.changes()}
-        await self._tell()
+        await self._add_notices()
 
     def file_outcome(self, change: str) -> str:
-        """A sentence for the model about a change that a call was making when a program died."""
         return _OUTCOMES.get(self._states.get(change, ""), "")
 
     async def _recover(self) -> bool:
@@ -64,31 +65,28 @@ class WorkspaceChanges:
         return True
 
     def _note(self, text: str, level: Literal["info", "warning"]) -> None:
-        """Writes a note for people, once in this program."""
-        if text not in self._said:
-            self._said.add(text)
+        if text not in self._noted:
+            self._noted.add(text)
             self._record.write(Noted(self._now(), text, level))
 
-    async def _tell(self) -> None:
-        """Tells the model of undos that it was not told of, except in the middle of a turn that is not finished."""
+    async def _add_notices(self) -> None:
+        """Undos of another program, or of this session before a crash. Not in the middle of an unfinished turn."""
         if self._host is None or self._record.ledger.open_turn is not None:
             return
-        if self._untold is None:
+        if self._undone is None:
             try:
-                self._untold = await self._host.untold()
+                self._undone = await self._host.untold()
             except OSError:  # the next turn tries again
                 return
-        for kept, labels in self._untold:
-            told = f"The user took back these changes of yours: {', '.join(labels)}."
-            self._remind(f"{told} The files are as they were before them.")
+        for kept, labels in self._undone:
+            text = f"The user took back these changes of yours: {', '.join(labels)}."
+            self._notices.add("undo", f"{text} The files are as they were before them.", id=f"undo-{kept.id}")
             await self._host.mark_told(kept)
-        self._untold = []
+        self._undone = []
 
-    async def undo(self, sent: Undo) -> str | None:
-        """Takes changes back and tells the model. Gives the reason if nothing was changed."""
+    async def _undo(self, sent: Undo) -> str | None:
         if self._host is None:
             return _NOT_KEPT
-        await self.recover()
         try:
             wanted = changes_to_undo(await self._host.changes(), sent)
             if not wanted:
@@ -105,15 +103,17 @@ class WorkspaceChanges:
         text = f"taken back: {labels} ({summary(found.changes)})"
         left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
-        # Otherwise the model goes on as if its changes were there.
-        told = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
-        self._remind(told)
+        # Otherwise the model works on as if its changes were there.
+        notice = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
+        self._notices.add("undo", notice, id="" if undo is None else f"undo-{undo.id}")
         if undo is not None:
             await self._host.mark_told(undo)
         return None
 
-    def _remind(self, text: str) -> None:
-        remind(self._record, Reminder(reminder(text), "undo"), self._now())
+
+def workspace_feature() -> Feature:
+    """Recovery of changed files after a crash, and undo."""
+    return Feature("workspace", WorkspacePart, needs=frozenset({STAGING, NOTICES}))
 
 
 def changes_to_undo(history: "list[Kept]", sent: Undo) -> "list[Kept]":

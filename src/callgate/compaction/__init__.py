@@ -1,0 +1,1 @@
+"""Requests beside the conversation: summaries that keep the history within the model's window, titles and recaps."""

@@ -1,0 +1,51 @@
+"""The feature ``compaction``: keeps the history within the window of the model."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession
+from callgate.conversation.ports import Model
+from callgate.words.inputs import Compact
+
+if TYPE_CHECKING:
+    from callgate.compaction.history_compaction import HistoryCompaction
+    from callgate.transcript.compact import Summarize
+
+NAME = "compaction"
+
+
+class CompactionPart(FeaturePart):
+    """Loads the compaction when the history is compacted, or when the window of the model is known."""
+
+    def __init__(self, opened: OpenSession, summarize: "Summarize | None", automatic: bool) -> None:
+        self._opened = opened
+        self._summarize = summarize
+        self.automatic = automatic
+        self.inputs = {Compact: Handler(self._compact, "between")}
+
+    @cached_property
+    def history(self) -> "HistoryCompaction":
+        from callgate.compaction.history_compaction import HistoryCompaction
+
+        return HistoryCompaction(self._opened, self._summarize, automatic=self.automatic)
+
+    async def make_room(self, model: Model) -> str | None:
+        return None if model.abilities.context_tokens is None else await self.history.before_request(model)
+
+    async def too_long(self, model: Model) -> bool:
+        return await self.history.too_long(model)
+
+    def interrupt(self, because: str) -> bool:
+        return "history" in vars(self) and self.history.interrupt()
+
+    async def _compact(self, sent: Compact) -> str | None:
+        return await self.history.manual(sent)
+
+
+def compaction_feature(summarize: "Summarize | None" = None, *, automatic: bool = True) -> Feature:
+    """Trims old results and replaces old messages by a summary.
+
+    summarize  a function that writes the summaries, in place of a model
+    automatic  compact before the window is full; otherwise only a person's Compact does
+    """
+    return Feature(NAME, lambda opened: CompactionPart(opened, summarize, automatic))

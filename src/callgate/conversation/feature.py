@@ -1,0 +1,358 @@
+"""The interface of features: everything that a feature can add to a session.
+
+A ``Feature`` is a value, made by a function of its package. The session opens each of its features once, which gives a
+``FeaturePart``. All members of a part have defaults that do nothing, so a feature overrides the few that it needs. The
+contributions of parts are values, which the session merges by fixed rules (``feature_set``), never by the order of a
+list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from callgate.words.errors import UsageError
+from callgate.words.notices import FeatureRecorded
+from callgate.words.noun import nothing, noun
+
+if TYPE_CHECKING:
+    from callgate.conversation.allowance import Price
+    from callgate.conversation.ledger import Ledger
+    from callgate.conversation.ports import Masking, Model
+    from callgate.conversation.record import Record
+    from callgate.core.ports import Check, Gate, Host, ToolSource
+    from callgate.words.calls import Result
+    from callgate.words.events import TurnEnded
+    from callgate.words.inputs import Input
+    from callgate.words.limits import ExecutorSettings
+    from callgate.words.messages import Message
+    from callgate.words.messages import Part as MessagePart
+    from callgate.words.model import Abilities, RequestLimits, ToolChoice
+    from callgate.words.traits import Traits
+    from callgate.words.turns import TurnCause
+
+P = TypeVar("P", bound="FeaturePart")
+
+REMINDER_PHASES = ("mode", "resolved", "notice", "pending", "tools")
+ReminderPhase = Literal["mode", "resolved", "notice", "pending", "tools"]
+"""Reminders are put on record in this order: the permission mode, actions that ended, notices, the action that is
+pending, tools that can be searched."""
+
+TOOL_PHASES = ("add", "defer", "stage")
+ToolPhase = Literal["add", "defer", "stage"]
+"""Toolboxes are wrapped in this order: tools are added, some are deferred, and the outermost wrapper stages."""
+
+
+@noun
+class Reminder:
+    """A message for the model that no person wrote. ``about`` is the id of its subject."""
+
+    text: str
+    about: str
+    phase: ReminderPhase = "notice"
+
+
+@noun
+class InjectedCall:
+    """A call that is made before the model is asked, in a message of its own."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=nothing)
+
+
+Act = Callable[[Any], str | None] | Callable[[Any], Coroutine[Any, Any, str | None]]
+
+
+@noun
+class Handler:
+    """Acts on one type of input. ``act`` returns None, or the reason for a refusal.
+
+    when     ``now``: a plain function; ``between``: a coroutine function, refused while a turn is under way;
+             ``anytime``: a coroutine function that may run beside a turn
+    recover  call ``FeaturePart.recover`` of all parts first
+    """
+
+    act: Act
+    when: Literal["now", "between", "anytime"] = "now"
+    recover: bool = False
+
+
+class TurnEquipment(Protocol):
+    """The collaborators of the next turn of the session."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def toolbox(self) -> ToolSource: ...
+    @property
+    def gate(self) -> Gate: ...
+    @property
+    def system(self) -> str: ...
+    @property
+    def limits(self) -> RequestLimits: ...
+
+
+class PartQuestions(Protocol):
+    """Questions of one part to all parts of its session."""
+
+    @property
+    def due_chars(self) -> int: ...
+    @property
+    def unreported(self) -> tuple[str, ...]: ...
+    async def compacting(self, event: Literal["PreCompact", "PostCompact"], text: str, trigger: str) -> str | None: ...
+
+
+class SessionPort(Protocol):
+    """The session of a part, once it is complete."""
+
+    @property
+    def equipment(self) -> TurnEquipment: ...
+
+    def wake(self) -> None:
+        """Start a turn if the session is idle and a part has a reason for one (``FeaturePart.wakes``)."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """Put a note for people on record before the first work of the session."""
+        ...
+
+
+class OpenSession:
+    """The session as its parts use it.
+
+    record    the record of the session; its ledger is complete when ``FeaturePart.begin`` is called
+    host      the world that tools touch
+    journal   where the record is stored
+    path      the names of the agents from the root to this session
+    lineage   the calls around this session, and its id
+    settings  how calls run
+    cheap     a cheaper model for requests beside the conversation, if there is one
+    """
+
+    features: PartQuestions
+    """All parts of the session. From ``FeaturePart.begin`` on."""
+
+    def __init__(
+        self,
+        record: Record,
+        host: Host,
+        journal: Masking,
+        *,
+        path: tuple[str, ...] = (),
+        lineage: tuple[str, ...] = (),
+        settings: ExecutorSettings,
+        price: Price | None = None,
+        cheap: Model | None = None,
+    ) -> None:
+        self.record = record
+        self.host = host
+        self.journal = journal
+        self.path = path
+        self.lineage = lineage
+        self.settings = settings
+        self.price = price
+        self.cheap = cheap
+        self.now = host.clock.now
+        self._session: SessionPort | None = None
+        self._parts: dict[str, FeaturePart] = {}
+
+    def bind(self, session: SessionPort) -> None:
+        """The session is complete."""
+        self._session = session
+
+    @property
+    def session(self) -> SessionPort:
+        """The session. From ``FeaturePart.begin`` on."""
+        assert self._session is not None, "a part used the session before it was complete"
+        return self._session
+
+    @property
+    def equipment(self) -> TurnEquipment:
+        return self.session.equipment
+
+    def store(self, feature: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Put a fact of a feature on record; its part folds FeatureRecorded into its state."""
+        self.record.write(FeatureRecorded(self.now(), feature, kind, data))
+
+    def add(self, name: str, part: FeaturePart) -> None:
+        self._parts[name] = part
+
+    def part(self, name: str, kind: type[P]) -> P | None:
+        """The part of another feature, or None if this session has no such feature. A feature uses only parts that its
+        ``needs`` name: these are open already."""
+        found = self._parts.get(name)
+        return found if isinstance(found, kind) else None
+
+    def needed(self, name: str, kind: type[P]) -> P:
+        """The part of a feature that ``needs`` names. UsageError if another kind of part has replaced it."""
+        found = self.part(name, kind)
+        if found is None:
+            raise UsageError(f"the feature {name!r} is needed here, with a part that is a {kind.__name__}")
+        return found
+
+
+class FeaturePart:
+    """A feature in one session. Every default does nothing. No member may raise or block, except where it says so.
+
+    State of a part is a fold of events: ``reset`` clears it, and ``folds`` builds it again after a rewind, a fork or a
+    restart.
+    """
+
+    folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({})
+    """The functions that fold durable events into the state of the part, by the class of the event."""
+    inputs: Mapping[type[Input], Handler] = MappingProxyType({})
+    """The inputs that the part acts on. UsageError at start if another part takes the same one."""
+    checks: Sequence[Check] = ()
+    """Checks for the gate, beside the rules: a Deny stands, an Ask asks, an Allow lifts no rule."""
+    context: Mapping[str, Any] = MappingProxyType({})
+    """The first ``run.context`` of the session. UsageError at start if another part sets the same key."""
+    phase: ToolPhase = "add"
+    """When ``toolbox`` is called."""
+
+    # ---- tools and state ----------------------------------------------------------------------------------------
+
+    def toolbox(self, inner: ToolSource) -> ToolSource:
+        """Wrap the tools of the session."""
+        return inner
+
+    def reset(self) -> None:
+        """Clear the state: the live events are about to be folded from the beginning."""
+
+    def folded(self, ledger: Ledger) -> None:
+        """All live events were folded, at the start or after a move in the tree of messages."""
+
+    # ---- start, prompt, end -------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """The session is complete. No event loop may be running yet."""
+
+    async def recover(self) -> None:
+        """Called before any work: bring what is outside of the log in line with the log."""
+
+    async def starting(self, *, resumed: bool) -> str | None:
+        """Called before the first work of this program. Return the reason if the session must not start."""
+        return None
+
+    async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...] | str:
+        """Return the parts of a person's message, with additions, or the reason why it is not sent."""
+        return parts
+
+    async def close(self, *, discard: bool) -> None:
+        """The session closes, and no turn is under way. ``discard``: pending actions are discarded."""
+
+    # ---- around a turn ------------------------------------------------------------------------------------------
+
+    def calls_before(self, said: Sequence[Message]) -> Sequence[InjectedCall]:
+        """The calls to make before the model is asked. ``said`` are the messages of people since its last one."""
+        return ()
+
+    async def before_resume(self, tools: Sequence[str]) -> None:
+        """Wait until calls of these tools, which were left open, can be judged. May be cancelled."""
+
+    async def make_room(self, model: Model) -> str | None:
+        """Shorten the history if the next request would be too long. Return the reason if it cannot be sent."""
+        return None
+
+    async def too_long(self, model: Model) -> bool:
+        """Shorten the history after the model refused a request as too long. False if nothing was shortened."""
+        return False
+
+    def before_request(self, abilities: Abilities) -> Iterable[Reminder | ToolChoice]:
+        """Reminders for a model with these abilities, and a tool choice if the feature ``owns`` that field."""
+        return ()
+
+    def admits(self, name: str, traits: Traits) -> Result | None:
+        """Return None if a call of this tool may run now, otherwise its result."""
+        return None
+
+    def message_over(self, message_id: str, *, whole: bool) -> None:
+        """The message ended; ``whole`` is false if it was cut off."""
+
+    def file_outcome(self, change: str) -> str:
+        """After a crash: a sentence for the model about the change of files with this id."""
+        return ""
+
+    async def after_turn(self, ended: TurnEnded) -> None:
+        """Called after a turn that was not interrupted."""
+
+    def holds_open(self) -> TurnCause | None:
+        """The cause of another turn, if the run may not end yet."""
+        return None
+
+    async def ending(self, *, again: bool) -> str | None:
+        """Return a text for the model if the run may not end yet. ``again``: a text was given before in this run."""
+        return None
+
+    async def compacting(self, event: Literal["PreCompact", "PostCompact"], text: str, trigger: str) -> str | None:
+        """Called before and after the history is compacted. Return the reason if it must not be."""
+        return None
+
+    @property
+    def wakes(self) -> Sequence[str]:
+        """Ids of reasons for a turn in an idle session. Each of them starts at most one turn in one program."""
+        return ()
+
+    # ---- facts --------------------------------------------------------------------------------------------------
+
+    @property
+    def unreported(self) -> tuple[str, ...]:
+        """Ids of facts that the model still has to be told after a compaction; stored with its boundary."""
+        return ()
+
+    @property
+    def due_chars(self) -> int:
+        """The length of the reminders that the next request would bring."""
+        return 0
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of work so far that measures of turns list as hooks."""
+        return 0.0
+
+    async def moving(self) -> None:
+        """Called before the conversation moves to another message."""
+
+    def interrupt(self, because: str) -> bool:
+        """Stop what this part does at the moment. False if it does nothing that a person could interrupt."""
+        return False
+
+
+@noun
+class Feature:
+    """A capability of sessions, such as staging or tool search. ``Session(features=[...])`` takes any number.
+
+    name   unique; of two features with one name the later one replaces the earlier
+    open   makes the part of one session
+    needs  names of features that have to be there; they are opened first
+    owns   fields of a request that this feature alone sets, such as ``tool_choice``
+    """
+
+    name: str
+    open: Callable[[OpenSession], FeaturePart]
+    needs: frozenset[str] = frozenset()
+    owns: frozenset[str] = frozenset()
+
+
+def in_order(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """The features, each behind the ones it needs. UsageError for one that is missing, a cycle, or a field with two
+    owners."""
+    by_name = {each.name: each for each in features}
+    owners: dict[str, str] = {}
+    for each in by_name.values():
+        for name in each.owns:
+            other = owners.setdefault(name, each.name)
+            if other != each.name:
+                raise UsageError(f"the features {other!r} and {each.name!r} both set {name}: leave one of them out")
+        missing = sorted(each.needs - by_name.keys())
+        if missing:
+            raise UsageError(f"the feature {each.name!r} needs {', '.join(missing)}: add it to features=[…]")
+    ordered: dict[str, Feature] = {}
+    while len(ordered) < len(by_name):
+        ready = [each for each in by_name.values() if each.name not in ordered and each.needs <= ordered.keys()]
+        if not ready:
+            raise UsageError(f"features need each other: {', '.join(sorted(by_name.keys() - ordered.keys()))}")
+        ordered |= {each.name: each for each in ready}
+    return tuple(ordered.values())

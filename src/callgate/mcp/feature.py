@@ -1,0 +1,92 @@
+"""The feature ``mcp``: MCP servers and the resources that a person's message mentions.
+
+``@server:address`` is read before the model is asked. The read is an ordinary call of ReadMcpResource: gate, record,
+limits and resume apply. The mention gives no permission, because its text may be pasted.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+
+from callgate.conversation.feature import Feature, FeaturePart, InjectedCall, OpenSession
+from callgate.mcp.approved import definition_check
+from callgate.mcp.late import settled
+from callgate.mcp.resources import READ
+from callgate.mcp.servers import ServerList
+from callgate.notices.feature import NAME as NOTICES
+from callgate.notices.feature import NoticesPart
+from callgate.words.events import Noted
+from callgate.words.messages import Message
+from callgate.words.noun import noun
+from callgate.words.tool_search import EXECUTE
+
+NAME = "mcp"
+MOST_MENTIONED = 20
+"""Resources that are read for one message; of the others the person and the model are told."""
+_LONGEST = 2_000
+_MENTION = re.compile(r"""(?:^|(?<=[\s(\[{]))@(?:"([^"\n]+)"|([^\s"]+))""")
+_END = ",.;:!?)]}>'"
+
+
+@noun
+class ResourceMention:
+    """``server`` is its name, ``uri`` the address of a resource of it."""
+
+    server: str
+    uri: str
+
+
+def mentions_in(text: str, servers: Collection[str]) -> list[ResourceMention]:
+    """Those of these servers, each once. In quotes an address may have blanks, and end with any character."""
+    found: dict[ResourceMention, None] = {}
+    for match in _MENTION.finditer(text) if servers else ():
+        server, _, uri = (match[1] or match[2].rstrip(_END)).partition(":")
+        if server in servers and 0 < len(uri.strip()) <= _LONGEST:
+            found[ResourceMention(server, uri.strip())] = None
+    return [*found]
+
+
+class ServersPart(FeaturePart):
+    """The MCP servers of one session. They are closed with it."""
+
+    checks = (definition_check(),)
+
+    def __init__(self, opened: OpenSession, servers: ServerList) -> None:
+        self._opened = opened
+        self._notices = opened.needed(NOTICES, NoticesPart)
+        self.servers = servers
+
+    def calls_before(self, said: Sequence[Message]) -> Sequence[InjectedCall]:
+        found = mentions_in("\n".join(message.said for message in said), self.servers.servers)
+        if not found:
+            return ()
+        if len(found) > MOST_MENTIONED:
+            self._inform(f"the first {MOST_MENTIONED} of {len(found)} resources that the message mentions are read")
+        names = {each.spec.name for each in self._opened.equipment.toolbox.tools()}
+        deferred = EXECUTE in names and READ not in names
+        return [
+            _read(mention, f"mention_{said[-1].id}_{at}", deferred)
+            for at, mention in enumerate(found[:MOST_MENTIONED], 1)
+        ]
+
+    async def before_resume(self, tools: Sequence[str]) -> None:
+        await settled(self.servers.servers, tools)
+
+    async def close(self, *, discard: bool) -> None:
+        await self.servers.aclose()
+
+    def _inform(self, text: str) -> None:
+        self._opened.record.write(Noted(self._opened.now(), text))
+        self._notices.add("server", text)
+
+
+def _read(mention: ResourceMention, call_id: str, deferred: bool) -> InjectedCall:
+    given = {"server": mention.server, "uri": mention.uri}
+    if deferred:
+        return InjectedCall(call_id, EXECUTE, {"tool_name": READ, "params": given})
+    return InjectedCall(call_id, READ, given)
+
+
+def servers_feature(servers: ServerList) -> Feature:
+    """MCP servers: their resources in messages, and the check of changed tool definitions. Their tools are deferred:
+    give ``servers`` to ``search_feature``."""
+    return Feature(NAME, lambda opened: ServersPart(opened, servers), needs=frozenset({NOTICES}))

@@ -1,0 +1,53 @@
+"""The feature ``search``: deferred tools, which the model finds by search."""
+
+from collections.abc import Callable, Iterable
+
+from callgate.conversation.feature import Feature, FeaturePart, OpenSession, Reminder
+from callgate.core.ports import ToolSource
+from callgate.search.announce import Announcements
+from callgate.search.prefetch import Prefetch
+from callgate.search.toolbox import SearchToolbox
+from callgate.words.model import Abilities
+
+NAME = "search"
+
+
+class SearchPart(FeaturePart):
+    """Tool search in one session. ``box`` is its toolbox, available once the tools are wrapped."""
+
+    phase = "defer"
+    box: SearchToolbox
+
+    def __init__(
+        self, opened: OpenSession, source: ToolSource, mode: str, hides: Callable[[str, str], bool] | None
+    ) -> None:
+        self._opened = opened
+        self._source = source
+        self._mode = mode
+        self._hides = hides
+
+    def toolbox(self, inner: ToolSource) -> ToolSource:
+        self.box = SearchToolbox(inner, self._source, self._mode, self._window, self._hides)
+        self._announcements = Announcements(self._opened.record)
+        self._prefetch = Prefetch(self._opened.record, self.box.finder, self._opened.now)
+        return self.box
+
+    def _window(self) -> int | None:
+        return self._opened.equipment.model.abilities.context_tokens
+
+    def before_request(self, abilities: Abilities) -> Iterable[Reminder]:
+        self.box.first_request()
+        if self.box.off:
+            return ()
+        deferred = self.box.deferred()
+        return (*self._announcements.due(deferred, self.box.tools()), *self._prefetch.due(deferred))
+
+
+def search_feature(source: ToolSource, mode: str = "on", hides: Callable[[str, str], bool] | None = None) -> Feature:
+    """Tools that the model finds by search.
+
+    source  the deferred tools; a source may change while the session runs
+    mode    the setting ``tool_search``: on, off, or a share of the window up to which tools are loaded
+    hides   True for the name of a tool, and of its server, that the model is not given at all
+    """
+    return Feature(NAME, lambda opened: SearchPart(opened, source, mode, hides))

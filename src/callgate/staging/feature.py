@@ -1,0 +1,254 @@
+"""The feature ``staging``: actions that are pending, and the tool ``resolve`` that applies or discards them.
+
+A person's resolution runs through an executor of its own, whose questions are answered with yes.
+"""
+
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, Reminder
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import MemoryJournal, Record
+from callgate.core.executor import CallExecutor
+from callgate.core.ports import Case, Gate, ToolSource
+from callgate.staging import reminders
+from callgate.staging.resolve import NOTHING, bound
+from callgate.staging.stack import Stack
+from callgate.staging.standing import PlanMode, Standing, StandingHandler, plan_approval
+from callgate.staging.state import MODE, WHOLE_TURN, State
+from callgate.staging.toolbox import StagingToolbox
+from callgate.tools.toolbox import Toolbox
+from callgate.words.calls import Result, ToolCall
+from callgate.words.decisions import Ask
+from callgate.words.events import Noted, TurnEnded
+from callgate.words.inputs import Resolve
+from callgate.words.model import Abilities, ToolChoice
+from callgate.words.modes import MODES
+from callgate.words.pending import RESOLVE, Staged
+from callgate.words.traits import Traits
+from callgate.words.turns import TurnCause
+
+NAME = "staging"
+MOST_FORCED = 3
+"""Requests that force a resolution; then the action is discarded."""
+
+
+class RelaxedStaging(FeaturePart):
+    """Staging for callers that resolve actions whenever they want: other calls run while actions are pending, and a run
+    may end before they are resolved."""
+
+    phase = "stage"
+
+    def __init__(self, opened: OpenSession, handlers: Iterable[StandingHandler] = ()) -> None:
+        self._opened = opened
+        self._record = record = opened.record
+        self._state = State()
+        self.folds = self._state.folds
+        self.inputs = {Resolve: Handler(self._resolve_sent, "anytime", recover=True)}
+        self._works: set[_Work] = set()
+        self._handlers = tuple(handlers)
+        self._planning = PlanMode(record, opened.host)
+        self._standing = [Standing(each, self._stands) for each in (*self._handlers, plan_approval(self._planning))]
+        self.stack = Stack(opened.host, self._state, record, grace=opened.settings.grace)
+
+    def reset(self) -> None:
+        self._state.reset()
+
+    def toolbox(self, inner: ToolSource) -> ToolSource:
+        return StagingToolbox(
+            inner,
+            self.stack,
+            self._state,
+            standing=self._standing,
+            planning=self._planning,
+            offers=bool(self._handlers),
+        )
+
+    def message_over(self, message_id: str, *, whole: bool) -> None:
+        self.stack.message_over(message_id, whole=whole)
+
+    async def after_turn(self, ended: TurnEnded) -> None:
+        self._planning.turn_over(self.unreported)
+        state = self._state
+        asked_for = state.actions.get(state.faced or "")
+        if asked_for is None or ended.reason not in WHOLE_TURN or state.forced < MOST_FORCED:
+            return
+        why = f"it was not resolved, although that was asked for {MOST_FORCED} times"
+        if await self.stack.give_up(asked_for.id, why):
+            note = f"Discarded: {asked_for.label}. Reason: {why}"
+            self._record.write(Noted(self._opened.now(), note, "warning"))
+
+    async def moving(self) -> None:
+        await self.stack.clear("the conversation went on from another place")
+
+    async def close(self, *, discard: bool) -> None:
+        if discard:
+            await self.stack.clear("the session was left for another one")
+
+    @property
+    def pending(self) -> tuple[Staged, ...]:
+        """The pending actions, newest first."""
+        return tuple(self.stack.newest())
+
+    @property
+    def unreported(self) -> tuple[str, ...]:
+        return tuple(self._state.untold)
+
+    def _older(self) -> Staged | None:
+        """The newest action that the message under way did not stage itself."""
+        message = self._state.message
+        return next((each for each in self.stack.newest() if each.message_id != message), None)
+
+    def _stands(self, handler: StandingHandler) -> bool:
+        in_mode = not handler.modes or self._record.ledger.mode in handler.modes
+        return in_mode and self._older() is None
+
+    # ---- resolutions of persons ---------------------------------------------------------------------------------
+
+    def _resolve_sent(self, sent: Resolve) -> Coroutine[Any, Any, str | None]:
+        """Registers the resolution at once, so that it can be interrupted before it starts."""
+        work = _Work()
+        self._works.add(work)
+        return self._resolve(sent, work)
+
+    def interrupt(self, because: str) -> bool:
+        for work in self._works:
+            work.stopped = because
+            if work.executor is not None:
+                work.executor.interrupt(because)
+        return bool(self._works)
+
+    async def _resolve(self, sent: Resolve, work: "_Work") -> str | None:
+        try:
+            staged = work.stopped or self._named(sent)
+            if not isinstance(staged, Staged):
+                return staged
+            arguments = {"action": sent.action, "reason": sent.reason, "id": staged.id}
+            if sent.extra is not None:
+                arguments["extra"] = sent.extra
+            call = ToolCall(f"{RESOLVE}-{staged.id}", RESOLVE, arguments)
+            with self.stack.claimed(staged):
+                work.executor = self._executor(staged, sent)
+                result = await _approved(work.executor, call)
+            return result.text if result.is_error else None
+        finally:
+            self._works.discard(work)
+
+    def _named(self, sent: Resolve) -> Staged | str:
+        """The action, or the reason why it cannot be resolved."""
+        if not sent.reason.strip():
+            return "the reason must not be blank: say why"
+        staged = self._state.newest if sent.id is None else self.stack.get(sent.id)
+        if staged is None:
+            there = ", ".join(each.id for each in self.stack.newest())
+            return f"there is no pending action {sent.id!r}; pending: {there}" if there else NOTHING
+        if self.stack.busy(staged.id):
+            return f"{staged.label} is being resolved right now"
+        if staged.id in self._state.claimed:
+            return f"the model is resolving {staged.label}: answer its question, or wait for the end of it"
+        return staged
+
+    def _executor(self, staged: Staged, sent: Resolve) -> CallExecutor:
+        equipment, session = self._opened.equipment, self._record.ledger
+        # The person is there to be asked.
+        ledger = Ledger(mode="default" if MODES[session.mode].never_asks else session.mode)
+        ledger.policies = session.policies
+        return CallExecutor(
+            Toolbox(bound(self.stack, staged, sent.action, by="person")),
+            cast(Gate, _WithoutRequests(equipment.gate)),
+            host=self._opened.host,
+            record=Record(MemoryJournal(), ledger),
+            settings=replace(self._opened.settings, patience=None),
+            lineage=(*self._opened.lineage, f"p{staged.number}"),
+        )
+
+
+class StagingPart(RelaxedStaging):
+    """Staging for a model: it is reminded of the pending action, made to resolve it before its next change, and its run
+    does not end before that."""
+
+    def before_request(self, abilities: Abilities) -> Iterable[Reminder | ToolChoice]:
+        state = self._state
+        if state.untold_mode is not None:
+            yield Reminder(reminders.mode_set(state.untold_mode), MODE, "mode")
+        for each in tuple(state.untold.values()):
+            yield Reminder(reminders.ended(each), each.id, "resolved")
+        newest = state.newest
+        if newest is None:
+            return
+        if state.reminded != newest.id or self._is_unforced(abilities):
+            below = [each for each in self.stack.newest() if each is not newest]
+            yield Reminder(reminders.pending(newest, below), newest.id, "pending")
+        if state.detour:
+            yield ToolChoice("named", RESOLVE)
+
+    @property
+    def due_chars(self) -> int:
+        newest = self._state.newest
+        due = [reminders.ended(each) for each in self._state.untold.values()]
+        if newest is not None and self._state.reminded != newest.id:
+            due.append(reminders.pending(newest, ()))
+        return sum(map(len, due))
+
+    def holds_open(self) -> TurnCause | None:
+        return "pending" if self._state.actions else None
+
+    def admits(self, name: str, traits: Traits) -> Result | None:
+        if traits.effects == "none" or traits.own_state or name == RESOLVE:
+            return None
+        older = self._older()
+        return None if older is None else reminders.skipped(older)
+
+    def _is_unforced(self, abilities: Abilities) -> bool:
+        """True if only words can make the model resolve the action, or its own answer was the last message."""
+        return self._state.detour and (self._state.answered or "named" not in abilities.force)
+
+
+class _Work:
+    """A resolution under way: the reason why it was stopped, and its executor once it runs."""
+
+    def __init__(self) -> None:
+        self.stopped = ""
+        self.executor: CallExecutor | None = None
+
+
+async def _approved(executor: CallExecutor, call: ToolCall) -> Result:
+    """Run the call, and answer each of its questions with yes."""
+    async with executor:
+        executor.add(call)
+        executor.close()
+        await executor.stalled()
+        while executor.questions:
+            for question in executor.questions:
+                executor.answer(question.yes())
+            await executor.stalled()
+    result = executor.calls()[0].result
+    assert result is not None
+    return result
+
+
+class _WithoutRequests:
+    """The gate without the hooks that may answer in a person's place: the person is there."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gate, name)
+
+    def requested(self, case: Case, ask: Ask) -> None:
+        return None
+
+
+def staging_feature(
+    handlers: Iterable[StandingHandler] = (), *, resolved: Literal["first", "whenever"] = "first"
+) -> Feature:
+    """Staged actions, ``resolve`` and plan mode.
+
+    handlers  take a ``resolve`` while nothing is pending
+    resolved  ``first``: before any other change and before a run ends; ``whenever``: as the caller likes
+    """
+    handlers = tuple(handlers)
+    kind: Callable[..., FeaturePart] = StagingPart if resolved == "first" else RelaxedStaging
+    return Feature(NAME, lambda opened: kind(opened, handlers), owns=frozenset({"tool_choice"}))

@@ -1,0 +1,42 @@
+"""Durable events of features: notices for the model, and facts of features from outside."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from callgate.words.noun import noun
+
+NoticeKind = Literal["task", "agent", "undo", "server", "feature"]
+
+
+@noun
+class NoticeAdded:
+    """The model is to be given this text once, as a reminder with its next request.
+
+    id    the id of the subject, unique in the session: a second notice with it is not added
+    wake  an idle session takes a turn for it
+    """
+
+    at: float
+    id: str
+    kind: NoticeKind
+    text: str
+    wake: bool = False
+
+
+@noun
+class NoticeDelivered:
+    """The turn with the reminder has ended, or the model learned the fact in another way: it is not sent again."""
+
+    at: float
+    id: str
+
+
+@noun
+class FeatureRecorded:
+    """A fact of the feature with this name, which folds it into its own state. ``data`` is JSON data. A rewind does not
+    remove it."""
+
+    at: float
+    feature: str
+    kind: str
+    data: Mapping[str, Any]
