@@ -164,83 +164,63 @@ def variables() -> str:
 
 def shell_commands() -> str:
     """Every command of the shell by topic, as it is typed, with its line of the help."""
-    from callgate.cli.overview import TOPICS
+    from callgate.cli.command_rows import GROUPS
 
-    parsers = dict(_parsers())
     lines = ["| command | |", "|---|---|"]
-    for topic, names in TOPICS.items():
+    for topic in dict.fromkeys(group.topic for group in GROUPS.values()):
         lines.append(f"| **{topic}** | |")
-        for path, (what, parser) in parsers.items():
-            if path.partition(" ")[0] in names:
-                lines.append(f"| `{_cell(_typed(parser))}` | {_cell(what)} |")
+        for group in GROUPS.values():
+            if group.topic == topic:
+                rows = group.commands.values()
+                lines += [f"| `{_cell(_typed(row))}` | {_cell(row.help or group.help)} |" for row in rows]
     return "\n".join(lines)
 
 
 def options() -> str:
     """Every flag of the agent, then every command with its description, arguments, options and examples."""
-    from callgate.cli.agent.headless_arguments import headless_parser
-    from callgate.cli.interactive.arguments import interactive_parser
+    from callgate.cli.command_parser import command_parser
+    from callgate.cli.command_rows import ArgumentRow, all_commands
+    from callgate.cli.start_options import FLAGS, FORMATS
 
-    only = {name for each in headless_parser()._actions for name in each.option_strings}
-    only -= {name for each in interactive_parser()._actions for name in each.option_strings}
+    prompt = ArgumentRow("PROMPT", "what to do; standard input is added to it")
+    top = (ArgumentRow("-h --help", "show this help message and exit"), ArgumentRow("--debug", "show tracebacks"))
     lines = ["## `callgate` and `callgate -p`", "", "| flag | |", "|---|---|"]
-    for action in headless_parser()._actions:
-        if action.help not in (None, argparse.SUPPRESS):
-            alone = " (`-p` alone)" if {*action.option_strings} & only else ""
-            lines.append(f"| {_spelled(action)} | {_cell(str(action.help))}{alone} |")
-    for path, (_, parser) in _parsers():
-        lines += ["", f"## `callgate {path}`", "", parser.description or "", ""]
-        shown = _own(parser)
-        if shown:
+    lines += [f"| {_spelled(row)} | {_cell(row.help)} |" for row in (top[0], prompt, top[1])]
+    for alone, rows in ((" (`-p` alone)", FORMATS), ("", FLAGS)):
+        lines += [f"| {_spelled(row)} | {_cell(row.help)}{alone} |" for each in rows.values() for row in each]
+    for path, command in all_commands().items():
+        lines += ["", f"## `callgate {path}`", "", command.about, ""]
+        if shown := _shown(command):
             lines += ["| | |", "|---|---|"]
-            lines += [f"| {_spelled(action)} | {_cell(str(action.help))} |" for action in shown]
-        if parser.epilog:
-            lines += ["", "```text", parser.epilog, "```"]
+            lines += [f"| {_spelled(row)} | {_cell(row.help)} |" for row in shown]
+        if more := command_parser(command).epilog:
+            lines += ["", "```text", more, "```"]
     return "\n".join(lines)
 
 
-def _parsers(group: Any = None, path: str = "") -> "Iterator[tuple[str, tuple[str, Any]]]":
-    """Every command by its words, with its line of the help and its parser."""
-    from callgate.cli.arguments import grammar
-    from callgate.cli.parsing import Group
-
-    group = group or grammar()
-    for name, each in group.commands.items():
-        whole = f"{path} {name}".strip()
-        if isinstance(each, Group):
-            yield from _parsers(each, whole)
-        else:
-            yield whole, (group.summaries[name], each)
-
-
-def _typed(parser: Any) -> str:
+def _typed(command: Any) -> str:
     """A command with all that may follow it."""
-    words = [parser.prog]
-    for action in _own(parser):
-        name = " ".join(filter(None, (*action.option_strings[-1:], _value(action))))
-        words.append(name if action.required and action.nargs not in ("?", "*") else f"[{name}]")
+    words = [f"callgate {command.path}"]
+    for row in _shown(command):
+        name = " ".join(filter(None, (*row.names[-1:], _value(row))))
+        is_needed = row.required or not (row.names or row.count in ("?", "*"))
+        words.append(name if is_needed else f"[{name}]")
     return " ".join(words)
 
 
-def _own(parser: Any) -> list[Any]:
-    """The arguments and options of one command alone."""
-    hidden = (each.dest in ("help", "debug") or each.help == argparse.SUPPRESS for each in parser._actions)
-    return [each for each, hides in zip(parser._actions, hidden, strict=True) if not hides]
+def _shown(command: Any) -> list[Any]:
+    return [row for row in command.arguments if row.help]
 
 
-def _spelled(action: Any) -> str:
-    names = action.option_strings or [""]
-    return ", ".join(f"`{_cell(' '.join(filter(None, (name, _value(action)))))}`" for name in names)
+def _spelled(row: Any) -> str:
+    return ", ".join(f"`{_cell(' '.join(filter(None, (name, _value(row)))))}`" for name in row.names or ("",))
 
 
-def _value(action: Any) -> str:
+def _value(row: Any) -> str:
     """The place of an option's value; the values themselves where they are known."""
-    if action.nargs == 0:
-        return ""
-    name = "|".join(getattr(action.type, "names", ())) if type(action.type).__name__ == "OneOf" else ""
-    name = name or action.metavar or action.dest
-    name = f"{name}…" if action.nargs in ("+", "*", "...") else name
-    return f"[{name}]" if action.nargs == "?" and action.option_strings else name
+    name = "|".join(row.choices) if row.value and row.choices else row.value
+    name = f"{name}…" if row.count in ("+", "*", "...") else name
+    return f"[{name}]" if row.count == "?" and row.names else name
 
 
 def _cell(text: str) -> str:

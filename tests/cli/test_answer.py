@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.answers import LockHolder
+from callgate.admin.session_questions import LockHolder
 from callgate.cli.terminal import width
 from callgate.transcript.answers import waiting_answers
 from callgate.transcript.lock import holder_of

@@ -53,7 +53,7 @@ def test_a_key_from_a_pipe_is_stored_for_its_owner_and_listed_by_its_end(person:
 
 def test_a_key_on_a_terminal_is_asked_for_without_an_echo(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("callgate.cli.auth.getpass", lambda prompt: asked.append(prompt) or KEY)
+    monkeypatch.setattr("callgate.cli.auth_commands.getpass", lambda prompt: asked.append(prompt) or KEY)
     person.given("", terminal=True)
     assert KEY not in person.good("auth", "set", "openai").out
     assert asked == ["Key for openai (it is not shown): "]

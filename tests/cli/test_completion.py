@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from callgate.cli import COMMANDS
-from callgate.cli.completion.grammar import FILES, completion_table
-from callgate.cli.completion.shells import SCRIPTS
+from callgate.cli.command_rows import all_commands
+from callgate.cli.completion import FILES, completion_table
+from callgate.cli.completion_scripts import SCRIPTS
 from callgate.policy.keys import DEFAULTS
 from callgate.words.modes import MODES
 
@@ -38,7 +38,7 @@ CASES: list[tuple[str, set[str]]] = [
 
 def test_every_command_has_an_entry_and_every_word_is_plain() -> None:
     paths = {entry.path for entry in TABLE}
-    assert set(COMMANDS) <= paths
+    assert set(all_commands()) <= paths
     for entry in TABLE:
         words = [*entry.commands, *(name for option in entry.options for name in option.names)]
         for values in (entry.arguments, *(option.values for option in entry.options)):

@@ -15,9 +15,9 @@ import pytest
 from callgate import Session, Store
 from callgate.admin.doctor import CHECKS, Diagnosis, Patient, is_healthy, machine, run_checks, terminal
 from callgate.admin.doctor.diagnosis import fine
-from callgate.admin.first_run import missing_model
 from callgate.admin.installed import USES, app_packages, installation_of
-from callgate.cli.arguments import read_arguments
+from callgate.admin.provider_keys import first_run_page
+from callgate.cli.command_parser import read_command
 from callgate.config import load_config
 from callgate.policy.sandbox_policy import Proofs
 from callgate.providers import keys
@@ -86,7 +86,7 @@ def test_every_command_that_repairs_something_is_one_that_there_is(person: Perso
     told = json.loads(person.run("doctor", "--json").out)["checks"]
     repairs = [line for row in told for line in row["repair"] if line.startswith("callgate ")]
     assert len(repairs) > 2
-    refused = [line for line in repairs if isinstance(read_arguments(shlex.split(line)[1:]), int)]
+    refused = [line for line in repairs if isinstance(read_command(shlex.split(line)[1:]), int)]
     assert refused == []
 
 
@@ -203,9 +203,8 @@ def test_local_servers_are_named_with_their_ports_and_a_missing_model_is_a_fault
         assert found.status == "ok"
         assert f"ollama at 127.0.0.1:{port} answers (qwen3:8b)" in found.saw
         assert "llamacpp at 127.0.0.1:1" in found.saw
-        (_, local, demo) = missing_model(load_config())
-        assert local.command == "callgate config set models.default ollama/qwen3:8b"
-        assert demo.command == "callgate demo"
+        commands = re.findall(r"^    (.+)$", first_run_page(load_config()), re.MULTILINE)
+        assert commands[1:] == ["callgate config set models.default ollama/qwen3:8b", "callgate demo"]
         person.user("models.default = 'ollama/other'\n" + NOWHERE)
         assert one("local servers").repair == ("ollama pull other",)
 

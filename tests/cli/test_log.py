@@ -6,13 +6,12 @@ import re
 import signal
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from callgate.admin.following import LogFollower
-from callgate.cli.session.log import LogView, log
+from callgate.admin.log_follower import LogFollower
+from callgate.cli.session_log import LogView, log
 from callgate.cli.terminal import plain
 from callgate.transcript.share.page import Exported, Mark, read_page
 from callgate.words.events import MessageAdded, RunEnded
@@ -112,7 +111,7 @@ def test_following_prints_what_is_appended_and_ctrl_c_ends_it(
         elif len(looks) == 3:
             raise KeyboardInterrupt
 
-    assert log(Namespace(which=str(copy), follow=True), pause) == 0
+    assert log(str(copy), follow=True, pause=pause) == 0
     assert "Look at both." in looks[0]
     assert "All is fine." in looks[1]
     assert looks[2] == ""
@@ -166,7 +165,7 @@ def test_tools_are_listed_by_kind_with_what_is_not_available_and_why(
     theirs = person.work / ".callgate" / "tools"
     theirs.mkdir(parents=True)
     (theirs / "evil.py").write_text("raise SystemExit('was run')\n")
-    monkeypatch.setattr("callgate.admin.tools._NEEDS", {"AstGrep": ("no_such_module", "edit")})
+    monkeypatch.setattr("callgate.admin.tool_list._NEEDS", {"AstGrep": ("no_such_module", "edit")})
     rows = {row["name"]: row for row in json.loads(person.good("tools", "list", "--json").out)}
     assert rows["Bash"]["kind"] == "core"
     assert rows["SearchExtraTools"]["kind"] == "core"

@@ -1,5 +1,6 @@
 """The command as people and scripts meet it: help, exit codes, one line for every fault."""
 
+import inspect
 import json
 import os
 import re
@@ -11,13 +12,11 @@ from pathlib import Path
 import pytest
 
 import callgate
-from callgate.cli import COMMANDS as FUNCTIONS
-from callgate.cli.arguments import grammar
-from callgate.cli.overview import ELSEWHERE, TOPICS
-from callgate.cli.parsing import Group
+from callgate.cli.command_parser import ELSEWHERE
+from callgate.cli.command_rows import GROUPS, all_commands
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
-COMMANDS = [name for names in TOPICS.values() for name in names]
+COMMANDS = [*GROUPS]
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 
 
@@ -72,7 +71,6 @@ def test_the_help_is_short_and_lists_every_command_once_under_a_topic() -> None:
     lines = ran.stdout.splitlines()
     assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
-    assert sorted(COMMANDS) == sorted({name.partition(" ")[0] for name in FUNCTIONS})
     assert re.findall(r"^  ([a-z]+)  ", ran.stdout, re.MULTILINE) == COMMANDS
     assert "0 done, 1 failed, 2 usage, 3 a question waits" in " ".join(ran.stdout.split())
     assert "callgate -p --help" in ran.stdout
@@ -89,21 +87,19 @@ def test_the_help_of_a_group_lists_its_commands() -> None:
 
 
 @pytest.mark.spec("CLI-1")
-def test_every_command_has_a_function_and_help_of_its_own() -> None:
-    found: list[str] = []
+def test_every_command_has_help_of_its_own_and_a_function_that_takes_its_arguments() -> None:
+    for path, command in all_commands().items():
+        assert command.about, path
+        assert bool(command.help) == (" " in path), path
+        assert all(row.help or row.parameter in ("key", "debug") for row in command.arguments), path
+        inspect.signature(command.function).bind(**{row.parameter: None for row in command.arguments})
 
-    def walk(group: Group, path: str) -> None:
-        for name, each in group.commands.items():
-            whole = f"{path} {name}".strip()
-            if isinstance(each, Group):
-                walk(each, whole)
-            else:
-                found.append(whole)
-                assert each.description, whole
-                assert all(action.help for action in each._actions if action.dest != "help"), whole
 
-    walk(grammar(), "")
-    assert sorted(found) == sorted(FUNCTIONS)
+def test_a_group_has_the_commands_that_its_module_lists() -> None:
+    for group in GROUPS.values():
+        paths = {row.path for row in group.commands.values()}
+        assert paths, group.name
+        assert (paths == {group.name}) == (not group.about), group.name
 
 
 @pytest.mark.parametrize("words", [("--help",), ("-p", "--help"), ("config", "--help"), ("completion", "fish")])
@@ -154,7 +150,9 @@ def test_help_is_a_command_too() -> None:
 def test_the_commands_that_people_look_for_are_there() -> None:
     groups = {"auth": "set list remove", "config": "get set list edit path", "session": "list show", "tools": "list"}
     wanted = {f"{group} {name}" for group, names in groups.items() for name in names.split()}
-    assert {*wanted, "doctor", "undo", "audit", "demo", "log", "update", "completion", "policy list"} <= {*FUNCTIONS}
+    assert {*wanted, "doctor", "undo", "audit", "demo", "log", "update", "completion", "policy list"} <= {
+        *all_commands()
+    }
 
 
 def test_no_word_that_leads_elsewhere_is_a_command() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.policy import WorkspacePolicy
+from callgate.admin.workspace_policy import WorkspacePolicy
 from callgate.cli.terminal import width
 from callgate.policy.memory import Memory
 from callgate.words.decisions import ApprovalPolicy, Pattern

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.admin.policy import CallJudge
-from callgate.cli.policy.decide import KEYS, decide_lines
+from callgate.admin.call_judge import CallJudge
+from callgate.cli.policy_decide import KEYS, decide_lines
 from tests.cli.policy_kit import Person
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from callgate.admin import sessions
 from callgate.admin.sessions import ago
-from callgate.cli.session import upkeep
 from callgate.cli.terminal import width
 from tests.cli.session_kit import BAD, ESCAPE, Desk
 
@@ -328,8 +328,8 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain(desk: Desk) -> None:
 
 
 def test_an_interrupt_is_one_word_and_130(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(options: object) -> int:
+    def interrupted(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(upkeep, "collect", interrupted)
+    monkeypatch.setattr(sessions.Archive, "clean", interrupted)
     assert desk.run("session", "gc") == (130, "", "callgate: interrupted\n")

@@ -2,10 +2,8 @@
 
 import re
 
-from callgate.cli import COMMANDS
-from callgate.cli.agent.headless_arguments import headless_parser
-from callgate.cli.arguments import grammar
-from callgate.cli.parsing import Group
+from callgate.cli.command_rows import GROUPS, all_commands
+from callgate.cli.start_options import headless_parser
 from callgate.policy.variables import FOR_HOOKS, VARIABLES
 from callgate.tui.commands.table import COMMANDS as SLASH_COMMANDS
 from callgate.tui.commands.table import MISSING
@@ -41,7 +39,7 @@ def test_every_slash_command_that_is_named_is_in_the_table() -> None:
 
 
 def test_every_command_of_the_shell_that_is_named_is_there() -> None:
-    first = {"help", *(name.split()[0] for name in COMMANDS)}
+    first = {"help", *(name for name in GROUPS)}
     named = [
         (page, word)
         for page in PAGES
@@ -59,7 +57,11 @@ def test_every_flag_of_the_agent_is_in_the_table_of_headless_runs() -> None:
 
 
 def test_every_flag_and_variable_that_is_named_is_there() -> None:
-    flags = {*headless_parser()._option_string_actions} | _flags(grammar())
+    flags = (
+        {*headless_parser()._option_string_actions}
+        | {"--version"}
+        | {name for each in all_commands().values() for row in each.arguments for name in row.names}
+    )
     variables = {each.name for each in VARIABLES} | {*FOR_HOOKS, "CALLGATE_MOED"}
     unknown: list[str] = []
     named = 0
@@ -72,10 +74,3 @@ def test_every_flag_and_variable_that_is_named_is_there() -> None:
         unknown += [f"{page.name}: {name}" for name in re.findall(r"CALLGATE_[A-Z_]+", text) if name not in variables]
     assert named > 100
     assert unknown == []
-
-
-def _flags(group: Group) -> set[str]:
-    found = {*group.parser._option_string_actions}
-    for each in group.commands.values():
-        found |= _flags(each) if isinstance(each, Group) else {*each._option_string_actions}
-    return found

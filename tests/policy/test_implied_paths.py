@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.admin.policy import CallJudge, CallToJudge
+from callgate.admin.call_judge import CallJudge, CallToJudge
 from callgate.policy.implied_paths import filled, may_hold, says_little, secrets_in, spellings
 from callgate.policy.path_patterns import parse_path_pattern
 from callgate.shell.analysis import analyse

@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from callgate.cli.session.sharing import audit_table
+from callgate.cli.session_commands import audit_table
 from callgate.formats.jsonable import from_json
 from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows
 from callgate.words.calls import Code, Result

@@ -114,7 +114,7 @@ def test_export_writes_the_format_that_the_name_says_and_replaces_nothing(played
 
 
 def test_permissions_show_rules_with_their_origin_and_forget_answers(played: Played) -> None:
-    from callgate.admin.policy import WorkspacePolicy
+    from callgate.admin.workspace_policy import WorkspacePolicy
 
     async def play(terminal: FakeTerminal, _session: Session) -> None:
         kept = WorkspacePolicy().remember("allow", "Bash(git status)", scope="project")
@@ -250,7 +250,7 @@ def test_the_view_changes_in_place_and_is_remembered(played: Played) -> None:
 
 @pytest.mark.spec("CMD-7")
 def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tmp_path: Path) -> None:
-    from callgate.admin.policy import Trusted
+    from callgate.admin.workspace_policy import Trusted
 
     async def play(terminal: FakeTerminal, session: Session) -> None:
         shown = await terminal.run("/setup")

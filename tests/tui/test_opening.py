@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Prompt, Session, Store, Toolbox, tool
-from callgate.cli.interactive.arguments import read_interactive
+from callgate.cli.start_options import read_interactive
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.blocks import CallBlock, NoticeBlock, PromptBlock, TextBlock
 from callgate.tui.fold import ConversationFold

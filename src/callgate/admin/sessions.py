@@ -56,6 +56,7 @@ __all__ = [
     "Mark",
     "Removed",
     "SaidMessage",
+    "Shape",
     "Shown",
     "Summary",
     "TakenIn",

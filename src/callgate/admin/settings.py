@@ -33,6 +33,7 @@ __all__ = [
     "key_of",
     "list_settings",
     "load_config",
+    "setting_names",
 ]
 
 HIDDEN_KINDS = ("headers", "table")
@@ -154,3 +155,8 @@ def key_of(name: str) -> tuple[Key, TablePath]:
     close = get_close_matches(name, known, 1) or [each for each in known if each.rpartition(".")[2] == name][:1]
     hint = f"did you mean {close[0]}?" if close else "callgate config list shows all of them"
     raise UsageError(f"there is no setting {shown(name)}: {hint}")
+
+
+def setting_names() -> tuple[str, ...]:
+    """Return the keys that have a value of their own."""
+    return tuple(key.name for key in SETTINGS if "*" not in key.name)

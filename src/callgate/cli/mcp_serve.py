@@ -1,23 +1,22 @@
-"""``callgate mcp serve``: the built-in tools for programs that speak MCP."""
+"""The command ``callgate mcp serve``: offers the built-in tools to programs that speak MCP."""
 
 import asyncio
 import logging
 import os
 import signal
-import sys
-from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callgate import Store
 from callgate.assembly.serving import served_tools
 from callgate.assembly.settings import broken_settings
-from callgate.cli.mcp_serve_arguments import PORT, TOKEN
-from callgate.cli.parsing import USAGE
-from callgate.cli.terminal import safe
+from callgate.cli.command_parser import USAGE
+from callgate.cli.command_rows import CommandMisuse
+from callgate.cli.mcp_commands import PORT, TOKEN
+from callgate.cli.text_output import say
 from callgate.config import Config, load_config
 from callgate.mcp_server.opening import session_opener
 from callgate.mcp_server.sessions import IDLE, ServedSessions
@@ -26,59 +25,55 @@ from callgate.words.errors import UsageError
 if TYPE_CHECKING:
     from callgate.mcp_server.server import McpDoor
 
-DONE = 0
 INSTALL = "callgate mcp serve needs the package mcp: pip install 'callgate[mcp]'"
 
 
-def serve(options: Namespace) -> int:
+def serve(
+    tools: tuple[str, ...] | None,
+    http: bool,
+    port: int | None,
+    host: str | None,
+    no_save: bool,
+    debug: bool,
+    **rules: Any,
+) -> int:
+    if not http and (port is not None or host is not None):
+        raise CommandMisuse("--port and --host are about --http: say that too")
     if find_spec("mcp") is None:
         say(INSTALL)
         return USAGE
-    config = load_config(
-        mode=options.mode,
-        allow=options.allow,
-        ask=options.ask,
-        deny=options.deny,
-        settings=options.settings,
-        trust=options.trust,
-    )
+    config = load_config(**rules)
     faults = broken_settings(config)
     if faults:
         raise UsageError(f"nothing is allowed while settings are wrong: {faults[0]}")
-    if not options.debug:  # the SDK logs what clients send, the HTTP server what anybody sends
+    if not debug:  # the SDK and the HTTP server log the requests of clients
         for name in ("mcp", "uvicorn"):
             logging.getLogger(name).addHandler(logging.NullHandler())
             logging.getLogger(name).propagate = False
-    return asyncio.run(_serve(options, config))
+    address = (host or "127.0.0.1", PORT if port is None else port) if http else None
+    return asyncio.run(_serve(config, tools, address, keeps=not no_save))
 
 
-def say(text: str) -> None:
-    """On standard error: standard output is the protocol's."""
-    with suppress(OSError):
-        print(f"callgate: {safe(text)}", file=sys.stderr, flush=True)
-
-
-async def _serve(options: Namespace, config: Config) -> int:
-    _, noted = await served_tools(config, options.tools)  # a name that there is not is told now
+async def _serve(config: Config, tools: tuple[str, ...] | None, address: tuple[str, int] | None, *, keeps: bool) -> int:
+    _, noted = await served_tools(config, tools)  # an unknown name of a tool is an error now
     for note in noted.notes:
         say(str(note))
 
-    from callgate.mcp_server.server import McpDoor  # it brings the SDK
+    from callgate.mcp_server.server import McpDoor  # imports the SDK
 
-    store = None if options.no_save else Store(config.root, config.data)
-    opener = session_opener(noted, options.tools, store)
-    sessions = ServedSessions(opener, idle=IDLE if options.http else None)
+    opener = session_opener(noted, tools, Store(config.root, config.data) if keeps else None)
+    sessions = ServedSessions(opener, idle=None if address is None else IDLE)
     door = McpDoor(sessions, str(config.root))
     try:
-        await (_over_http(options, door, sessions) if options.http else _over_stdio(door, sessions))
+        await (_over_stdio(door, sessions) if address is None else _over_http(address, door, sessions))
     finally:
         await sessions.aclose()
-    return DONE
+    return 0
 
 
 async def _over_stdio(door: "McpDoor", sessions: ServedSessions) -> None:
-    """Until the client closes standard input. A signal ends the program: a thread waits for the next line, and cannot
-    be stopped."""
+    """Serve until the client closes standard input. A signal ends the whole program, because the thread that reads
+    standard input cannot be stopped."""
     from anyio import BrokenResourceError, ClosedResourceError
     from mcp.server.stdio import stdio_server
 
@@ -92,18 +87,17 @@ async def _over_stdio(door: "McpDoor", sessions: ServedSessions) -> None:
         async with stdio_server() as (read, write):
             await door.server.run(read, write, door.server.create_initialization_options())
     except* (BrokenPipeError, BrokenResourceError, ClosedResourceError):
-        pass  # the client is gone: there is no one to answer
+        pass  # the client is gone
 
 
-async def _over_http(options: Namespace, door: "McpDoor", sessions: ServedSessions) -> None:
+async def _over_http(at: tuple[str, int], door: "McpDoor", sessions: ServedSessions) -> None:
     from callgate.mcp_server.http import PATH, HttpServer, listen, names_of
 
-    host = options.host or "127.0.0.1"
-    given = os.environ.pop(TOKEN, "").strip()  # commands do not get it
+    given = os.environ.pop(TOKEN, "").strip()  # commands do not inherit it
     token = given or token_urlsafe(32)
-    with listen(host, PORT if options.port is None else options.port) as bound:
+    with listen(*at) as bound:
         address, port = bound.getsockname()[:2]
-        names = names_of(host, port, address)
+        names = names_of(at[0], port, address)
         server = HttpServer(door.server, sessions, token, names)
         _on_signals(lambda number: server.stop())
         say(f"MCP at http://{names[0]}{PATH}")

@@ -1,12 +1,10 @@
-"""``callgate tools new``: a file of tools to begin with."""
+"""The command ``callgate tools new``: writes a file of tools to begin with."""
 
-import sys
-from argparse import Namespace
 from keyword import iskeyword
 from pathlib import Path
 
-from callgate.cli.parsing import USAGE
-from callgate.cli.terminal import safe
+from callgate.cli.command_parser import USAGE
+from callgate.cli.text_output import put_text, say
 from callgate.words.errors import UsageError
 from callgate.words.pending import RESOLVE
 
@@ -45,18 +43,18 @@ def {name}(path: str, run: Run) -> str:
 '''
 
 
-def write_new_tool(options: Namespace) -> int:
+def write_new_tool(name: str) -> int:
     try:
-        for line in new_tool(options.name, Path.cwd()):
-            print(safe(line))
+        for line in new_tool(name, Path.cwd()):
+            put_text(line)
     except UsageError as error:
-        print(f"callgate: {safe(str(error))}", file=sys.stderr)
+        say(str(error))
         return USAGE
     return 0
 
 
 def new_tool(name: str, root: Path) -> list[str]:
-    """Write the template and give the lines that say what to do next. UsageError if it cannot be, or is there."""
+    """Write the template; return lines with the next steps. UsageError if the file exists or cannot be written."""
     _check(name)
     shown = (FOLDER / f"{name}.py").as_posix()
     file = root / shown
@@ -80,7 +78,7 @@ def new_tool(name: str, root: Path) -> list[str]:
 
 
 def _check(name: str) -> None:
-    """It is the name of a file, of a function and of a tool."""
+    """Raise UsageError unless the name fits a file, a function and a tool."""
     if name == RESOLVE:
         raise UsageError(f"{RESOLVE!r} is the tool that finishes what is pending: choose another name")
     if name.isascii() and name.isidentifier() and not iskeyword(name) and name[0] != "_" and len(name) <= _LONGEST:

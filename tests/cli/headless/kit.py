@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from callgate import Store
-from callgate.cli.agent.headless_arguments import read_headless
 from callgate.cli.headless import headless
+from callgate.cli.start_options import read_headless
 from callgate.testing import ScriptedModel
 from callgate.testing.script import Scene
 

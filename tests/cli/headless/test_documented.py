@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from callgate.cli.agent.headless_arguments import read_headless
+from callgate.cli.start_options import read_headless
 from callgate.testing import say, turn
 from tests.cli.headless.kit import Desk
 from tests.house.tree import ROOT

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callgate.cli import main
-from callgate.cli.agent.headless_arguments import read_headless
+from callgate.cli.start_options import read_headless
 from callgate.formats.jsonable import from_json
 from callgate.testing import call, fail, say, stop, think, turn
 from callgate.testing.script import Scene

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
-from callgate.admin.auth import tried
 from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, skipped, warning
+from callgate.admin.provider_keys import probe_model
 from callgate.assembly.models import model_source
 from callgate.config import Config
 from callgate.providers.faults import START_COMMANDS
@@ -168,7 +168,7 @@ def _known(which: str, name: str, source: ModelSource) -> Diagnosis:
 async def _answers(name: str, config: Config) -> Diagnosis:
     """Asks for one short text."""
     try:
-        async with aclosing(tried(name, config)) as results:
+        async with aclosing(probe_model(name, config)) as results:
             async for result in results:
                 if result.ability == "note":
                     continue

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, warning
 from callgate.admin.sessions import Archive
-from callgate.admin.tools import shipped_search
+from callgate.admin.tool_list import shipped_search
 from callgate.assembly.settings import broken_settings
 from callgate.formats.display import counted
 from callgate.host.sandbox.sandbox import BACKENDS

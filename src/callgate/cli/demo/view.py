@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
-from typing import TextIO
+from typing import Literal, TextIO
 
 from callgate import ChangeSet, Event
-from callgate.cli.arguments import Form
 from callgate.cli.demo.record import Fact, title_of
-from callgate.cli.session.output import columns, put_json
 from callgate.cli.terminal import Line, Span, can_redraw, clip, fit, painted, paragraph, plain, signs_for
+from callgate.cli.text_output import columns, put_json
 from callgate.formats.jsonable import to_json
 from callgate.words.events import (
     CallArrived,
@@ -23,6 +22,8 @@ from callgate.words.events import (
 )
 from callgate.words.model import WHOLE
 
+Form = Literal["color", "plain", "json"]
+"""Lines in the colours of the terminal, lines without colours, or the events as JSON."""
 WIDEST = 100
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -47,7 +48,7 @@ class PlayView:
 
     def event(self, event: Event) -> None:
         if self._json:
-            put_json(to_json(event), self._out)
+            put_json(to_json(event))
             self._out.flush()
             return
         if self._text and isinstance(event, CallArrived | CallSettled | MessageAdded):
@@ -121,7 +122,7 @@ class PlayView:
     @property
     def _room(self) -> int:
         """Columns to use: the last one stays empty, because writing there makes some terminals wrap."""
-        return min(columns(self._out) - 1, WIDEST)
+        return min(columns() - 1, WIDEST)
 
     def _put(self, lines: Iterable[Line]) -> None:
         for line in () if self._json else lines:

@@ -13,18 +13,18 @@ import gc
 import os
 import signal
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from callgate import Model, Session, Store, __version__
 from callgate.assembly.traced import traced
-from callgate.cli.agent.opening import config_of, open_session, schema_of
-from callgate.cli.headless.driving import HeadlessDriver
-from callgate.cli.headless.output import Cleaner, JsonOutput, Output, StreamOutput, TextOutput, say, write_result
-from callgate.cli.headless.reading import follow_stdin, read_stdin, whole_prompt
-from callgate.cli.headless.result import INTERRUPTED, USAGE, HeadlessResult, can_go_on
+from callgate.cli.headless.driver import HeadlessDriver
+from callgate.cli.headless.event_output import Cleaner, JsonOutput, Output, StreamOutput, TextOutput, say, write_result
+from callgate.cli.headless.headless_result import INTERRUPTED, USAGE, HeadlessResult, can_go_on
+from callgate.cli.headless.standard_input import follow_stdin, read_stdin, whole_prompt
+from callgate.cli.start_options import StartOptions
+from callgate.cli.start_session import config_of, open_session, schema_of
 from callgate.config import Config
 from callgate.tools.output import OutputSchema
 from callgate.words.decisions import Question
@@ -37,7 +37,7 @@ from callgate.words.model import RequestOptions, RunOptions
 _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
-def headless(options: Namespace, model: Model | None = None) -> int:
+def headless(options: StartOptions, model: Model | None = None) -> int:
     """Runs the agent; gives the exit code. ``model`` stands in for the one that the settings name, in tests."""
     try:
         config = config_of(options)
@@ -57,7 +57,7 @@ def headless(options: Namespace, model: Model | None = None) -> int:
         return result.exit_code
 
 
-def _prompt(options: Namespace) -> str | None:
+def _prompt(options: StartOptions) -> str | None:
     """None where a session is only to go on."""
     piped = read_stdin(say)
     if options.prompt is None and not piped.strip() and (options.latest or options.resume is not None):
@@ -66,7 +66,7 @@ def _prompt(options: Namespace) -> str | None:
 
 
 async def _run(
-    options: Namespace, config: Config, model: Model | None, prompt: str | None, schema: OutputSchema | None
+    options: StartOptions, config: Config, model: Model | None, prompt: str | None, schema: OutputSchema | None
 ) -> int:
     async with open_session(options, config, model, say) as session:
         with traced(session, os.environ, say):
@@ -74,7 +74,7 @@ async def _run(
 
 
 async def _driven(
-    options: Namespace, config: Config, session: Session, prompt: str | None, schema: OutputSchema | None
+    options: StartOptions, config: Config, session: Session, prompt: str | None, schema: OutputSchema | None
 ) -> int:
     loop = asyncio.get_running_loop()
     follows = options.input_format == "stream-json"
@@ -101,13 +101,13 @@ async def _driven(
     return result.exit_code
 
 
-def _output(options: Namespace, cleaner: Cleaner, gone: Callable[[], None]) -> Output:
+def _output(options: StartOptions, cleaner: Cleaner, gone: Callable[[], None]) -> Output:
     if options.output_format == "stream-json":
         return StreamOutput(cleaner, gone)
     return (JsonOutput if options.output_format == "json" else TextOutput)(cleaner)
 
 
-def _inputs(options: Namespace, prompt: str | None, schema: OutputSchema | None) -> list[Input]:
+def _inputs(options: StartOptions, prompt: str | None, schema: OutputSchema | None) -> list[Input]:
     found: list[Input] = [] if options.resume_at is None else [Branch(options.resume_at)]
     said = options.prompt if options.input_format == "stream-json" else prompt
     if said is None:

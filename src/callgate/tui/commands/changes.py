@@ -15,7 +15,7 @@ from callgate.words.inputs import Undo, UndoScope
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callgate.admin.changes import PlannedUndo
+    from callgate.admin.session_changes import PlannedUndo
     from callgate.tui.panels.page import PanelPage
     from callgate.tui.port import Terminal
 
@@ -52,7 +52,7 @@ async def undo(terminal: Terminal, text: str) -> None:
     if not session.messages:
         said(terminal, "There is no change to take back.")
         return
-    from callgate.admin.changes import plan_undo
+    from callgate.admin.session_changes import plan_undo
 
     planned = await asyncio.to_thread(plan_undo, session.id, wanted)
     if planned.found is None:
@@ -86,7 +86,7 @@ async def diff(terminal: Terminal, text: str) -> None:
         raise UsageError(f"/diff takes the number of a change, not {text!r:.40}")
     if not session.id:
         raise UsageError("The changes of this session are not kept, so there is nothing to compare with.")
-    from callgate.admin.changes import read_changes, read_diff
+    from callgate.admin.session_changes import read_changes, read_diff
 
     if not session.messages:  # its record begins with the first
         said(terminal, "This session has changed no file.")

@@ -69,7 +69,7 @@ def _value(row: SettingRow) -> str:
 
 
 def setting_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    from callgate.admin.names import setting_names
+    from callgate.admin.settings import setting_names
 
     return [(name, "") for name in setting_names()]
 

@@ -25,7 +25,7 @@ def permission_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 async def permissions(terminal: Terminal, text: str) -> None:
     """The rules in force with their origins, and remembered answers; ``revoke ID…`` forgets answers."""
-    from callgate.admin.policy import WorkspacePolicy
+    from callgate.admin.workspace_policy import WorkspacePolicy
 
     words = text.split()
     if words and words[0] != _REVOKE:

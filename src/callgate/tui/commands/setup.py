@@ -66,7 +66,7 @@ def setup_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 async def _status(terminal: Terminal) -> None:
-    from callgate.admin.policy import Trusted, fingerprint
+    from callgate.admin.workspace_policy import Trusted, fingerprint
 
     config, session = config_of(terminal), session_of(terminal)
     found = await asyncio.to_thread(fingerprint, config.root)
@@ -90,7 +90,7 @@ async def _theme(terminal: Terminal, name: str) -> None:
 
 async def _trust(terminal: Terminal) -> None:
     """Shows what the folder brings along, and asks."""
-    from callgate.admin.policy import Trusted, fingerprint, trust_store
+    from callgate.admin.workspace_policy import Trusted, fingerprint, trust_store
     from callgate.tui.panels.trust import trust_now
 
     config = config_of(terminal)
@@ -105,8 +105,8 @@ async def _trust(terminal: Terminal) -> None:
 
 
 async def _reset(terminal: Terminal) -> None:
-    from callgate.admin.policy import trust_store
     from callgate.admin.settings_change import change_setting
+    from callgate.admin.workspace_policy import trust_store
 
     config = config_of(terminal)
     for name in ("tui.theme", "tui.view"):

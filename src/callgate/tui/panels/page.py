@@ -92,7 +92,7 @@ def clip_lines(lines: Sequence[str], room: int, more: str, theme: Theme) -> list
 
 def write_change(page: PanelPage, change: ChangeSet) -> None:
     """The diff of a change set, file by file."""
-    from callgate.admin.changes import shown_files  # loaded with the first change that is shown
+    from callgate.admin.session_changes import shown_files  # loaded with the first change that is shown
 
     for each in shown_files(change):
         file = each.file

@@ -116,7 +116,7 @@ async def open_pending(terminal: Terminal) -> None:
         return
     session, change = terminal.session, None
     if staged.change is not None and session is not None and session.id:
-        from callgate.admin.changes import read_staged
+        from callgate.admin.session_changes import read_staged
 
         try:
             change = await asyncio.to_thread(read_staged, session.id, staged.change)

@@ -118,7 +118,7 @@ def _rewind(terminal: Terminal, prompt: SaidPrompt) -> None:
 
 def changes_after(session: str, at: float) -> list[int]:
     """The numbers of the changes to files since then that are in force, newest first. Blocks."""
-    from callgate.admin.changes import UNDO, read_changes
+    from callgate.admin.session_changes import UNDO, read_changes
 
     found = read_changes(session).changes
     return [each.number for each in found if each.state == "applied" and each.tool != UNDO and each.at >= at]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from callgate.admin.policy import ChangedFolder, Fingerprint, Trust, Trusted, Untrusted, fingerprint
+from callgate.admin.workspace_policy import ChangedFolder, Fingerprint, Trust, Trusted, Untrusted, fingerprint
 from callgate.formats.home import home_path
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context

@@ -1,0 +1,234 @@
+"""The changes of sessions on disk, for the commands that list them and take them back.
+
+Everything here blocks.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from callgate.admin.other_calls import LoggedCalls, OtherCall, other_calls, workspace_of
+from callgate.admin.sessions import Archive
+from callgate.changes import UNDO
+from callgate.changes.diff import section, unified
+from callgate.changes.history import ChangeHistory, Kept
+from callgate.changes.history_host import HistoryHost
+from callgate.changes.hunks import FileDiff, Shown, diffs
+from callgate.changes.summary import hard_links
+from callgate.changes.undo import UndoPlan
+from callgate.host.applying import Recovered
+from callgate.words.changes import ChangeKind, ChangeSet
+from callgate.words.errors import UsageError
+from callgate.words.inputs import Undo
+from callgate.words.noun import noun
+
+__all__ = [
+    "ChangedFile",
+    "ChangeDiff",
+    "Kept",
+    "OtherCall",
+    "UNDO",
+    "SessionChanges",
+    "ShownFile",
+    "PlannedUndo",
+    "Recovered",
+    "plan_undo",
+    "read_all_changes",
+    "read_changes",
+    "read_diff",
+    "read_staged",
+    "shown_files",
+    "take_back",
+]
+
+_APPLYING = "applying"
+
+
+@noun
+class SessionChanges:
+    """The changes of a session that works in ``workspace``, newest first; ``faults``: what cannot be read."""
+
+    log: Path
+    workspace: str
+    changes: tuple[Kept, ...]
+    faults: tuple[str, ...] = ()
+
+    @property
+    def session(self) -> str:
+        return self.log.stem
+
+
+@noun
+class ChangedFile:
+    """The change of one file. Lines are only counted where it is ``shown`` as lines."""
+
+    path: str
+    source: str | None
+    kind: ChangeKind
+    shown: Shown
+    added: int
+    removed: int
+
+
+@noun
+class ChangeDiff:
+    """``patch`` is what git takes: a byte that is not UTF-8 is a lone surrogate in it."""
+
+    kept: Kept
+    files: tuple[ChangedFile, ...]
+    patch: str
+
+
+@noun
+class PlannedUndo:
+    """The plan of an undo. ``found`` is None where there is nothing to take back; ``missing`` says why, if a change
+    was named. ``others`` cannot be undone; ``recovered`` are changes that a crash had cut short."""
+
+    past: SessionChanges
+    root: Path
+    found: UndoPlan | None
+    files: tuple[ChangedFile, ...]
+    others: tuple[OtherCall, ...]
+    recovered: tuple[Recovered, ...]
+    missing: str = ""
+
+    @property
+    def notes(self) -> list[str]:
+        """Files with hard links, in words."""
+        return [] if self.found is None else hard_links(self.found.changes, str(self.root))
+
+    @property
+    def patch(self) -> str:
+        return "" if self.found is None else unified(self.found.changes, root=str(self.root))
+
+
+@noun
+class ShownFile:
+    """One file of a change set for people. ``hunks`` are the lines of its diff from the first ``@@`` on; none where it
+    is not shown as lines."""
+
+    file: ChangedFile
+    hunks: tuple[str, ...] = ()
+
+
+def shown_files(changes: ChangeSet) -> tuple[ShownFile, ...]:
+    """The files of a change set with their diffs. Not made safe to show."""
+    return tuple(ShownFile(_row(found), _hunks(found)) for found in diffs(changes))
+
+
+def _hunks(found: FileDiff) -> tuple[str, ...]:
+    if not found.hunks:
+        return ()
+    lines = section(found).decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
+    first = next(at for at, line in enumerate(lines) if line.startswith("@@ "))
+    return tuple(lines[first:])
+
+
+# ---- listed -------------------------------------------------------------------------------------------------------
+
+
+def read_changes(which: str | None) -> SessionChanges:
+    """Of the session that is meant: the latest of this workspace, an id or a beginning of one, a title or words, or the
+    file of a log."""
+    log = Archive().find(which)
+    return _past(log, workspace_of(log))
+
+
+def read_all_changes() -> Sequence[SessionChanges]:
+    """Of every session of this workspace that has some, last used first."""
+    found = [_past(Path(each.path), each.about.workspace) for each in Archive().here()]
+    return [past for past in found if past.changes or past.faults]
+
+
+def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
+    """The diff of one change. UsageError if there is none of this number."""
+    kept = next((each for each in past.changes if each.number == number), None)
+    if kept is None:
+        raise UsageError(_no_such(past, number))
+    changes = ChangeHistory(past.log.parent).load(kept)
+    return ChangeDiff(kept, _changed(changes), unified(changes, root=past.workspace))
+
+
+def read_staged(session: str, number: int) -> ChangeSet:
+    """A change that waits in the history of a session. UsageError if there is none of this number."""
+    past = read_changes(session)
+    kept = next((each for each in past.changes if each.number == number), None)
+    if kept is None:
+        raise UsageError(_no_such(past, number))
+    return ChangeHistory(past.log.parent).load(kept)
+
+
+def _past(log: Path, workspace: str) -> SessionChanges:
+    found, faults = ChangeHistory(log.parent).read(log.stem)
+    return SessionChanges(log, workspace, tuple(found), tuple(faults))
+
+
+def _changed(changes: ChangeSet) -> tuple[ChangedFile, ...]:
+    return tuple(map(_row, diffs(changes)))
+
+
+def _row(found: FileDiff) -> ChangedFile:
+    change, added, removed = found.change, found.added, found.removed
+    return ChangedFile(change.path, change.source, found.kind, shown=found.shown, added=added, removed=removed)
+
+
+def _no_such(past: SessionChanges, number: int) -> str:
+    numbers = sorted(each.number for each in past.changes)
+    there = "there are none" if not numbers else f"there is {numbers[0]}"
+    if len(numbers) > 1:
+        there = f"there are {numbers[0]} to {numbers[-1]}"
+    return f"there is no change {number} in session {past.session}; {there}"
+
+
+# ---- taken back ---------------------------------------------------------------------------------------------------
+
+
+def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
+    """Plan an undo. Nothing is taken back, but changes that a crash cut short are finished or undone first: until
+    then it is open what the files are."""
+    from callgate.staging.workspace import changes_to_undo  # loads the runtime, which a list does not need
+
+    log = Archive().find(which)
+    logged = LoggedCalls(log)
+    root = Path(logged.workspace or os.getcwd())
+    if not root.is_dir():
+        raise UsageError(f"the folder of session {log.stem} is gone: {root}")
+    host = _host(log, root)
+    recovered = asyncio.run(host.recover())
+    past = _past(log, str(root))
+    picked = changes_to_undo(list(past.changes), wanted)
+    found = asyncio.run(host.undo(picked)) if picked else None
+    return PlannedUndo(
+        past=past,
+        root=root,
+        found=found,
+        files=() if found is None else _changed(found.changes),
+        others=other_calls(logged, past.changes, picked, wanted),
+        recovered=tuple(recovered),
+        missing=_why_not(past, wanted) if found is None else "",
+    )
+
+
+def take_back(planned: PlannedUndo) -> int | None:
+    """Do exactly what was planned; ToolFailure if the files are not as they were then, and nothing is changed. Gives
+    the number of the change that this is, if files had to be changed for it."""
+    assert planned.found is not None
+    host = _host(planned.past.log, planned.root)
+    made = asyncio.run(host.take_back(planned.found))
+    return None if made is None else made.number
+
+
+def _host(log: Path, root: Path) -> HistoryHost:
+    """As a session has it."""
+    return HistoryHost(ChangeHistory(log.parent), log.stem, root, journal=log.parent / _APPLYING)
+
+
+def _why_not(past: SessionChanges, wanted: Undo) -> str:
+    if wanted.change is None:
+        return ""
+    named = next((each for each in past.changes if each.number == wanted.change), None)
+    if named is None:
+        return _no_such(past, wanted.change)
+    state = "is not applied yet" if named.state == "staged" else f"was {named.state}"
+    return f"change {named.number} ({named.label}) {state}, so there is nothing to take back"

@@ -1,0 +1,253 @@
+"""Shows and changes what decides in one workspace: settings, rules, remembered answers, trust."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from time import time
+from typing import Any
+
+from callgate.admin.call_judge import Ruling, case_of, ruling
+from callgate.config import AnyPath, Config, load_config
+from callgate.core.gate import CheckGate
+from callgate.core.ports import Case
+from callgate.host.clock import LoopClock
+from callgate.host.paths import Resolver
+from callgate.host.sandbox.confining import ProvenSandbox
+from callgate.policy.answer_rules import as_rule, describe, why_not_narrower
+from callgate.policy.checks import standard_checks
+from callgate.policy.entries import SettingsFault
+from callgate.policy.explanation import ExplainedStep, Explanation, Reading, explain
+from callgate.policy.fingerprint import Fingerprint, fingerprint
+from callgate.policy.hooks.hook_protocol import UNTOLD
+from callgate.policy.hooks.hooks import Hooks
+from callgate.policy.judge import Judge
+from callgate.policy.memory import KeptScope, Memory, Remembered
+from callgate.policy.rule_contents import UnreadableContent
+from callgate.policy.rule_hints import hint
+from callgate.policy.rules import Rule, Rulebook, make_rule, parse_rule
+from callgate.policy.sandbox_policy import sandbox_in_force
+from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustedFolder, TrustState, Untrusted
+from callgate.policy.well_known import COMMANDS
+from callgate.tools.builtin import BUILTIN
+from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
+from callgate.words.errors import UsageError
+from callgate.words.modes import Mode
+from callgate.words.noun import noun
+
+__all__ = [
+    "ChangedFolder",
+    "ExplainedStep",
+    "Explanation",
+    "Fingerprint",
+    "KeptAnswer",
+    "KeptScope",
+    "Reading",
+    "Rule",
+    "SettingsFault",
+    "Trust",
+    "TrustState",
+    "Trusted",
+    "TrustedFolder",
+    "Untrusted",
+    "WorkspacePolicy",
+    "fingerprint",
+    "trust_store",
+]
+
+ORIGIN = "person at callgate policy"
+
+
+@noun
+class KeptAnswer:
+    """A remembered answer and, written like a rule, what it covers. ``problem`` says why it is of no use."""
+
+    id: str
+    policy: ApprovalPolicy
+    covers: str
+    expired: bool = False
+    problem: str = ""
+
+
+def sandbox_of(config: Config) -> ProvenSandbox | None:
+    """The sandbox in force for commands of the workspace."""
+    if not config.own_data:
+        return None
+    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
+    return None if isinstance(found, str) else found
+
+
+class WorkspacePolicy:
+    """UsageError where a variable or an argument makes no sense; what is wrong with files is in ``faults``."""
+
+    def __init__(self, root: AnyPath | None = None, *, mode: Mode | None = None) -> None:
+        self.config = config = load_config(root, mode=mode)
+        self._root, self._home = str(config.root), str(config.home)
+        self._hooks = Hooks(
+            config.hooks,
+            root=config.root,
+            covers=self._concerns,
+            clock=LoopClock(),
+            report=lambda noted: None,
+        )
+        self.rulebook = Rulebook.of(
+            config.rules,
+            root=self._root,
+            home=self._home,
+            now=time(),
+            faults=(*config.faults, *self._hooks.faults),
+        )
+
+    @property
+    def faults(self) -> tuple[SettingsFault, ...]:
+        """While there are any, every call is denied."""
+        return self.rulebook.faults
+
+    @property
+    def notes(self) -> tuple[SettingsFault, ...]:
+        """Entries that are ignored, with the reason, and rules that may not mean what they look like."""
+        unused = (
+            SettingsFault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin)
+            for each in self.rulebook.ignored
+        )
+        useless = (
+            SettingsFault(f"{each.id}, {each.policy.effect} {each.covers}: {each.problem}", Origin("remembered"))
+            for each in self.answers()
+            if each.problem
+        )
+        untold = (
+            SettingsFault(f"nothing tells {hook.event} yet, so this hook is never run", hook.origin)
+            for hook in self.config.hooks
+            if hook.event in UNTOLD
+        )
+        return (*self.config.notes, *unused, *useless, *untold, *self._doubtful())
+
+    def _doubtful(self) -> Iterator[SettingsFault]:
+        servers = self._servers()
+        for rule in self.rulebook.rules:
+            found = hint(rule, BUILTIN, servers)
+            if found is not None:
+                yield SettingsFault(f"{rule.effect} {rule.text}: {found}", rule.origin)
+
+    def _servers(self) -> list[str]:
+        """The names of the MCP servers here; none where no rule is about one."""
+        if not any(rule.tool.startswith("mcp__") for rule in self.rulebook.rules):
+            return []
+        from callgate.assembly.agent import ServerFlags  # only where a rule is about one
+        from callgate.assembly.servers import server_configs
+
+        return [each.name for each in server_configs(self.config, ServerFlags()).servers]
+
+    # ---- a call -------------------------------------------------------------------------------------------------
+
+    def explain(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Ruling, Explanation]:
+        """The decision about a call if the hooks say nothing. Commands of Bash are judged as a session judges them: in
+        the sandbox, if one is in force."""
+        config, memory = self.config, self.config.memory()
+        policies = () if memory is None else memory.in_force()
+        sandbox = sandbox_of(config) if tool == COMMANDS else None
+        resolver = Resolver(self._root)
+        case = case_of(tool, arguments, resolver, mode=config.mode, policies=policies, sandbox=sandbox)
+        hooks = self._hooks.before if config.hooks else None
+        free = None if sandbox is None else config.frees_commands
+        gate = CheckGate(standard_checks(self.rulebook, hooks=hooks, free=free))
+        found = explain(gate.explain, case, self.rulebook)
+        return ruling(found.decision, self.rulebook), found
+
+    def _concerns(self, rule: str, case: Case) -> bool:
+        return Judge(self.rulebook).concerns(rule, case)
+
+    # ---- remembered answers -------------------------------------------------------------------------------------
+
+    def answers(self) -> tuple[KeptAnswer, ...]:
+        """All that can be read, also what has expired."""
+        memory = self.config.memory()
+        return () if memory is None else tuple(map(self._answer, memory.policies()))
+
+    def remember(
+        self, effect: Effect, text: str, *, scope: KeptScope, expires_at: float | None = None, note: str | None = None
+    ) -> KeptAnswer:
+        """UsageError for what is no rule, or not one about a single tool or server."""
+        tool, pattern = self._read(effect, text)
+        policy = ApprovalPolicy(
+            effect=effect,
+            tool=tool,
+            pattern=pattern,
+            scope=scope,
+            created_at=time(),
+            expires_at=expires_at,
+            origin=ORIGIN,
+            note=note,
+        )
+        return self._answer(self._memory().add(policy))
+
+    def revoke(self, ids: Sequence[str]) -> tuple[KeptAnswer, ...]:
+        """All of them, or none if one of them is not there."""
+        memory = self._memory()
+        wanted = tuple(dict.fromkeys(ids))
+        for id in wanted:
+            self._find(memory, id)
+        return tuple(self._answer(memory.revoke(id)) for id in wanted)
+
+    def narrow(self, id: str, text: str) -> tuple[KeptAnswer, KeptAnswer]:
+        """Before and after. UsageError when the rule is not about the same tool, or plainly not narrower."""
+        memory = self._memory()
+        before = self._find(memory, id)
+        tool, pattern = self._read(before.policy.effect, text)
+        if tool != before.policy.tool:
+            raise UsageError(f"{id} is about {before.policy.tool}, and {text} is not")
+        after = replace(before.policy, pattern=pattern)
+        why = why_not_narrower(before.policy, after, root=self._root, home=self._home)
+        if why is not None:
+            now = _covers(before.policy)
+            raise UsageError(f"{text} is not narrower than {now}: {why}; revoke {id} and add another")
+        return self._answer(before), self._answer(memory.replace(id, after))
+
+    def expire(self, id: str, at: float | None) -> KeptAnswer:
+        """None lets it count for ever. An expired one can be given a later end."""
+        memory = self._memory()
+        found = self._find(memory, id)
+        return self._answer(memory.replace(id, replace(found.policy, expires_at=at)))
+
+    def _memory(self) -> Memory:
+        memory = self.config.memory()
+        if memory is None:
+            raise UsageError(f"answers are not remembered in {self.config.data}, which lies in the workspace")
+        return memory
+
+    def _find(self, memory: Memory, id: str) -> Remembered:
+        known = {each.id: each for each in memory.policies()}
+        if id not in known:
+            close = get_close_matches(id, known, n=1)
+            hint = f", did you mean {close[0]}?" if close else "; `callgate policy list` shows those there are"
+            raise UsageError(f"no remembered answer has the id {id!r}{hint}")
+        return known[id]
+
+    def _read(self, effect: Effect, text: str) -> tuple[str, Pattern | None]:
+        try:
+            rule = make_rule(effect, text, Origin("user"), root=self._root, home=self._home)
+        except ValueError as error:
+            raise UsageError(f"the rule {text!r} cannot be read: {error}") from None
+        if rule.server == "*" or rule.tool == "*":
+            which = f"a remembered answer is about one tool or one server, not {rule.tool}"
+            raise UsageError(f"{which}: put the rule into your settings")
+        tool, content = parse_rule(text)
+        tool = tool if rule.server is None else f"mcp__{rule.server}"  # as the answer `always` says it
+        return tool, None if content is None else Pattern("rule", content)
+
+    def _answer(self, found: Remembered) -> KeptAnswer:
+        content = as_rule(found.policy, self._root, self._home).content
+        problem = f"it cannot be read ({content.why}); revoke it" if isinstance(content, UnreadableContent) else ""
+        return KeptAnswer(found.id, found.policy, _covers(found.policy), found.expired, problem)
+
+
+def _covers(policy: ApprovalPolicy) -> str:
+    return describe(policy).removeprefix(f"policy {policy.effect} ").removesuffix(f" [{policy.scope}]")
+
+
+def trust_store(root: AnyPath | None = None) -> Trust:
+    """The store of trusted folders. UsageError where the data folder is in the workspace, which would then speak for
+    itself."""
+    config = load_config(root)
+    if not config.own_data:
+        raise UsageError(f"{config.data} lies in the workspace, so trust does not count: choose another data folder")
+    return Trust(config.data)

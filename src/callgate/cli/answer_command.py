@@ -1,0 +1,255 @@
+"""The command ``callgate answer``: shows and answers the questions of a session from another program."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+from callgate.admin.session_questions import AnswerRefused, AnswerTaken, SessionQuestions, give_answer, read_questions
+from callgate.cli.command_parser import USAGE, count, json_object
+from callgate.cli.command_rows import DATA_FOLDER, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.editor import edited
+from callgate.cli.question_page import ALL, LINES, QuestionPage, sign_of
+from callgate.cli.terminal import Line, paragraph, signs_for
+from callgate.cli.text_output import WIDE, columns, out, put, put_json, say
+from callgate.formats.display import counted
+from callgate.formats.jsonable import to_json
+from callgate.words.decisions import Confirmation, FieldAnswer, Question, Scope
+
+ANSWERS = ("yes", "no", "always")
+_ONLY_WITH = {
+    "note": ANSWERS,
+    "stop": ("no",),
+    "arguments": ("yes",),
+    "edit": ("yes",),
+    "pick": ("yes",),
+    "choice": ("always",),
+    "scope": ("always",),
+}
+"""The answers that each option belongs to."""
+_DOOR = "callgate answer"
+_NUMBERS = re.compile(r"[0-9]{1,3}(,[0-9]{1,3})*")
+_SHORTEST = 4  # characters of a beginning that names a question
+
+
+def answer(which: str | None, call: str | None, answer: str | None, as_json: bool, **options: Any) -> int:
+    if call in ANSWERS and answer is None:
+        call, answer = None, call
+    if which in ANSWERS and call is answer is None:
+        raise CommandMisuse(f"say which session: callgate answer latest {which}")
+    _check(answer, options)
+    asking = read_questions(which)
+    if answer is None:
+        return _show(asking, call, as_json=as_json)
+    question = _meant(asking, call)
+    if isinstance(question, int):
+        return question
+    taken = give_answer(asking, _confirmation(question, answer, **options))
+    if as_json:
+        put_json(_taken_as_json(taken))
+    else:
+        put(paragraph(_taken(taken), min(columns(), WIDE)))
+    return 0
+
+
+def _check(answer: str | None, options: dict[str, Any]) -> None:
+    if answer is not None and answer not in ANSWERS:
+        close = get_close_matches(answer, ANSWERS, n=1)
+        hint = f"did you mean {close[0]}?" if close else "say yes, no or always"
+        raise CommandMisuse(f"there is no answer {answer!r}; {hint}")
+    if options["edit"] is not None and options["arguments"] is not None:
+        raise CommandMisuse("--edit and --arguments both change the arguments: give one of them")
+    for name, wanted in _ONLY_WITH.items():
+        if options[name] not in (None, False, []) and answer not in wanted:
+            raise CommandMisuse(f"--{name} goes with {' or '.join(wanted)}")
+
+
+def _show(asking: SessionQuestions, call: str | None, *, as_json: bool) -> int:
+    shown = asking.questions
+    if call is not None:
+        meant = _meant(asking, call)
+        if isinstance(meant, int):
+            return meant
+        shown = tuple(each for each in shown if each.question == meant)
+    if as_json:
+        for each in shown:
+            answered = None if each.answer is None else to_json(each.answer)
+            about = {"session": asking.session, "sign": sign_of(each.question), "question": to_json(each.question)}
+            put_json({**about, "answer": answered, "exact": each.exact})
+        return 0
+    room = min(columns(), WIDE)
+    put(_header(asking, room))
+    page = QuestionPage(room, signs_for(out()), asking.named, LINES if call is None else ALL)
+    for each in shown:
+        put(page.lines(each))
+    return 0
+
+
+def _header(asking: SessionQuestions, room: int) -> Iterator[Line]:
+    many = len(asking.questions)
+    if not many:
+        yield from paragraph(f"No question waits in session {asking.session}.", room)
+        return
+    waits = "waits" if many == 1 else "wait"
+    whose = "nobody has it open" if asking.holder is None else f"it is open in {asking.holder}"
+    text = f"{counted(many, 'question')} {waits} in session {asking.session}; {whose}"
+    yield from paragraph(text, room, "bold")
+
+
+def _meant(asking: SessionQuestions, call: str | None) -> Question | int:
+    """Return the question, or an exit code for a word that is closer to an answer than to a question."""
+    questions = [each.question for each in asking.questions]
+    if call is None:
+        waiting = [each.question for each in asking.questions if each.answer is None] or questions
+        if len(waiting) == 1:
+            return waiting[0]
+        if not waiting:
+            raise AnswerRefused(f"no question waits in session {asking.session}")
+        raise AnswerRefused(f"{len(waiting)} questions wait in session {asking.session}, say which: {_names(waiting)}")
+    found = [each for each in questions if each.call_id == call]
+    if not found and len(call) >= _SHORTEST:
+        found = [each for each in questions if each.arguments_hash.startswith(call) or each.call_id.startswith(call)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise AnswerRefused(f"several questions could be meant by {call!r}: {_names(found)}")
+    if get_close_matches(call, ANSWERS, n=1) and not get_close_matches(call, [each.call_id for each in questions], n=1):
+        say(f"there is no answer {call!r}, did you mean {get_close_matches(call, ANSWERS, n=1)[0]}?")
+        return USAGE
+    raise _unknown(asking, questions, call)
+
+
+def _unknown(asking: SessionQuestions, questions: Sequence[Question], call: str) -> AnswerRefused:
+    before = [each for each in asking.answered if each.call_id == call]
+    if before:
+        first = before[-1]
+        by = f"{first.by} at {first.door}" if first.door else first.by
+        return AnswerRefused(f"call {call} was answered already: {first.outcome.replace('_', ' ')}, by {by}", first)
+    close = get_close_matches(call, [name for each in questions for name in (each.call_id, sign_of(each))], n=1)
+    hint = f", did you mean {close[0]}?" if close else f"; open are {_names(questions)}" if questions else ""
+    return AnswerRefused(f"no question {call!r} is open in session {asking.session}{hint}")
+
+
+def _names(questions: Sequence[Question], most: int = 5) -> str:
+    shown = ", ".join(f"{sign_of(each)} ({each.tool}, {each.call_id})" for each in questions[:most])
+    return shown + (f" and {len(questions) - most} more" if len(questions) > most else "")
+
+
+def _confirmation(
+    question: Question,
+    answer: str,
+    *,
+    note: str | None,
+    stop: bool,
+    arguments: dict[str, Any] | None,
+    edit: str | None,
+    pick: Sequence[str],
+    choice: int | None,
+    scope: Scope | None,
+) -> Confirmation:
+    if answer == "no":
+        return question.no(note, stop=stop, door=_DOOR)
+    if answer == "yes":
+        changed = arguments if edit is None else edited(question, edit)
+        answers = _picked(question, pick)
+        return replace(question.answered(*answers, arguments=changed, door=_DOOR), note=note)
+    if not question.choices:
+        raise AnswerRefused(f"{question.tool} is asked about every time, so always is no answer here: say yes or no")
+    number = choice or 1
+    if number > len(question.choices):
+        raise AnswerRefused(f"there is no choice {number}; there are {len(question.choices)}")
+    always = question.always(question.choices[number - 1], scope=scope or "session", door=_DOOR)
+    return replace(always, note=note)
+
+
+def _picked(question: Question, picks: Sequence[str]) -> Iterator[FieldAnswer]:
+    """Return the answer to each field: a number stands for an option, any other text for itself."""
+    for at, pick in enumerate(picks):
+        labels = [option.label for option in question.asks[at].options] if at < len(question.asks) else []
+        numeric = at < len(question.asks) and question.asks[at].kind in ("number", "integer") and not labels
+        if pick.startswith("=") or numeric or not _NUMBERS.fullmatch(pick):
+            yield FieldAnswer(text=pick.removeprefix("="))
+            continue
+        numbers = [int(number) for number in pick.split(",")]
+        wrong = [number for number in numbers if not 0 < number <= len(labels)]
+        if wrong:
+            raise AnswerRefused(f"question {at + 1} has no option {wrong[0]}; write ={pick} if that is the answer")
+        yield FieldAnswer(tuple(labels[number - 1] for number in numbers))
+
+
+def _taken(taken: AnswerTaken) -> str:
+    outcome = {"yes": "yes", "no": "no", "yes_always": "always"}[taken.confirmation.outcome]
+    then = "it will be acted on when the session is resumed"
+    if taken.holder is not None:
+        then = f"the running session will act on it ({taken.holder})"
+    checked = "; the changed arguments are checked then" if taken.confirmation.arguments is not None else ""
+    question = taken.question
+    return f"{outcome} to {question.tool} (call {question.call_id}) of session {taken.session}: {then}{checked}"
+
+
+def _taken_as_json(taken: AnswerTaken) -> dict[str, object]:
+    return {
+        "session": taken.session,
+        "call_id": taken.question.call_id,
+        "tool": taken.question.tool,
+        "arguments_hash": taken.question.arguments_hash,
+        "outcome": taken.confirmation.outcome,
+        "how": taken.how,
+        "holder": None if taken.holder is None else taken.holder.pid,
+    }
+
+
+COMMANDS = (
+    CommandRow(
+        "answer",
+        answer,
+        "",
+        "Shows the questions that a session waits with, or answers one of them, whoever has the session open. If it "
+        "runs, the program that runs it acts on the answer; otherwise the answer is put on record for when it is "
+        f"resumed. The first answer counts. {DATA_FOLDER}",
+        (
+            ArgumentRow(
+                "SESSION?",
+                "its id or a beginning of it, its title, words of its prompts, the file of a log, or latest (the "
+                "default)",
+                "which",
+            ),
+            ArgumentRow(
+                "CALL?",
+                "the question: the sign that is shown beside it, which stands for exactly these arguments, or the id "
+                "of its call. Not needed where only one is open; without an answer, all of that question is shown",
+            ),
+            ArgumentRow("yes|no|always?", "always remembers it: see --choice, --scope", "answer"),
+            ArgumentRow("--note TEXT", "with no: what the model is told; with yes: for the record"),
+            ArgumentRow("--stop", "with no: end the turn too"),
+            ArgumentRow(
+                "--arguments JSON",
+                "with yes: run it with these arguments instead; @FILE reads them from a file, @- from standard input. "
+                "They are checked when the answer is acted on",
+                read=json_object,
+            ),
+            ArgumentRow(
+                "--edit ARGUMENT?",
+                "with yes: change a text argument, such as a plan, in $VISUAL or $EDITOR first; its name is not needed "
+                "where there is only one",
+                const="",
+            ),
+            ArgumentRow(
+                "--pick ANSWER",
+                "with yes, once for each question that the call asks, in their order: the number of an option, several "
+                "as 1,3, or own words; = in front says that a number is own words",
+                many=True,
+            ),
+            ArgumentRow("--choice N", "with always: how far it reaches, as numbered (default: 1)", read=count),
+            ArgumentRow(
+                "--scope S",
+                "with always: for this session (default), the project or the user",
+                choices=("session", "project", "user"),
+            ),
+            ArgumentRow("--json", "lines of JSON, and nothing else; nothing is cut there", "as_json"),
+        ),
+        more="exit codes: 0 shown, or the answer was taken; 1 refused: the question has an answer, or is not open; "
+        "2 usage",
+    ),
+)

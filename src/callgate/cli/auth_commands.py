@@ -1,0 +1,130 @@
+"""The commands ``callgate auth``."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from getpass import getpass
+
+from callgate.admin.provider_keys import (
+    check_provider,
+    list_keys,
+    model_to_test,
+    probe_model,
+    provider_names,
+    remove_key,
+    store_key,
+)
+from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.terminal import Span, paragraph, signs_for
+from callgate.cli.text_output import json_fields, out, put, put_json, put_text, say, text_width
+from callgate.words.errors import UsageError
+
+_LONGEST = 10_000
+
+
+def set_key(provider: str, key: Sequence[str]) -> int:
+    if key:
+        raise CommandMisuse(
+            "never give a key as an argument, where others can see it: it is asked for, or read from a pipe"
+        )
+    check_provider(provider)  # before a person types a key for nothing
+    if sys.stdin.isatty():
+        given = getpass(f"Key for {provider} (it is not shown): ")
+    else:
+        given = sys.stdin.read(_LONGEST)
+    if not given.strip():
+        raise UsageError("no key was given, so nothing was stored")
+    place, before = store_key(provider, given)
+    put_text(f"The key for {provider} is stored: {place}.")
+    if before is not None:
+        put_text(f"{before} is set as well, and counts before it.")
+    put_text(f"Try it with: callgate auth test {provider}", "dim")
+    return 0
+
+
+def show_keys(as_json: bool) -> int:
+    rows = list_keys()
+    if as_json:
+        put_json([json_fields(row) for row in rows])
+        return 0
+    if not rows:
+        put_text("There are no keys. Store one with: callgate auth set anthropic")
+    longest = max((len(row.provider) for row in rows), default=0)
+    for row in rows:
+        name = Span(f"{row.provider:<{longest}}  ")
+        put([(name, Span(row.fault, "red")) if row.fault else (name, Span(f"{row.origin}  {row.end}"))])
+    return 0
+
+
+def forget_key(provider: str) -> int:
+    left = remove_key(provider)
+    put_text(f"The key for {provider} is removed.")
+    if left is not None:
+        put_text(f"{left} is still set and counts.")
+    return 0
+
+
+def test_model(which: str | None, as_json: bool) -> int:
+    name = model_to_test(which)
+    if not as_json:
+        say(f"trying {name}")
+    return asyncio.run(_test(name, as_json=as_json))
+
+
+async def _test(name: str, *, as_json: bool) -> int:
+    stream, code = out(), 1
+    signs = signs_for(stream)
+    marks = {"works": (signs.ok, "green"), "fails": (signs.bad, "red"), "not offered": (signs.waits, "dim")}
+    async for result in probe_model(name):
+        if result.ability == "text":
+            code = 0 if result.verdict == "works" else 1
+        if as_json:
+            put_json({"model": name, **json_fields(result, "ability", "verdict", "detail")})
+        else:
+            mark, style = marks[result.verdict]
+            text = f"{mark} {result.ability}" + (f": {result.detail}" if result.detail else "")
+            put(paragraph(text, text_width(), style, hang=2))
+        stream.flush()
+    return code
+
+
+COMMANDS = (
+    CommandRow(
+        "auth set",
+        set_key,
+        "store a key",
+        "Asks for the key without showing it, or reads it from standard input. It is kept in the keyring of the system "
+        'where there is one (pip install "callgate[keyring]"), else in a file that only you can read.',
+        (ArgumentRow("PROVIDER", "such as anthropic, openai, gemini", offers=provider_names), ArgumentRow("KEY*")),
+        examples=("callgate auth set anthropic", "pass show openai | callgate auth set openai"),
+    ),
+    CommandRow(
+        "auth list",
+        show_keys,
+        "the keys that would be used, and where they are",
+        "Shows at most the last four characters of a key.",
+        (ArgumentRow("--json", "print a list as JSON", "as_json"),),
+        examples=("callgate auth list",),
+    ),
+    CommandRow(
+        "auth remove",
+        forget_key,
+        "forget a stored key",
+        "Forgets a stored key.",
+        (ArgumentRow("PROVIDER", "whose key", offers=provider_names),),
+        examples=("callgate auth remove openai",),
+    ),
+    CommandRow(
+        "auth test",
+        test_model,
+        "try a model with a few small requests",
+        "Says what works: text, streaming, tools, a forced tool, JSON Schema, images; and what to do where something "
+        "does not. Costs a few hundred tokens.",
+        (
+            ArgumentRow("PROVIDER|MODEL?", "the default model, unless given", "which", offers=provider_names),
+            ArgumentRow("--json", "print each outcome as a line of JSON", "as_json"),
+        ),
+        examples=("callgate auth test", "callgate auth test openai", "callgate auth test ollama/qwen3"),
+        more="exit codes: 0 text works, 1 it does not",
+    ),
+)

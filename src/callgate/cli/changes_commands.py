@@ -1,0 +1,333 @@
+"""The commands ``callgate changes`` and ``callgate undo``."""
+
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from os.path import realpath
+from pathlib import Path
+from time import time
+
+from callgate.admin.session_changes import (
+    ChangedFile,
+    ChangeDiff,
+    Kept,
+    OtherCall,
+    PlannedUndo,
+    SessionChanges,
+    plan_undo,
+    read_all_changes,
+    read_changes,
+    read_diff,
+    take_back,
+)
+from callgate.admin.sessions import ago, moment
+from callgate.cli.command_parser import count
+from callgate.cli.command_rows import DATA_FOLDER, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for
+from callgate.cli.text_output import columns, json_fields, out, put, put_json, say, text_width
+from callgate.formats.columns import pieces
+from callgate.formats.display import counted
+from callgate.words.inputs import Undo, UndoScope
+
+_FILES = 5
+"""Files of one change that a list names."""
+_STATES = {"applied": "green", "staged": "yellow", "applying": "red"}
+_HALF = "half applied, or under way: the next session or `callgate undo` in this folder finishes or undoes it"
+_SIGNS = {"+": "green", "-": "red"}
+_LEAST = 16  # columns of a label in the same line
+
+
+_OTHERS = 20
+"""Calls that are named one by one."""
+_WHAT = 80
+"""Characters that describe a call."""
+
+
+def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> int:
+    """List the changes of a session, or show one: the words are [WHICH], or "show" NUMBER [WHICH]."""
+    shows = words[:1] == ["show"]
+    number = _number(words) if shows else None
+    rest = words[2:] if shows else words
+    if len(rest) > 1:
+        near = not shows and get_close_matches(words[0], ["show"], n=1, cutoff=0.5)
+        raise CommandMisuse(f"there is no {words[0]!r}; did you mean show?" if near else f"{rest[1]} is not known here")
+    if every and (words or patch):
+        raise CommandMisuse("say --all, or which one")
+    if patch and not shows:
+        raise CommandMisuse("--patch goes with show NUMBER")
+    if as_json and shows:
+        raise CommandMisuse("--json is for the list; --patch prints the diff for a program")
+    which = rest[0] if rest else None
+    if number is not None:
+        return _show(number, which, patch=patch)
+    found = read_all_changes() if every else [read_changes(which)]
+    if as_json:
+        for kept in (kept for past in found for kept in past.changes):
+            put_json(_as_json(kept))
+    else:
+        put(_list(found, text_width(), signs_for(out()).mark))
+    sys.stdout.flush()
+    return _faults(found)
+
+
+def _number(words: Sequence[str]) -> int:
+    if len(words) < 2:
+        raise CommandMisuse("say which: show NUMBER, as `callgate changes` lists them")
+    try:
+        return count(words[1])
+    except ArgumentTypeError as error:
+        raise CommandMisuse(f"NUMBER {error}") from None
+
+
+def _faults(found: Iterable[SessionChanges]) -> int:
+    """Report faults on standard error; return the exit code."""
+    code = 0
+    for fault in (fault for past in found for fault in past.faults):
+        say(fault)
+        code = 1
+    return code
+
+
+def _list(found: Sequence[SessionChanges], room: int, mark: str) -> Iterator[Line]:
+    if not found:
+        yield from paragraph("No session of this folder has changed a file.", room)
+    now = time()
+    for past in found:
+        many = len(past.changes)
+        if not many:
+            yield from paragraph(f"No change of session {past.session} is kept.", room)
+            continue
+        yield from paragraph(f"{counted(many, 'change')} of session {past.session}", room, "bold")
+        digits = len(str(max(kept.number for kept in past.changes)))
+        for kept in past.changes:
+            yield from _row(kept, digits, ago(kept.at, now), room, mark)
+
+
+def _row(kept: Kept, digits: int, when: str, room: int, mark: str) -> Iterator[Line]:
+    margin = digits + 4
+    head = (
+        Span(Safe(f"  {kept.number:>{digits}}  "), "bold"),
+        Span(fit(kept.state, 9), _STATES.get(kept.state, "dim")),
+        Span(Safe(f"  {when:>10}  "), "dim"),
+    )
+    left = room - margin - 9 - 14
+    if left >= _LEAST:
+        yield *head, Span(clip(kept.label, left, mark))
+    else:
+        yield head
+        yield Span(Safe(" " * margin)), Span(clip(kept.label, max(room - margin, 8), mark))
+    files = [f"{each.source} -> {each.path}" if each.source else each.path for each in kept.files]
+    more = f" and {len(files) - _FILES:,} more" if len(files) > _FILES else ""
+    about = f"{kept.tool}, {kept.summary}" if kept.tool else kept.summary
+    yield from paragraph(f"{about}: {', '.join(files[:_FILES])}{more}", room, "dim", indent=margin, hang=2)
+    if kept.state == "applying":
+        yield from paragraph(_HALF, room, "red", indent=margin, hang=2)
+
+
+def _as_json(kept: Kept) -> dict[str, object]:
+    about = json_fields(kept, "session", "number", "id", "turn", "at", "state", "label", "tool", "summary")
+    return {**about, "files": [json_fields(each, "path", "source", "kind") for each in kept.files]}
+
+
+def _show(number: int, which: str | None, *, patch: bool) -> int:
+    past = read_changes(which)
+    code = _faults(past for past in (past,) if all(kept.number != number for kept in past.changes))
+    found = read_diff(past, number)
+    if patch and not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(found.patch.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
+        return code
+    if not patch:
+        put(_header(found, text_width()))
+    put(difference_lines(found.patch, columns()))
+    return code
+
+
+def _header(found: ChangeDiff, room: int) -> Iterator[Line]:
+    kept = found.kept
+    yield from paragraph(f"change {kept.number} of session {kept.session}: {kept.label}", room, "bold", hang=2)
+    facts = (kept.state, moment(kept.at), kept.tool, kept.id and f"call {kept.id}", kept.summary)
+    yield from paragraph(", ".join(fact for fact in facts if fact), room, "dim", indent=2)
+    yield from file_rows(found.files, room)
+
+
+def file_rows(files: Iterable[ChangedFile], room: int) -> Iterator[Line]:
+    """Return a line for each file: its kind of change, and the lines added and removed."""
+    for each in files:
+        name = f"{each.source} -> {each.path}" if each.source else each.path
+        lines = f"+{each.added} −{each.removed}" if each.shown == "lines" else each.shown
+        if each.kind == "mode":
+            lines = "permissions"
+        yield from paragraph(f"{each.kind:<7} {name}  {lines}", room, indent=2, hang=2)
+
+
+def difference_lines(patch: str, room: int) -> Iterator[Line]:
+    """Return the lines of a patch, broken at the last column and not at words."""
+    inside = False
+    for line in patch.removesuffix("\n").split("\n") if patch else ():
+        if line.startswith("diff --git "):
+            inside = False
+        elif line.startswith("@@ "):
+            inside = True
+        style = _SIGNS.get(line[:1], "cyan" if line[:1] == "@" else "") if inside else "bold"
+        text = safe(line[:1] + line[1:].expandtabs(4))
+        for piece in pieces(text, max(room, 20)):
+            yield (Span(Safe(piece), style),)
+
+
+def undo(
+    scope: UndoScope | None,
+    change: int | None,
+    session: str | None,
+    dry_run: bool,
+    yes: bool,
+    partly: bool,
+    as_json: bool,
+) -> int:
+    if scope and change:
+        raise CommandMisuse("say a scope, or --change")
+    if as_json and not (yes or dry_run):
+        raise CommandMisuse("--json asks no question: say --yes, or --dry-run to only look")
+    if not (yes or dry_run or (sys.stdin.isatty() and sys.stdout.isatty())):
+        raise CommandMisuse("there is no terminal to ask on: say --yes, or --dry-run to only look")
+    planned = plan_undo(session, Undo(scope or "turn", change, partly))
+    for fault in planned.past.faults:
+        say(fault)
+    why = _why_not(planned, partly=partly)
+    if as_json:
+        number = None if why or dry_run else take_back(planned)
+        put_json(_undo_as_json(planned, why, number, dry_run=dry_run))
+        return 1 if why else 0
+    room = text_width()
+    put(_shown(planned, room))
+    if dry_run and planned.found is not None:
+        put(difference_lines(planned.patch, columns()))
+    sys.stdout.flush()
+    if not why and not dry_run and planned.files and not yes and not _is_yes():
+        why = "nothing was undone"
+    if why:
+        say(why)
+        return 1
+    if not dry_run:
+        put(
+            paragraph(
+                _done(planned, take_back(planned), f" --session {planned.past.session}" * bool(session)), room, "green"
+            )
+        )
+    return 0
+
+
+def _why_not(planned: PlannedUndo, *, partly: bool) -> str:
+    """Return the reason why nothing is undone; empty if something is."""
+    found = planned.found
+    if found is None:
+        nothing = f"there is nothing to undo in session {planned.past.session}"
+        return planned.missing or f"{nothing}; `callgate changes --all` shows the changes of others"
+    if found.conflicts and not found.changes.files:
+        return "nothing was undone: there are conflicts in all of it"
+    if found.conflicts and not partly:
+        return "nothing was undone: say --partly to leave what conflicts and undo the rest"
+    return ""
+
+
+def _is_yes() -> bool:
+    try:
+        return input("undo? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _shown(planned: PlannedUndo, room: int) -> Iterator[Line]:
+    for each in planned.recovered:
+        yield from paragraph(each.text, room, "yellow", hang=2)
+    found = planned.found
+    if found is not None:
+        where = "" if str(planned.root) in (str(Path.cwd()), realpath(".")) else f" in {planned.root}"
+        many = counted(len(found.undone), "change")
+        yield from paragraph(f"undo {many} of session {planned.past.session}{where}", room, "bold", hang=2)
+        for kept in found.undone:
+            tool = f"{kept.tool}: " if kept.tool else ""
+            yield from paragraph(f"{kept.number}  {tool}{kept.label}", room, "dim", indent=2, hang=2)
+        yield from file_rows(planned.files, room)
+        for note in planned.notes:
+            yield from paragraph(f"note: {note}", room, "yellow", indent=2, hang=2)
+        if not planned.files and not found.conflicts:
+            yield from paragraph("the files are already as they were before", room, indent=2)
+        for conflict in found.conflicts:
+            yield from paragraph(f"cannot undo: {conflict}", room, "red", hang=2)
+    for call in planned.others[:_OTHERS]:
+        yield from paragraph(f"cannot undo: {_named(call)}", room, "yellow", hang=2)
+    if len(planned.others) > _OTHERS:
+        yield from paragraph(f"cannot undo: {len(planned.others) - _OTHERS:,} more calls", room, "yellow")
+
+
+def _named(call: OtherCall) -> str:
+    what = call.what if len(call.what) <= _WHAT else f"{call.what[:_WHAT]}…"
+    return " ".join(part for part in (call.tool, what, f"({call.id})") if part)
+
+
+def _done(planned: PlannedUndo, number: int | None, which: str) -> str:
+    assert planned.found is not None
+    done = f"undone: {counted(len(planned.found.undone), 'change')}, {counted(len(planned.files), 'file')}"
+    return done if number is None else f"{done}; `callgate undo --change {number}{which}` brings it back"
+
+
+def _undo_as_json(planned: PlannedUndo, why: str, number: int | None, *, dry_run: bool) -> dict[str, object]:
+    found = planned.found
+    written: dict[str, object] = {
+        "session": planned.past.session,
+        "root": str(planned.root),
+        "done": not why and not dry_run,
+        "why": why,
+        "change": number,
+        "undone": [] if found is None else [kept.number for kept in found.undone],
+        "files": [json_fields(each) for each in planned.files],
+        "conflicts": [] if found is None else list(found.conflicts),
+        "cannot_undo": [json_fields(each) for each in planned.others],
+        "recovered": [json_fields(each) for each in planned.recovered],
+    }
+    return {**written, "patch": planned.patch} if dry_run else written
+
+
+COMMANDS = (
+    CommandRow(
+        "changes",
+        changes,
+        "",
+        "The changes that a session made to files, the last applied first, with their states: applied, reverted, "
+        "discarded (not wanted, or could not be applied), staged (waits) or applying (under way, or half applied "
+        "because the program or the disk failed: the next start finishes or undoes it). show prints the diff of one. "
+        f"{DATA_FOLDER}",
+        (
+            ArgumentRow("WHICH*", SESSION_HELP, "words"),
+            ArgumentRow("--all", "those of every session of this folder", "every"),
+            ArgumentRow("--json", "a line of JSON for each, and nothing else", "as_json"),
+            ArgumentRow("--patch", "with show: nothing but the diff, byte for byte in a pipe, as git takes it"),
+        ),
+        more="exit codes: 0 shown; 1 failed, or some of it cannot be read",
+        usage="callgate changes [WHICH | --all] [--json]\n       callgate changes show NUMBER [WHICH] [--patch]",
+    ),
+    CommandRow(
+        "undo",
+        undo,
+        "",
+        "Takes back what calls did to files: the last one, all of the last turn that changed something, or all of the "
+        "session. What others have changed since is merged, or is a conflict, and then nothing is undone. Shows first "
+        "what it would do and what it cannot undo, and asks. What a crash cut short is settled before that. "
+        f"{DATA_FOLDER}",
+        (
+            ArgumentRow("call|turn|session?", "default: turn", "scope", choices=("call", "turn", "session")),
+            ArgumentRow(
+                "--change N", "only the one of this number; that of an undo brings back what it took", read=count
+            ),
+            ArgumentRow("--session WHICH", SESSION_HELP),
+            ArgumentRow("--dry-run", "only show it, with the diff"),
+            ArgumentRow("--yes", "do not ask"),
+            ArgumentRow("--partly", "leave files with conflicts as they are, undo the rest"),
+            ArgumentRow("--json", "one line of JSON, and nothing else", "as_json"),
+        ),
+        more="exit codes: 0 done; 1 failed, conflicts, nothing to undo, or the answer was no; 2 usage; 130 interrupted",
+    ),
+)

@@ -1,0 +1,227 @@
+"""The types of the rows that define the command line, and the table of its groups."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+DATA_FOLDER = "Sessions are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
+SESSION_HELP = (
+    "its id or a beginning of it, its title, words of its prompts, or the file of a log (default: the latest of this "
+    "folder)"
+)
+
+
+class CommandMisuse(Exception):
+    """Raised by the function of a command for a combination of arguments that the command does not accept.
+
+    The message is shown like an error of the parser, and the exit code is 2.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRow:
+    """One argument or option of a command.
+
+    form     how it is typed: "--json", "-o --output FILE", "ID", "ID?", "ID+", "ID*", "COMMAND..." (all that follows)
+    help     its line of the help; an empty one hides it
+    to       the parameter of the function; by default the name of the option, or of the value in small letters
+    read     converts the text, and raises ArgumentTypeError for a wrong one
+    choices  the only values
+    offers   returns the values that the completion offers
+    many     may be given several times
+    apart    options with the same word here exclude each other
+    """
+
+    form: str
+    help: str = ""
+    to: str = ""
+    read: Callable[[str], Any] | None = None
+    choices: tuple[str, ...] = ()
+    offers: Callable[[], Iterable[str]] | None = None
+    default: Any = None
+    const: Any = None
+    many: bool = False
+    required: bool = False
+    apart: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The spellings of an option; empty for an argument."""
+        return tuple(word for word in self.form.split() if word.startswith("-") and word != "--")
+
+    @property
+    def value(self) -> str:
+        """The name of the value in the help; empty for an option without one."""
+        return " ".join(word for word in self.form.split() if word not in self.names).rstrip("?+*.")
+
+    @property
+    def count(self) -> str:
+        """The number of values: "?", "+", "*", "..." or, for one, nothing."""
+        return self.form[len(self.form.rstrip("?+*.")) :]
+
+    @property
+    def parameter(self) -> str:
+        return self.to or (self.names[-1].lstrip("-") if self.names else self.value.lower()).replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRow:
+    """One command of the command line.
+
+    path       the words that call it, such as "auth set"
+    run        the function, or "module:function" in this package: takes the arguments by name, returns the exit code
+    help       its line in the help of the group; a command without a group has it in ``GROUPS``
+    about      the text of its own help
+    examples   command lines
+    more       the last lines of its help, such as exit codes
+    usage      the lines that show how it is called, where the generated ones would not do
+    unknown    added to the error for an unknown option
+    """
+
+    path: str
+    run: Callable[..., int] | str
+    help: str
+    about: str
+    arguments: Sequence[ArgumentRow] = ()
+    examples: Sequence[str] = ()
+    more: str = ""
+    usage: str = ""
+    unknown: str = ""
+
+    @property
+    def function(self) -> Callable[..., int]:
+        if not isinstance(self.run, str):
+            return self.run
+        module, _, name = self.run.partition(":")
+        return getattr(import_module(f"callgate.cli.{module}"), name)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandGroup:
+    """A first word of the command line. ``about`` is empty for a command that has no commands below it."""
+
+    topic: str
+    name: str
+    help: str
+    module: str
+    about: str = ""
+
+    @property
+    def commands(self) -> dict[str, CommandRow]:
+        """The commands of the group by their last word. The module of the group is imported."""
+        rows: Sequence[CommandRow] = import_module(f"callgate.cli.{self.module}").COMMANDS
+        return {row.path.rpartition(" ")[2]: row for row in rows if row.path.split()[0] == self.name}
+
+
+_BEGIN, _SESSIONS, _RULES, _OWN = "begin", "what a session did", "what may run", "make it yours"
+GROUPS = {
+    group.name: group
+    for group in (
+        CommandGroup(_BEGIN, "demo", "watch a scripted session; it needs no key and no network", "demo"),
+        CommandGroup(
+            _BEGIN,
+            "auth",
+            "keys of providers: set, list, remove, test",
+            "auth_commands",
+            "Keys are looked for in the environment (ANTHROPIC_API_KEY and the like), by the key_command of your "
+            "settings, in the keyring of the system, and in a private file of $CALLGATE_DATA_DIR, in this order.",
+        ),
+        CommandGroup(
+            _BEGIN, "doctor", "what works here, what does not, and the command that repairs it", "doctor_commands"
+        ),
+        CommandGroup(
+            _BEGIN,
+            "config",
+            "settings: get, set, unset, list, edit, path",
+            "config_commands",
+            "Settings are TOML files in layers: that of the machine's owner, your own, those of the repository; above "
+            "them CALLGATE_* variables and the command line. A repository can only make things stricter.",
+        ),
+        CommandGroup(_BEGIN, "completion", "the script that lets bash, zsh or fish complete commands", "completion"),
+        CommandGroup(_BEGIN, "update", "the command that installs the newest version", "doctor_commands"),
+        CommandGroup(
+            _SESSIONS,
+            "session",
+            "sessions: list, show, export, import, verify, gc, remove, lock",
+            "session_commands",
+            f"About the sessions that are kept. {DATA_FOLDER}",
+        ),
+        CommandGroup(
+            _SESSIONS, "log", "a session as text, in the order in which things happened", "session_commands"
+        ),
+        CommandGroup(
+            _SESSIONS,
+            "audit",
+            "every decision of a session: by whom, on what, with what outcome",
+            "session_commands",
+        ),
+        CommandGroup(_SESSIONS, "answer", "the questions of a session: show them, answer one", "answer_command"),
+        CommandGroup(_SESSIONS, "changes", "what a session did to files: list it, show a diff", "changes_commands"),
+        CommandGroup(_SESSIONS, "undo", "take back what calls did to files", "changes_commands"),
+        CommandGroup(
+            _RULES,
+            "policy",
+            "rules and answers: list, explain, check, add, revoke ...",
+            "policy_commands",
+            "Rules, settings and remembered answers: try them, look at them, change them. Nothing is run. Deny rules "
+            "are a convenience and not a wall: the wall is the sandbox, see callgate sandbox.",
+        ),
+        CommandGroup(
+            _RULES,
+            "trust",
+            "whose hooks and tools may run: list, show, add, revoke",
+            "trust_commands",
+            "Nothing that a folder brings along runs before it is trusted: hooks and other commands of its settings. "
+            "Its deny and ask rules count without that; its allow rules never do. Which folders are trusted is kept "
+            "in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).",
+        ),
+        CommandGroup(
+            _RULES,
+            "sandbox",
+            "the wall around commands: prove, run",
+            "sandbox_commands",
+            "A command in the sandbox writes only in the workspace, reaches no network and cannot read keys and "
+            "passwords. It is in force where it was proven on this machine.",
+        ),
+        CommandGroup(
+            _OWN,
+            "tools",
+            "tools: list, new, rank, validate",
+            "tools_commands",
+            "The tools of the agent: those that come with it, and those that you write.",
+        ),
+        CommandGroup(
+            _OWN,
+            "mcp",
+            "servers of the Model Context Protocol: add, list, test, login, serve ...",
+            "mcp_commands",
+            "Servers of the Model Context Protocol (MCP) bring further tools. Your own are in mcp.json, in the folder "
+            "of your settings; those of a project in .mcp.json, which count once you trust the folder. "
+            "`serve` offers our own tools to other programs.",
+        ),
+        CommandGroup(
+            _OWN,
+            "prompt",
+            "the system prompt: show",
+            "prompt_commands",
+            "The system prompt is put together from texts that you can replace, by files in the folder prompt of your "
+            "settings.",
+        ),
+        CommandGroup(
+            _OWN,
+            "statusline",
+            "the status line of the terminal: test",
+            "statusline_commands",
+            "The status line is printed by a command of yours, statusline.command in the settings. "
+            "It gets JSON on its standard input.",
+        ),
+        CommandGroup(_OWN, "record", "run a command and record its exchanges with models", "record_command"),
+    )
+}  # fmt: skip
+"""The first words of the command line, in the order of the help."""
+
+
+def all_commands() -> dict[str, CommandRow]:
+    """Every command by its path, in the order of the help. The modules of all groups are imported."""
+    return {row.path: row for group in GROUPS.values() for row in group.commands.values()}

@@ -1,0 +1,217 @@
+"""The commands ``callgate config``."""
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from callgate.admin.settings import SettingRow, find_setting, list_settings, load_config, setting_names
+from callgate.admin.settings_change import ChangedSetting, WritableLayer, change_setting, faults_in, file_of
+from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.editor import editor_command
+from callgate.cli.terminal import Line, Safe, Span, paragraph, signs_for
+from callgate.cli.text_output import origin_as_json, out, put, put_json, put_paragraph, put_text, say, text_width
+from callgate.words.errors import UsageError
+
+_NEW_FILE = "# Settings of Callgate. Every key: callgate config list\n"
+
+
+def get(key: str, as_json: bool) -> int:
+    row = find_setting(load_config(), key)
+    if as_json:
+        put_json(_as_json(row))
+    elif row.value is None:
+        say(f"{row.name} is not set, and there is no default; it is {row.key.type}")
+    else:
+        put((Span(text),) for text in _texts(row.value))
+    return 0 if row.value is not None else 1
+
+
+def set_value(key: str, value: Sequence[str], **layers: bool) -> int:
+    return _report(change_setting(load_config(), key, value, _layer(layers)), "is set in")
+
+
+def unset(key: str, **layers: bool) -> int:
+    change = change_setting(load_config(), key, None, _layer(layers))
+    return _report(change, "is not set any more in" if change.changed else "was not set in")
+
+
+def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
+    rows = [row for row in list_settings(load_config()) if row.name.startswith(section or "")]
+    if section and not rows:
+        raise UsageError(f"no setting begins with {section!r}: callgate config list shows all of them")
+    if only_set:
+        rows = [row for row in rows if row.origins]
+    if as_json:
+        put_json([_as_json(row) for row in rows])
+        return 0
+    if not rows:
+        put_text("Nothing is set: everything has its default.")
+    for row in rows:
+        put(_row_lines(row, text_width()))
+    return 0
+
+
+def edit(**layers: bool) -> int:
+    layer, config = _layer(layers), load_config()
+    file, command = file_of(config, layer), editor_command()
+    is_new = not file.exists()
+    if is_new:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(_NEW_FILE, encoding="utf-8")
+    try:
+        code = subprocess.run([*command, str(file)], check=False).returncode
+    except OSError as error:
+        raise UsageError(f"the editor {command[0]!r} cannot be started: {error.strerror}; set $EDITOR") from None
+    finally:
+        if is_new and file.exists() and file.read_text(encoding="utf-8", errors="replace") == _NEW_FILE:
+            file.unlink()
+    if code != 0:
+        say(f"the editor ended with {code}")
+    faults = faults_in(config, file.read_bytes() if file.exists() else b"", file, layer)
+    for fault in faults:
+        say(str(fault))
+    if faults:
+        say(f"nothing is allowed while settings are wrong: callgate config edit --{layer} opens the file again")
+        return 1
+    put_text(f"Nothing is wrong with {file}.")
+    return 0
+
+
+def path(as_json: bool) -> int:
+    files = load_config().files
+    if as_json:
+        put_json([{"layer": each.layer, "path": str(each.path), "exists": each.path.exists()} for each in files])
+        return 0
+    signs = signs_for(out())
+    for each in files:
+        mark = Span(f"{signs.ok} ", "green") if each.path.exists() else Span(f"{signs.waits} ", "dim")
+        there = () if each.path.exists() else (Span("  (not there)", "dim"),)
+        put([(mark, Span(Safe(f"{each.layer:<9}")), Span(str(each.path)), *there)])
+    return 0
+
+
+def _layer(layers: dict[str, bool]) -> WritableLayer:
+    """Return the layer of the flag that is given; by default the person's own settings."""
+    chosen = [layer for layer, given in layers.items() if given] or ["user"]
+    if len(chosen) > 1:
+        raise CommandMisuse(f"say --{chosen[0]} or --{chosen[1]}, not both")
+    return cast(WritableLayer, chosen[0])
+
+
+def _report(change: ChangedSetting, what: str) -> int:
+    put_text(f"{change.row.name} {what} {change.file}.")
+    if not change.counts:
+        value = ", ".join(_texts(change.row.value)) or "nothing"
+        put_text(f"It has no effect: the value in force is {value} ({_origin(change.row)}).")
+    for note in change.notes:
+        put_paragraph(note, "dim")
+    if change.untrusted:
+        put_text("This folder is not trusted any more, because a file of it changed: callgate trust add")
+    return 0
+
+
+def _row_lines(row: SettingRow, room: int) -> Iterator[Line]:
+    texts = _texts(row.value)
+    value = ", ".join(texts) if texts else "(not set)"
+    where = f"  {_origin(row)}" if row.origins else ""
+    yield Span(row.name, "bold"), Span(f" = {value}", "green" if row.origins else "dim"), Span(where, "dim")
+    default = "" if row.default in (None, ()) else f" Default: {', '.join(_texts(row.default))}."
+    variable = f" Variable: {row.variable}." if row.variable else ""
+    yield from paragraph(f"{row.key.meaning} It is {row.key.type}.{default}{variable}", room, "dim", indent=2)
+
+
+def _origin(row: SettingRow) -> str:
+    return ", ".join(dict.fromkeys(str(origin) for origin in row.origins)) or "default"
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the value as a settings file has it, without quotes."""
+    if value is None:
+        return []
+    if isinstance(value, tuple):
+        return [str(each) for each in cast(Sequence[object], value)]
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    return [f"{value:g}" if isinstance(value, float) else str(value)]
+
+
+def _as_json(row: SettingRow) -> dict[str, Any]:
+    return {
+        "key": row.name,
+        "value": row.value,
+        "default": row.default,
+        "origin": [origin_as_json(origin) for origin in row.origins],
+        "variable": row.variable or None,
+        "type": row.key.type,
+        "meaning": row.key.meaning,
+        "hidden": row.hidden,
+    }
+
+
+_LAYERS = (
+    ArgumentRow("--user", "your own settings, for every folder (default)"),
+    ArgumentRow("--project", "the settings that a repository brings along: .callgate/settings.toml"),
+    ArgumentRow("--local", "yours for this folder alone: .callgate/settings.local.toml"),
+)
+_KEY = ArgumentRow("KEY", "such as limits.max_turns or providers.lab.base_url", offers=setting_names)
+COMMANDS = (
+    CommandRow(
+        "config get",
+        get,
+        "the value that is in force",
+        "Prints the value alone, a list a line each. Headers and fields that may hold a key are never printed.",
+        (_KEY, ArgumentRow("--json", "print value, default and origin as JSON", "as_json")),
+        examples=("callgate config get models.default",),
+        more="exit codes: 0 there is a value, 1 nothing is set and there is no default",
+    ),
+    CommandRow(
+        "config set",
+        set_value,
+        "change a value in a settings file",
+        "Changes one line of the file and leaves comments and order as they are. The new file is checked first: if "
+        "anything would be wrong, nothing is changed. Says so where another value counts in spite of it.",
+        (*_LAYERS, _KEY, ArgumentRow("VALUE+", "as it is, or as TOML; several for a list")),
+        examples=(
+            "callgate config set models.default ollama/qwen3",
+            "callgate config set limits.max_seconds 30m",
+            "callgate config set --project sandbox.allow_hosts pypi.org files.pythonhosted.org",
+        ),
+    ),
+    CommandRow(
+        "config unset",
+        unset,
+        "remove a value from a settings file",
+        "Removes its line.",
+        (*_LAYERS, _KEY),
+        examples=("callgate config unset limits.max_cost",),
+    ),
+    CommandRow(
+        "config list",
+        list_all,
+        "every key: value, origin, type, default and meaning",
+        "Every key with the value in force and the file and line, or the variable, that it comes from.",
+        (
+            ArgumentRow("SECTION?", "only keys that begin so"),
+            ArgumentRow("--set", "only those that a file or a variable has set", "only_set"),
+            ArgumentRow("--json", "print them as a list of JSON", "as_json"),
+        ),
+        examples=("callgate config list", "callgate config list --set", "callgate config list limits"),
+    ),
+    CommandRow(
+        "config edit",
+        edit,
+        "open a settings file in $VISUAL or $EDITOR",
+        "Checks the file when the editor ends and says what is wrong, with its line. The file stays as you left it.",
+        _LAYERS,
+        examples=("callgate config edit",),
+        more="exit codes: 0 nothing is wrong with it, 1 something is",
+    ),
+    CommandRow(
+        "config path",
+        path,
+        "the files of each layer",
+        "Prints each file, and whether it is there.",
+        (ArgumentRow("--json", "print them as a list of JSON", "as_json"),),
+        examples=("callgate config path",),
+    ),
+)

@@ -1,0 +1,228 @@
+"""Drives a session without a person: sends inputs, hands events to the output, and knows when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from math import isfinite
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from callgate.cli.headless.event_output import Output
+from callgate.cli.headless.headless_result import HeadlessResult, Reason
+from callgate.words.errors import CallgateError, JournalError
+from callgate.words.events import (
+    AnswerUnused,
+    Compacted,
+    Event,
+    InputRefused,
+    MessageAdded,
+    MetadataSet,
+    RequestRetried,
+    RunEnded,
+    StatusChanged,
+    TurnEnded,
+    TurnStarted,
+)
+from callgate.words.inputs import Input, Interrupt, Prompt
+from callgate.words.messages import Spent, Usage
+from callgate.words.model import RunOptions
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.tools.output import OutputSchema
+
+
+class HeadlessDriver:
+    """One headless run. ``wait`` are the seconds that a question may stay open, None if it ends the run; ``follows``:
+    inputs come from standard input until that ends."""
+
+    def __init__(self, session: Session, output: Output, *, wait: float | None = None, follows: bool = False) -> None:
+        self._session = session
+        self._output = output
+        self._wait = wait
+        self._follows = self._reads_lines = follows
+        self._timer: asyncio.TimerHandle | None = None
+        self._rests = asyncio.Event()
+        self._begun = monotonic()
+        self._ended: RunEnded | None = None
+        self._refused: InputRefused | None = None
+        self._spent: list[Spent] = []
+        self._turns = 0
+        self._turn: int | None = None  # the one that this run began and that has not ended
+        self._text = ""
+        self._interrupted = False
+        self._failure: CallgateError | None = None
+
+    async def run(self, sent: Sequence[Input], schema: OutputSchema | None = None) -> HeadlessResult:
+        """Sends the inputs, one after the other, and works until the session rests; then closes it."""
+        pump = asyncio.get_running_loop().create_task(self._pump(self._session.events()))
+        self._session.listen(self._fold)
+        structured, faults = None, ()
+        try:
+            for each in sent:
+                await self._send(each)
+                if self._refused is not None or self._interrupted:
+                    break
+            if self._follows:
+                await self._rest()
+            if schema is not None and self._reason == "done":
+                structured, faults = await self._checked(schema)
+        finally:
+            questions = self._session.questions
+            if self._turn is not None and (spent := self._session.open_spent) is not None:
+                self._spent.append(spent)  # its TurnEnded belongs to the run that takes the turn up again
+                self._turn = None
+            reason = self._reason
+            self._failure = await self._closed(pump)
+        if self._failure is not None:
+            reason = "error"
+        elif faults:
+            reason = "misfit"
+        return HeadlessResult(
+            reason=reason,
+            session_id=self._session.id,
+            text=self._text,
+            structured=structured,
+            usage=sum((each.usage for each in self._spent), Usage()),
+            cost=_cost(self._spent),
+            turns=self._turns,
+            duration=round(monotonic() - self._begun, 3),
+            changed_files=tuple(getattr(self._session.host, "changed", ())),
+            open_questions=questions,
+            errors=self._errors(reason, faults),
+        )
+
+    def take(self, sent: Input | str | None) -> None:
+        """Acts on an input from standard input; a text is about a line that is none, and None is its end."""
+        if sent is None:
+            self._follows = False
+            self._look()
+        elif isinstance(sent, str):
+            self._output.event(InputRefused(0.0, "a line", sent))
+        elif self._session.status != "closed":
+            self._rests.clear()
+            self._session.post(sent)
+
+    def interrupt(self, because: str) -> None:
+        """Stops the work; a question that waits is left open, for another time."""
+        self._interrupted, self._follows = True, False
+        if self._session.status == "working":
+            self._session.post(Interrupt(because))
+        else:
+            self._rests.set()
+
+    # ---- inside -------------------------------------------------------------------------------------------------
+
+    async def _closed(self, pump: asyncio.Task[None]) -> CallgateError | None:
+        """Closes the session and waits until its events are out. Gives the failure that ended its work, such as a
+        record that cannot be written; any other exception is a bug and is raised."""
+        closing = asyncio.ensure_future(self._session.aclose())
+        await asyncio.wait((closing, pump))
+        found = [closing.exception(), pump.exception(), self._session.take_failure()]
+        for failure in found:
+            if failure is not None and not isinstance(failure, CallgateError):
+                raise failure
+        return next((failure for failure in found if isinstance(failure, CallgateError)), None)
+
+    async def _pump(self, events: AsyncIterator[Event]) -> None:
+        async for event in events:
+            self._output.event(event)
+            await self._output.room()
+
+    async def _send(self, sent: Input) -> None:
+        if self._interrupted:
+            return
+        self._rests.clear()
+        self._ended = self._refused = None
+        self._session.post(sent)
+        await self._rest()
+
+    async def _rest(self) -> None:
+        self._session.deliver()  # an input that is refused changes no status
+        self._look()
+        await self._rests.wait()
+
+    async def _checked(self, schema: OutputSchema) -> tuple[Any, tuple[str, ...]]:
+        """The answer as a value, or its faults after it was sent back once."""
+        from callgate.tools.output import Misfit
+
+        found = schema.read(self._text)
+        if isinstance(found, Misfit):
+            await self._send(Prompt(schema.repair(found), RunOptions(quoted=True)))
+            if self._reason != "done":
+                return None, ()
+            found = schema.read(self._text)
+        return (None, found.faults) if isinstance(found, Misfit) else (found, ())
+
+    def _fold(self, event: Event) -> None:
+        match event:
+            case MessageAdded() if event.message.role == "assistant":
+                self._text = event.message.text
+            case TurnStarted():
+                self._turns += event.because != "mention"  # no request was sent
+                self._turn = event.turn
+            case TurnEnded():
+                if event.spent is not None and event.turn == self._turn:
+                    self._spent.append(event.spent)
+                self._turn = None
+            case RequestRetried() | MetadataSet() | AnswerUnused() if event.spent is not None:
+                self._spent.append(event.spent)
+            case Compacted() if event.usage is not None:
+                self._spent.append(Spent(event.model, event.usage, event.cost))
+            case RunEnded():
+                self._ended = event
+            case InputRefused():
+                self._refused = event
+                self._look()
+            case StatusChanged():
+                self._look()
+            case _:
+                return
+
+    def _look(self) -> None:
+        """Sets ``_rests`` if nothing moves any more without a person."""
+        status = self._session.status
+        if self._timer is not None and status != "waiting_confirmation":
+            self._timer.cancel()
+            self._timer = None
+        if status == "closed" or (self._interrupted and status != "working"):
+            self._rests.set()
+        elif status == "working" or self._follows:
+            return
+        elif status == "waiting_confirmation" and self._wait is not None:
+            if self._timer is None and isfinite(self._wait):
+                self._timer = asyncio.get_running_loop().call_later(self._wait, self._rests.set)
+        else:
+            self._rests.set()
+
+    @property
+    def _reason(self) -> Reason:
+        if self._session.status == "waiting_confirmation":
+            return "interrupted" if self._interrupted else "question"
+        if self._ended is not None:
+            return self._ended.reason
+        return "interrupted" if self._interrupted else "refused" if self._refused is not None else "error"
+
+    def _errors(self, reason: Reason, faults: Sequence[str]) -> tuple[str, ...]:
+        if self._failure is not None:
+            again = f" Here that is callgate -p --resume {self._session.id}" if self._session.id else ""
+            return (f"{self._failure}{again if isinstance(self._failure, JournalError) else ''}",)
+        if faults:
+            return (f"the answer does not fit the schema, also after it was sent back: {'; '.join(faults)}",)
+        if reason == "refused" and self._refused is not None:
+            hint = "; say what to do next, on the command line or on standard input"
+            return (f"this cannot be done: {self._refused.reason}{hint if self._refused.input == 'Continue' else ''}",)
+        if reason in ("done", "question"):
+            return ()
+        if self._ended is None:
+            if reason == "error" and self._reads_lines and not self._turns:
+                return ('nothing was asked: send a line such as {"type": "Prompt", "content": "…"}',)
+            return ("the run was interrupted" if reason == "interrupted" else "the run was left unfinished",)
+        return (self._ended.sentence,)
+
+
+def _cost(spent: Sequence[Spent]) -> float | None:
+    """Dollars; None if there is a request whose price is not known."""
+    known = [each.cost for each in spent if each.cost is not None]
+    return sum(known) if known and len(known) == len(spent) else None

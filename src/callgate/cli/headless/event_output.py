@@ -1,0 +1,167 @@
+"""The three forms of output: the answer as text, one JSON object, or every event as a line of JSON.
+
+Secrets are masked in all of them as they are on record. Text and JSON put notices for people on standard error; in
+``stream-json`` they are events like all others.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from json import dumps
+from typing import Any, Protocol, TypeVar
+
+from callgate.cli.headless.headless_result import SCHEMA_VERSION, HeadlessResult
+from callgate.cli.headless.line_writer import LineWriter
+from callgate.cli.terminal import safe
+from callgate.formats.jsonable import to_json
+from callgate.words.events import CallSettled, Compacted, Event, Noted, RequestRetried, TurnStarted
+
+T = TypeVar("T")
+_WITH_BYTES = ('"type": "Image"', '"type": "Resource"', '"type": "Opaque"', '"type": "FileChange"')
+"""Parts whose bytes are base64 in JSON, where a secret in them cannot be seen."""
+
+
+class Cleaner(Protocol):
+    """Masks secrets; that of a Store."""
+
+    def finds(self, text: str) -> bool:
+        """True if the JSON of a noun has something to mask."""
+        ...
+
+    def noun(self, value: T) -> T: ...
+
+
+class Output(Protocol):
+    def start(self, facts: Mapping[str, Any]) -> None:
+        """The run begins; ``facts`` are those of the line ``start``."""
+        ...
+
+    def event(self, event: Event) -> None: ...
+
+    async def room(self) -> None:
+        """Waits while the reader is far behind."""
+        ...
+
+    async def end(self, result: HeadlessResult) -> None: ...
+
+
+def say(text: str) -> None:
+    """One line for people on standard error."""
+    try:
+        print(f"callgate: {safe(text)}", file=sys.stderr, flush=True)
+    except OSError:  # it was closed; the exit code remains
+        return
+
+
+def notice(event: Event) -> str:
+    """The line about an event that a person should see; empty for the others."""
+    match event:
+        case Noted():
+            return event.text
+        case RequestRetried():
+            return f"{event.detail or event.kind}; trying again in {event.delay:.3g} s ({event.attempt})"
+        case Compacted():
+            sizes = f"{event.tokens_before:,} tokens became {event.tokens_after:,}"
+            return f"the conversation was getting long: its older part is a summary now (about {sizes})"
+        case _:
+            return ""
+
+
+class TextOutput:
+    """The answer on standard output once it is done, and nothing else there."""
+
+    def __init__(self, cleaner: Cleaner) -> None:
+        self._clean = cleaner.noun
+        self._mentions = False  # the calls of this turn were asked for by the prompt itself
+
+    def start(self, facts: Mapping[str, Any]) -> None:
+        return
+
+    def event(self, event: Event) -> None:
+        text = notice(event)
+        if isinstance(event, TurnStarted):
+            self._mentions = event.because == "mention"
+        elif isinstance(event, CallSettled) and self._mentions and event.result.is_error:
+            text = f"what the prompt mentions was not read: {event.result.text}"
+        if text:
+            say(self._clean(text))
+
+    async def room(self) -> None:
+        return
+
+    async def end(self, result: HeadlessResult) -> None:
+        for error in result.errors:
+            say(self._clean(error))
+        if result.reason == "done":
+            answer = result.text if result.structured is None else dumps(result.structured, ensure_ascii=False)
+            _print(self._clean(answer))
+
+
+class JsonOutput(TextOutput):
+    """The result as one object, on one line."""
+
+    async def end(self, result: HeadlessResult) -> None:
+        for error in result.errors:
+            say(self._clean(error))
+        write_result(self._clean(result))
+
+
+class StreamOutput:
+    """A line for the start, one for each event as it comes, and the result. ``gone`` is called when nobody reads."""
+
+    def __init__(self, cleaner: Cleaner, gone: Callable[[], None]) -> None:
+        self._cleaner = cleaner
+        self._lines = LineWriter(sys.stdout.fileno(), gone)
+
+    def start(self, facts: Mapping[str, Any]) -> None:
+        self._lines.put(_line({"type": "start", "v": SCHEMA_VERSION, **facts}))
+
+    def event(self, event: Event) -> None:
+        line = _text(to_json(event))
+        if self._cleaner.finds(line) or any(map(line.__contains__, _WITH_BYTES)):
+            line = _text(to_json(self._cleaner.noun(event)))
+        self._lines.put(line.encode())
+
+    async def room(self) -> None:
+        await self._lines.room()
+
+    async def end(self, result: HeadlessResult) -> None:
+        self._lines.put(_line(result_line(self._cleaner.noun(result))))
+        await self._lines.aclose()
+
+
+def write_result(result: HeadlessResult) -> None:
+    """The result as the only line."""
+    _write(_line(result_line(result)))
+
+
+def result_line(result: HeadlessResult) -> dict[str, Any]:
+    written = to_json(result)
+    written["type"] = "result"
+    del written["usage"]["type"]
+    return {"type": "result", "v": SCHEMA_VERSION, **written, "exit_code": result.exit_code}
+
+
+def _line(value: Any) -> bytes:
+    return _text(value).encode()
+
+
+def _text(value: Any) -> str:
+    """One line, which no terminal takes for a command, whatever texts are in it."""
+    return dumps(value, default=repr).replace("\x7f", "\\u007f") + "\n"
+
+
+def _print(text: str) -> None:
+    """To a terminal harmless, elsewhere byte for byte."""
+    if sys.stdout.isatty():
+        text = "\n".join(safe(line.expandtabs(4)) for line in text.split("\n"))
+    _write((text if text.endswith("\n") else f"{text}\n").encode(errors="replace"))
+
+
+def _write(data: bytes) -> None:
+    fd = sys.stdout.fileno()
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, "standard output") from None

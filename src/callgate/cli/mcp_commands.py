@@ -1,0 +1,343 @@
+"""The commands ``callgate mcp``."""
+
+import json
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from callgate.admin.servers import (
+    ServerConfig,
+    ServerScope,
+    TriedServer,
+    add_server,
+    as_entry,
+    find_server,
+    list_servers,
+    log_in,
+    log_out,
+    own_names,
+    remove_server,
+    try_server,
+)
+from callgate.cli.command_parser import tool_names
+from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.start_options import RULES
+from callgate.cli.terminal import Span, clip, signs_for
+from callgate.cli.text_output import json_fields, out, put, put_json, put_paragraph, put_text, say, text_width
+from callgate.formats.display import counted
+from callgate.words.errors import UsageError
+
+PORT = 8765
+TOKEN = "CALLGATE_MCP_TOKEN"
+_ADDRESS = re.compile(r"[\w.-]+:\d+(?:/|$)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_LOG_LINES = 20
+_STYLES = {"connected": "green", "needs login": "yellow", "disabled": "dim", "connecting": "yellow", "failed": "red"}
+
+
+def add(
+    name: str,
+    words: Sequence[str],
+    transport: str | None,
+    env: Sequence[tuple[str, str]],
+    header: Sequence[tuple[str, str]],
+    trusted: bool,
+    scope: ServerScope,
+) -> int:
+    words = words[1:] if words[0] == "--" else words
+    if not words:
+        raise CommandMisuse("say what to connect: an address, or -- and a command")
+    target, *rest = words
+    if transport is None and _ADDRESS.match(target):
+        raise CommandMisuse(f"an address begins with http:// or https://: http://{target}")
+    if _VARIABLE.match(target):
+        raise CommandMisuse(f"{target} is no command; a variable is given with -e, each with one of its own")
+    if not rest and " " in target and not Path(target).exists():
+        raise CommandMisuse(f"the words of a command stand apart: callgate mcp add {name} -- {target}")
+    if transport is None:
+        transport = "http" if "://" in target or target.startswith("${") else "stdio"
+    if transport != "stdio" and rest:
+        raise CommandMisuse(f"a server of type {transport} has one address and nothing else")
+    if transport == "stdio" and header:
+        raise CommandMisuse("--header is for servers with an address")
+    if transport != "stdio" and env:
+        raise CommandMisuse("--env is for servers that are commands")
+    if trusted and scope == "project":
+        raise CommandMisuse("--trusted is your own word, and does not count in a project's file")
+    entry: dict[str, Any] = {"type": transport}
+    if transport == "stdio":
+        entry |= {"command": target, "args": rest, "env": dict(env)}
+    else:
+        entry |= {"url": target, "headers": dict(header)}
+    if trusted:
+        entry["trusted"] = True
+    return _add(name, {key: value for key, value in entry.items() if value not in ([], {})}, scope)
+
+
+def add_json(name: str, entry: str, scope: ServerScope) -> int:
+    try:
+        read = json.loads(entry)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the entry is not JSON: {error}") from None
+    return _add(name, read, scope)
+
+
+def _add(name: str, entry: Any, scope: ServerScope) -> int:
+    added = add_server(name, entry, scope)
+    made = added.config
+    put_text(f"The server {made.name} is in {added.file}: its tools are called mcp__{made.name}__…")
+    if added.before is not None and as_entry(added.before) != as_entry(made):
+        put_paragraph(f"It replaces: {added.before.target}", "dim")
+    for note in added.notes:
+        say(note)
+    if scope == "project":
+        put_text("It counts once the folder is trusted as it is now: callgate trust add")
+    put_text(f"Try it with: callgate mcp test {made.name}", "dim")
+    return 0
+
+
+def remove(name: str, scope: ServerScope) -> int:
+    put_text(f"The server {name} is removed from {remove_server(name, scope)}.")
+    return 0
+
+
+def list_all(as_json: bool) -> int:
+    rows, notes = list_servers()
+    if as_json:
+        put_json([_as_json(row) for row in rows])
+        return 0
+    if not rows:
+        put_text("There are no servers. Add one with: callgate mcp add NAME -- COMMAND")
+    longest = max((len(row.config.name) for row in rows), default=0)
+    for row in rows:
+        put([(Span(f"{row.config.name:<{longest}}  "), *_state(row))])
+        what = row.state.reason or row.config.target
+        put_paragraph(f"{row.config.origin.layer}: {what}", "dim", indent=longest + 2)
+    for note in notes:
+        say(note)
+    return 0
+
+
+def get(name: str, as_json: bool) -> int:
+    found = find_server(name)
+    shown = _without_values(found)
+    if as_json:
+        put_json({"name": found.name, "origin": str(found.origin), **shown})
+        return 0
+    put([(Span(f"{found.name}  ", "bold"), Span(str(found.origin), "dim"))])
+    for key, value in shown.items():
+        text = ", ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
+        put_paragraph(f"{key}: {text}", indent=2)
+    return 0
+
+
+def test(name: str, as_json: bool) -> int:
+    row = try_server(name)
+    connected = row.state.status == "connected"
+    if as_json:
+        put_json(_as_json(row))
+        return 0 if connected else 1
+    put([(Span(f"{row.config.name}  "), *_state(row))])
+    room, signs = text_width(), signs_for(out())
+    if row.state.reason:
+        put_paragraph(row.state.reason, "red", indent=2)
+    for tool in row.tools:
+        described = clip(" ".join(tool.description.split()), max(room - len(tool.name) - 5, 20))
+        put([(Span(f"  {tool.name}  "), Span(described, "dim"))])
+        if tool.suspicion:
+            text = f"{signs.bad} this reads like an instruction to the model: … {tool.suspicion} …"
+            put_paragraph(text, "yellow", indent=4)
+    for note in row.notes:
+        put_paragraph(note, "yellow", indent=2)
+    for line in row.log[-_LOG_LINES:] if not connected else [line for line in row.log if "left out" in line]:
+        put_paragraph(line, "dim", indent=2)
+    return 0 if connected else 1
+
+
+def login(name: str) -> int:
+    row = log_in(name, lambda text: say(text.replace("\n", " ")))
+    put([(Span(f"{row.config.name}  "), *_state(row))])
+    return 0
+
+
+def logout(name: str) -> int:
+    had = log_out(name)
+    put_text(f"The login to {name} is forgotten." if had else f"There was no login to {name}.")
+    return 0
+
+
+def _state(row: TriedServer) -> list[Span]:
+    state = row.state
+    found = [Span(state.status, _STYLES[state.status])]
+    if state.status == "connected":
+        took = "" if state.seconds is None else f" in {state.seconds:.1f} s"
+        found.append(Span(f"{took}, {counted(state.tools, 'tool')}, protocol {state.version}"))
+    return found
+
+
+def _as_json(row: TriedServer) -> dict[str, Any]:
+    state = row.state
+    return {
+        "name": row.config.name,
+        "scope": row.config.origin.layer,
+        "transport": row.config.transport,
+        **json_fields(state, "status", "reason"),
+        "tools": [json_fields(each, "name", "suspicion") for each in row.tools],
+        "seconds": state.seconds,
+        "protocol": state.version,
+    }
+
+
+def _without_values(found: ServerConfig) -> dict[str, Any]:
+    """Return the entry without the values of variables and headers, which may be secrets."""
+    entry = as_entry(found)
+    return {key: sorted(value) if key in ("env", "headers", "oauth") else value for key, value in entry.items()}
+
+
+def _pair(sign: str) -> Callable[[str], tuple[str, str]]:
+    """Return a reader of NAME=VALUE, or of NAME: VALUE without the blanks around the value."""
+
+    def read(text: str) -> tuple[str, str]:
+        name, found, value = text.partition(sign)
+        if not found or not name.strip():
+            raise ArgumentTypeError(f"must be NAME{sign}VALUE, not {text!r}")
+        return name.strip(), value.strip() if sign == ":" else value
+
+    return read
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
+        raise ArgumentTypeError(f"must be a port from 0 to 65535, not {text!r}")
+    return int(text)
+
+
+_NEW_NAME = ArgumentRow("NAME", "its tools are called mcp__NAME__TOOL")
+_NAME = ArgumentRow("NAME", "of the server", offers=own_names)
+_SCOPE = ArgumentRow(
+    "-s --scope S",
+    "user (default): your own, in every folder; project: for all who work on this folder",
+    choices=("user", "project"),
+    default="user",
+)
+COMMANDS = (
+    CommandRow(
+        "mcp add",
+        add,
+        "add a server: a command, or an address",
+        "${VAR} and ${VAR:-default} stand for variables of the environment when the server is connected, so that no "
+        "secret needs to be written down.",
+        (
+            _NEW_NAME,
+            ArgumentRow("URL|-- COMMAND+", "an address, or a command with its arguments", "words"),
+            ArgumentRow(
+                "-t --transport T",
+                "stdio for a command, http for an address, sse for the address of an old server; mostly not needed",
+                choices=("stdio", "http", "sse"),
+            ),
+            ArgumentRow("-e --env NAME=VALUE", "a variable for it", read=_pair("="), many=True),
+            ArgumentRow("-H --header 'NAME: VALUE'", "sent with requests", read=_pair(":"), many=True),
+            ArgumentRow("--trusted", "believe the server when it says that a tool only reads"),
+            _SCOPE,
+        ),
+        examples=(
+            "callgate mcp add time -- uvx mcp-server-time",
+            "callgate mcp add github https://api.example.com/mcp --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
+            "callgate mcp add db --env 'DB_URL=${DB_URL}' -- npx -y some-server --read-only",
+        ),
+        unknown="; the command and its own flags stand behind --: callgate mcp add NAME -- COMMAND",
+    ),
+    CommandRow(
+        "mcp add-json",
+        add_json,
+        "add a server as an entry of the file",
+        "The entry is an object with command, args and env, or with type, url and headers.",
+        (_NEW_NAME, ArgumentRow("JSON", "the entry", "entry"), _SCOPE),
+        examples=("""callgate mcp add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'""",),
+    ),
+    CommandRow(
+        "mcp remove",
+        remove,
+        "remove a server",
+        "Removes its entry, and its login.",
+        (_NAME, _SCOPE),
+        examples=("callgate mcp remove time",),
+    ),
+    CommandRow(
+        "mcp list",
+        list_all,
+        "every server: is it there, how many tools, how fast",
+        "Connects all of them at once, within a time. Servers of a folder that is not trusted are not started.",
+        (ArgumentRow("--json", "print a list as JSON", "as_json"),),
+        examples=("callgate mcp list",),
+    ),
+    CommandRow(
+        "mcp get",
+        get,
+        "one server as it is configured",
+        "Values of secrets are not shown.",
+        (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
+        examples=("callgate mcp get time",),
+    ),
+    CommandRow(
+        "mcp test",
+        test,
+        "connect a server and look at its tools",
+        "Says how long it takes, which tools there are, which were left out and why, and which descriptions read like "
+        "instructions to the model. No tool is called.",
+        (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
+        examples=("callgate mcp test time",),
+        more="exit codes: 0 it is connected, 1 it is not",
+    ),
+    CommandRow(
+        "mcp login",
+        login,
+        "log in to a server that wants it",
+        "Shows the address to open and waits until the browser has come back. Tokens are kept in the keyring of the "
+        "system where there is one, else in a file that only you can read.",
+        (_NAME,),
+        examples=("callgate mcp login github",),
+    ),
+    CommandRow(
+        "mcp logout",
+        logout,
+        "forget a login",
+        "Forgets the tokens of a server.",
+        (_NAME,),
+        examples=("callgate mcp logout github",),
+    ),
+    CommandRow(
+        "mcp serve",
+        "mcp_serve:serve",
+        "offer the built-in tools to other programs",
+        "Serves the tools over standard input and output to the program that started it, or with --http on a port of "
+        "this machine. Each call is judged by the rules of this folder; questions go to the person at the client, and "
+        "a client that cannot ask gets a denial that says which rule would allow the call. Edits are shown first: the "
+        "client applies or discards them with `resolve`. Each connection is a session: see callgate session list.",
+        (
+            ArgumentRow("--tools LIST", "only these, such as Read,Grep", read=tool_names),
+            ArgumentRow(
+                "--http",
+                f"on a port; the token that clients have to send is that of ${TOKEN}, or a new one, printed at the "
+                "start",
+            ),
+            ArgumentRow("--port N", f"with --http (default {PORT}; 0 takes a free one)", read=_port),
+            ArgumentRow(
+                "--host ADDRESS", "with --http: an address of this machine that clients use (default 127.0.0.1)"
+            ),
+            *RULES,
+            ArgumentRow("--settings FILE", "settings above those in files"),
+            ArgumentRow("--trust", "trust this folder, this once, with its tools and hooks"),
+            ArgumentRow("--no-save", "keep no record"),
+            ArgumentRow("--debug"),
+        ),
+        examples=(
+            "callgate mcp serve",
+            "callgate mcp serve --tools Read,Grep,Bash --allow 'Bash(npm test)'",
+            "callgate mcp serve --http --port 8765",
+        ),
+        more="exit codes: 0 the client has ended, 1 it could not be served, 2 the package mcp is missing, or usage",
+    ),
+)

@@ -1,1 +1,0 @@
-"""Commands for permissions: rules, settings and remembered answers."""

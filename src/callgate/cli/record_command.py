@@ -1,0 +1,35 @@
+"""The command ``callgate record``: runs another command and records its exchanges with models."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+
+
+def record(folder: str, words: Sequence[str]) -> int:
+    from callgate.cli import main
+
+    words = words[1:] if words[:1] == ["--"] else words
+    if not words:
+        raise CommandMisuse("say which command: callgate record FOLDER -- COMMAND")
+    os.environ["CALLGATE_RECORD"] = str(Path(folder).absolute())
+    return main(words)
+
+
+COMMANDS = (
+    CommandRow(
+        "record",
+        record,
+        "",
+        "Writes what goes over the wire into the folder: one file of JSON lines for each request, without keys, only "
+        "yours to read. The conversation is in them. The model replay/FOLDER serves them back. $CALLGATE_RECORD does "
+        "the same for every command.",
+        (
+            ArgumentRow("FOLDER", "where to write; it is made"),
+            ArgumentRow("COMMAND...", "the words after callgate, after --", "words"),
+        ),
+        examples=("callgate record tape -- auth test ollama/qwen3",),
+        more="exit codes: those of the command",
+    ),
+)

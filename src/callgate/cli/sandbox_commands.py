@@ -1,0 +1,80 @@
+"""The commands ``callgate sandbox``."""
+
+from collections.abc import Iterator, Sequence
+
+from callgate.admin.sandbox import BACKENDS, Proof, prove_again, run_inside
+from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.terminal import Line, Span, paragraph, signs_for
+from callgate.cli.text_output import json_fields, out, put, put_json, put_text, say, text_width
+from callgate.formats.display import counted
+
+
+def prove(every: bool, as_json: bool) -> int:
+    proofs = prove_again(every=every)
+    best = next((proof for proof in proofs if proof.holds), None)
+    if as_json:
+        put_json({"in_force": None if best is None else best.backend, "proofs": [_as_json(each) for each in proofs]})
+        return 1 if best is None else 0
+    for proof in proofs:
+        put(_lines(proof))
+    if best is None:
+        put_text("No sandbox is in force: commands with effects are asked about.", "red")
+        return 1
+    put_text(f"In force: {best.backend}.", "green")
+    return 0
+
+
+def run(words: Sequence[str]) -> int:
+    words = words[1:] if words[:1] == ["--"] else words
+    if not words:
+        raise CommandMisuse("say which command: callgate sandbox run -- COMMAND")
+    return run_inside(tuple(words), say)
+
+
+def _lines(proof: Proof) -> Iterator[Line]:
+    signs = signs_for(out())
+    mark, style = (signs.ok, "green") if proof.holds else (signs.bad, "red")
+    yield (Span(f"{mark} {BACKENDS[proof.backend]}", style),)
+    if proof.fault:
+        yield from paragraph(proof.fault, text_width(), indent=2)
+        return
+    held = [each for each in proof.outcomes if each.outcome == "held"]
+    untried = [each for each in proof.outcomes if each.outcome == "untried"]
+    yield (Span(f"  {counted(len(held), 'attack')} held off, {len(proof.escaped)} got out, {len(untried)} untried"),)
+    for each in proof.escaped:
+        yield (Span(f"  {signs.bad} {each.name}", "red"), Span(f" {each.why}", "dim"))
+    for each in untried:
+        yield (Span(f"  {signs.waits} {each.name}: {each.why}", "dim"),)
+
+
+def _as_json(proof: Proof) -> dict[str, object]:
+    outcomes = [{"attack": each.name, **json_fields(each, "outcome", "why")} for each in proof.outcomes]
+    return {**json_fields(proof, "backend", "holds", "why_not"), "attacks": outcomes}
+
+
+COMMANDS = (
+    CommandRow(
+        "sandbox prove",
+        prove,
+        "try to get out of the sandbox, and say what held",
+        "Tries each attack without a sandbox and then inside it, in a folder of its own that is removed afterwards. "
+        "The outcome is what counts as in force, until this machine is started again or bubblewrap, Python or Callgate "
+        "change.",
+        (
+            ArgumentRow("--all", "try every kind of sandbox, not only the best that holds", "every"),
+            ArgumentRow("--json", "print every attack and its outcome as JSON", "as_json"),
+        ),
+        examples=("callgate sandbox prove", "callgate sandbox prove --all --json"),
+        more="exit codes: 0 a sandbox is in force, 1 none is",
+    ),
+    CommandRow(
+        "sandbox run",
+        run,
+        "run a command in the sandbox",
+        "Runs the command as an agent's commands are run, with the current folder as the workspace. Variables that "
+        "sound like secrets are left out. Proves the sandbox first if that was not done yet; without one nothing runs.",
+        (ArgumentRow("COMMAND...", "the program and its arguments, after --", "words"),),
+        examples=("callgate sandbox run -- make test",),
+        more="exit codes: those of the command, 127 if it is not found, 126 if it cannot be run; 1 no sandbox holds",
+    ),
+)

@@ -1,1 +1,0 @@
-"""``callgate session …`` and ``callgate audit``: the sessions on disk."""

@@ -1,0 +1,382 @@
+"""The commands ``callgate session``, ``callgate log`` and ``callgate audit``."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from callgate import admin
+from callgate.cli.command_parser import count, seconds_of
+from callgate.cli.command_rows import DATA_FOLDER, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
+from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say, size_in_words
+from callgate.formats.display import counted
+
+_SHOWN = 10
+
+
+def export(which: str | None, shape: admin.sessions.Shape, output: str | None, force: bool) -> int:
+    _check_force(output, force)
+    shown = admin.sessions.Archive().show(which)
+    hand_over(shown.written_as(shape), output, force=force)
+    sys.stdout.flush()
+    if shown.damages:
+        say(
+            f"{counted(len(shown.damages), 'damaged place')} of the log left out; "
+            f"`callgate session verify {shown.named}` says where"
+        )
+    if shown.missing:
+        say(f"lines are missing; `callgate session verify {shown.named}` says which")
+    return 0
+
+
+def _check_force(output: str | None, force: bool) -> None:
+    if force and output in (None, "-"):
+        raise CommandMisuse("--force is about a file: say which with --output")
+
+
+def import_session(file: str, program: str) -> int:
+    if file == "-":
+        if sys.stdin.isatty():
+            say("reading a transcript from the keyboard; Ctrl-D ends")
+        taken = admin.sessions.Archive().take_in(sys.stdin.buffer, "standard input")
+    else:
+        with open(file, "rb") as lines:
+            taken = admin.sessions.Archive().take_in(lines, str(Path(file).absolute()))
+    put((Span(line),) for line in _imported(taken))
+    return 0
+
+
+def _imported(taken: admin.sessions.TakenIn) -> list[str]:
+    counts = [counted(taken.messages, "message"), counted(taken.calls, "call")]
+    if taken.left_out:
+        counts.append(f"{counted(taken.left_out, 'other line')} left out")
+    lines = [taken.session, f"  {', '.join(counts)}"]
+    if taken.title:
+        lines.append(f"  title: {taken.title}")
+    if taken.workspace and taken.workspace != str(Path.cwd()):
+        lines.append(f"  recorded in {taken.workspace}")
+    if taken.skipped:
+        lines.append(f"  skipped {counted(len(taken.skipped), 'line')}:")
+        lines += [f"    {each}" for each in taken.skipped[:_SHOWN]]
+        if len(taken.skipped) > _SHOWN:
+            lines.append(f"    and {len(taken.skipped) - _SHOWN} more")
+    return lines
+
+
+def audit(which: str | None, shape: str, output: str | None, force: bool) -> int:
+    _check_force(output, force)
+    audited = admin.sessions.Archive().audit(which)
+    if shape == "table":
+        text = audit_table(audited.rows, columns())
+    else:
+        text = admin.sessions.as_json(audited.rows) if shape == "json" else admin.sessions.as_csv(audited.rows)
+    hand_over(text, output, force=force)
+    if audited.faults:
+        sys.stdout.flush()
+        say(
+            f"the log of session {audited.session} is not what was written, in {counted(audited.faults, 'place')}, so "
+            f"something may be missing here; `callgate session verify {audited.named}` says where"
+        )
+    return 1 if audited.faults else 0
+
+
+_AUDIT = {"time": 20, "call": 40, "decision": 8, "outcome": 16, "by": 24, "answer": 10, "origin": 40, "reason": 1000}
+"""The columns of the table, with the widths that they take at most; the other formats have all fields."""
+_NARROW, _NARROW_CALL = 100, 24
+"""On a terminal with fewer columns, a time has no date and a call is shorter."""
+
+
+def audit_table(rows: Sequence[admin.sessions.AuditRow], room: int) -> str:
+    """Return a line for each row, cut to the width."""
+    if not rows:
+        return "Nothing was decided yet.\n"
+    narrow = room < _NARROW
+    cells = [tuple(_AUDIT), *(_audit_cells(row, narrow=narrow) for row in rows)]
+    longest = (max(width(safe(cell)) for cell in column) for column in zip(*cells, strict=True))
+    most = {**_AUDIT, "call": _NARROW_CALL} if narrow else _AUDIT
+    widths = [*map(min, most.values(), longest)]
+    lines = (Safe("  ".join(map(fit, each, widths)).rstrip()) for each in cells)
+    return "".join(f"{clip(line, room)}\n" for line in lines)
+
+
+def _audit_cells(row: admin.sessions.AuditRow, *, narrow: bool) -> tuple[str, ...]:
+    time = admin.sessions.utc(row.at)
+    call = f"{row.tool}({row.about})" if row.about else row.tool
+    clock = time.partition("T")[2].removesuffix("Z") if narrow else ""
+    return clock or time, call, row.decision, row.outcome, row.by, row.question, row.origin, row.reason
+
+
+def verify(which: str | None, every: bool, head: str | None) -> int:
+    if every and (which or head):
+        raise CommandMisuse("say --all, or which one")
+    archive = admin.sessions.Archive()
+    found: Iterable[tuple[Path, admin.sessions.Verified]] = (
+        archive.verify_all() if every else archive.verify(which, head)
+    )
+    checked = unsound = 0
+    for log, verified in found:
+        checked += 1
+        lost = head is not None and checked == 1 and verified.noted_at is None
+        unsound += lost or not verified.sound
+        put(_verdict(archive.name(log), log, verified, lost=lost))
+        if head is not None and checked == 1:
+            put([_noted(verified, head)])
+        if any(fault.what.startswith("torn") for fault in verified.faults) and (by := archive.holder(log)[1]):
+            put_text(f"  it is open in {by}: its last line may not be complete yet")
+    if every:
+        put_text(f"{counted(checked, 'log')}, {unsound} not sound" if checked else "No sessions yet.", "bold")
+    return 1 if unsound else 0
+
+
+def _verdict(name: str, log: Path, verified: admin.sessions.Verified, *, lost: bool) -> Iterator[Line]:
+    faults = len(verified.faults) + verified.more
+    if verified.sound and not lost:
+        yield Span(f"{name}: "), Span("sound", "green")
+    elif faults:
+        yield Span(f"{name}: "), Span(f"not sound, {counted(faults, 'fault')}", "red")
+    else:
+        why = "the head is not in it" if verified.lines else "there is no line in it"
+        yield Span(f"{name}: "), Span(f"not sound, {why}", "red")
+    for fault in verified.faults:
+        yield from _fault(fault, log)
+    if verified.more:
+        yield (Span(f"  and {verified.more:,} more"),)
+    if verified.cut:
+        yield (
+            Span(
+                f"  {counted(verified.cut, 'byte')} of a torn end cut off earlier, on record, kept in {log.name}.broken"
+            ),
+        )
+    if verified.unknown:
+        yield (
+            Span(f"  {counted(verified.unknown, 'line')} of a newer version of Callgate, which this one leaves out"),
+        )
+    facts = f"{counted(verified.lines, 'line')} checked, {counted(verified.size, 'byte')}"
+    yield (Span(f"  {facts}" + (f", head {verified.head}" if verified.lines else "")),)
+
+
+def _fault(fault: admin.sessions.LogFault, log: Path) -> Iterator[Line]:
+    if not fault.line:
+        yield (Span(f"  {fault.what}"),)
+        return
+    number = "" if fault.n is None else f"n {fault.n}, "
+    yield (Span(f"  line {fault.line} ({number}offset {fault.offset}): {fault.what}"),)
+    if fault.on_record is not None:
+        since = admin.sessions.moment(fault.on_record)
+        yield (Span(f"    on record since {since}, these bytes are kept in {log.name}.broken", "dim"),)
+
+
+def _noted(verified: admin.sessions.Verified, head: str) -> Line:
+    if verified.noted_at is None:
+        text = f"  the head {head} is not in it: its end was cut off, or it is not the log this was noted from"
+        return (Span(text, "red"),)
+    after = "the last" if verified.head == head else "followed by newer ones"
+    return (Span(f"  the head that was noted is line {verified.noted_at}, {after}"),)
+
+
+def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: bool) -> int:
+    cleaned = admin.sessions.Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
+    if as_json:
+        lists = {
+            "removed": [json_fields(each) for each in cleaned.removed],
+            "kept": [json_fields(each) for each in cleaned.kept],
+            "failed": [json_fields(each) for each in cleaned.failed],
+        }
+        put_json({"dry_run": dry_run, "bytes": cleaned.size, **lists})
+    else:
+        put((Span(line),) for line in _cleaned(cleaned, dry_run=dry_run))
+        if not cleaned.removed:
+            where = "" if everywhere else " of this folder's sessions; --all looks at those of all folders"
+            put_text(f"nothing to remove{where}")
+    return 1 if cleaned.failed else 0
+
+
+def _cleaned(cleaned: admin.sessions.Cleaned, *, dry_run: bool) -> Iterator[str]:
+    verb = "would remove" if dry_run else "removed"
+    for each in cleaned.removed:
+        if each.session:
+            used = admin.sessions.moment(each.used_at)
+            yield f"{verb} session {each.session}, {size_in_words(each.size)}, last used {used}"
+        else:
+            yield f"{verb} {each.path}: {each.why}"
+    for each in cleaned.kept:
+        yield f"kept {each.why}"
+    for each in cleaned.failed:
+        yield f"could not remove {each.path}: {each.why}"
+    sessions = sum(1 for each in cleaned.removed if each.session)
+    others = len(cleaned.removed) - sessions
+    if cleaned.removed:
+        total = f"{counted(sessions, 'session')} and {counted(others, 'leftover')}, {size_in_words(cleaned.size)}"
+        yield f"{verb} {total}"
+
+
+def remove(which: str) -> int:
+    removed = admin.sessions.Archive().remove(which)
+    put_text(f"removed session {removed[0].session}, {size_in_words(sum(each.size for each in removed))}:")
+    put((Span(f"  {each.path}"),) for each in removed)
+    return 0
+
+
+def lock(which: str | None) -> int:
+    log, holder, name = admin.sessions.Archive().holder(which)
+    if holder is not None:
+        put_text(f"session {log.stem} is open in {holder}; {_life(holder)}")
+    elif name.pid is not None:
+        put_text(f"nobody has session {log.stem} open; {name} left its name behind, which does not lock the session")
+    else:
+        put_text(f"nobody has session {log.stem} open")
+    return 0
+
+
+def _life(holder: admin.sessions.LockHolder) -> str:
+    if holder.pid is None:
+        return "it left no name"
+    if holder.host and holder.host != os.uname().nodename:
+        return "whether that process is alive can be seen only on that machine"
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return "that process is gone, so another process has it open, which left no name"
+    except (OSError, OverflowError):
+        pass  # a process of another user
+    return "that process is alive"
+
+
+def _age(text: str) -> float:
+    seconds = seconds_of(text, "hdw")
+    if seconds is None:
+        raise ArgumentTypeError(f"must be a number of hours, days or weeks such as 12h, 30d or 6w, not {text!r}")
+    return seconds
+
+
+def _checksum(text: str) -> str:
+    if re.fullmatch(r"[0-9a-f]{32}", text) is None:
+        raise ArgumentTypeError(f"must be a head that verify printed, 32 hexadecimal digits, not {text!r}")
+    return text
+
+
+_WHICH = ArgumentRow("ID?", SESSION_HELP, "which")
+_ALL = ArgumentRow("--all", "every session of every folder", "every")
+_OUTPUT = (
+    ArgumentRow("-o --output FILE", "where to write (default: standard output)"),
+    ArgumentRow("--force", "replace the file if it exists"),
+)
+_SHAPES = ("markdown", "html", "ai-sdk")
+_TABLES = ("table", "json", "csv")
+COMMANDS = (
+    CommandRow(
+        "session list",
+        "session_list:list_sessions",
+        "the sessions there are, last used first",
+        f"The sessions of this folder, last used first. {DATA_FOLDER}",
+        (
+            ArgumentRow("--all", "those of all folders", "every_folder"),
+            ArgumentRow("--limit N", "at most so many (default: all)", read=count),
+            ArgumentRow("--json", "a line of JSON for each, and nothing else", "as_json"),
+        ),
+        more="marks: ? a question waits for an answer, * the last turn is unfinished, ! the log cannot be read",
+    ),
+    CommandRow(
+        "session show",
+        "session_page:show",
+        "what was said and done",
+        "The live messages of a session, each call with its decision and its outcome. Long results are cut: export and "
+        f"--json have all of them. {DATA_FOLDER}",
+        (
+            _WHICH,
+            ArgumentRow("--tail N", "only the last N messages", read=count),
+            ArgumentRow("--json", "a line of JSON for each event, and nothing else", "as_json"),
+        ),
+    ),
+    CommandRow(
+        "session export",
+        export,
+        "a session as Markdown, HTML or messages of the AI SDK",
+        f"The live part of a session, to be shared. {DATA_FOLDER}",
+        (
+            _WHICH,
+            ArgumentRow("--format F", "markdown, html or ai-sdk (JSON)", "shape", choices=_SHAPES, required=True),
+            *_OUTPUT,
+        ),
+    ),
+    CommandRow(
+        "session import",
+        import_session,
+        "a transcript of another program as a new session",
+        "Makes a new session of this folder out of a transcript, without its agents, and prints the new id first. The "
+        f"file is only read. {DATA_FOLDER}",
+        (
+            ArgumentRow("FILE", "the transcript; - is standard input"),
+            ArgumentRow(
+                "--format F", "claude-code, the default", "program", choices=("claude-code",), default="claude-code"
+            ),
+        ),
+        more="Claude Code keeps its transcripts in ~/.claude/projects/*/*.jsonl",
+    ),
+    CommandRow(
+        "session verify",
+        verify,
+        "whether a log is what was written",
+        "Checks every line's checksum, the chain from line to line, the numbers, the session and the line ends, and "
+        f"says where something was changed, removed, moved, repeated or torn. {DATA_FOLDER}",
+        (_WHICH, _ALL, ArgumentRow("--head SUM", "a head noted earlier: it must be in the log still", read=_checksum)),
+        more="The end of a log can be cut off without a trace in it: note the head that is printed, and give it later "
+        "with --head. exit codes: 0 sound, 1 not",
+    ),
+    CommandRow(
+        "session gc",
+        collect,
+        "remove what is left over, and with --older-than old sessions",
+        "Removes what programs that died left behind among the sessions of this folder: files and folders of sessions "
+        "that are gone, names of dead writers, empty logs. With --older-than whole sessions too. Never one that is "
+        f"open; leftovers younger than an hour stay if a program may still be writing them. {DATA_FOLDER}",
+        (
+            ArgumentRow("--all", "among the sessions of all folders", "everywhere"),
+            ArgumentRow("--older-than AGE", "sessions last used so long ago: 12h, 30d, 6w", read=_age),
+            ArgumentRow("--dry-run", "only say what would be removed"),
+            ArgumentRow("--json", "say it as one line of JSON", "as_json"),
+        ),
+    ),
+    CommandRow(
+        "session remove",
+        remove,
+        "remove one session",
+        "Removes one session with all that belongs to it, and says what that was. Nothing is asked, and nothing can be "
+        f"brought back. Not while somebody has it open. {DATA_FOLDER}",
+        (ArgumentRow("ID", "its id, a beginning of it that no other has, or its whole title", "which"),),
+    ),
+    CommandRow(
+        "session lock",
+        lock,
+        "who has a session open",
+        f"Who has a session open for writing, if anybody. {DATA_FOLDER}",
+        (_WHICH,),
+    ),
+    CommandRow(
+        "log",
+        "session_log:log",
+        "",
+        "Every message, call, decision, answer and result as lines with their time, also what was rewound. Reads the "
+        f"log alone, so that a session that is running can be watched. {DATA_FOLDER}",
+        (_WHICH, ArgumentRow("-f --follow", "wait for more, and print it as it happens")),
+        more="Ctrl-C ends following; the exit code is 0",
+    ),
+    CommandRow(
+        "audit",
+        audit,
+        "",
+        "Every decision on record: call, hash of the arguments, rule or person, door, time, outcome. All that ever "
+        f"happened is in it, also what was rewound. {DATA_FOLDER}",
+        (
+            _WHICH,
+            ArgumentRow("--format F", "table (default), json or csv", "shape", choices=_TABLES, default="table"),
+            *_OUTPUT,
+        ),
+        more="exit codes: 0 done; 1 failed, or the log is not what was written, so that rows may be missing",
+    ),
+)

@@ -1,0 +1,258 @@
+"""The options that start the agent, in a terminal or with ``-p``."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Literal, get_args
+
+from callgate.cli.command_parser import CommandParser, count
+from callgate.cli.command_rows import ArgumentRow
+from callgate.words.endings import EXIT_CODES_LINE
+from callgate.words.model import Effort, WantedEffort
+from callgate.words.modes import MODES, Mode
+
+_FOREVER = "for ever"
+_LATER = {
+    "--agent": "agents of one's own are not there yet",
+    "--agents": "agents of one's own are not there yet",
+}
+"""Flags of other programs that have no function here yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """The options of one start of the agent. ``attended``: a person watches, so the agent can ask.
+
+    ``resume`` is empty where the person chooses the session from a list; ``wait`` is the seconds that a question may
+    stay open.
+    """
+
+    attended: bool
+    prompt: str | None = None
+    debug: bool = False
+    model: str | None = None
+    fallback_model: str | None = None
+    effort: WantedEffort | None = None
+    system_prompt: str | None = None
+    system_prompt_file: str | None = None
+    append_system_prompt: str | None = None
+    append_system_prompt_file: str | None = None
+    allow: Sequence[str] = ()
+    ask: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    mode: Mode | None = None
+    tools: tuple[str, ...] | None = None
+    add_dir: Sequence[str] = ()
+    max_turns: int | None = None
+    max_budget: float | None = None
+    token_budget: int | None = None
+    settings: str | None = None
+    trust: bool = False
+    bare: bool = False
+    mcp_config: Sequence[str] = ()
+    strict_mcp_config: bool = False
+    latest: bool = False
+    resume: str | None = None
+    fork: bool = False
+    resume_at: str | None = None
+    session_id: str | None = None
+    no_save: bool = False
+    output_format: Literal["text", "json", "stream-json"] = "text"
+    input_format: Literal["text", "stream-json"] = "text"
+    json_schema: str | None = None
+    wait: float | None = None
+
+    @property
+    def resumes(self) -> bool:
+        return self.latest or self.resume is not None
+
+
+def _seconds(text: str) -> float:
+    return inf if text == _FOREVER else _positive(text, "a number of seconds")
+
+
+def _dollars(text: str) -> float:
+    return _positive(text.removeprefix("$"), "a sum in dollars")
+
+
+def _positive(text: str, what: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not (isfinite(found) and found > 0):
+        raise ArgumentTypeError(f"must be {what} above 0, not {text!r}")
+    return found
+
+
+def _tools(text: str) -> tuple[str, ...]:
+    """Read names between commas or blanks; an empty text means no tool."""
+    return tuple(text.replace(",", " ").split())
+
+
+PROMPT_TEXTS = (
+    ArgumentRow("--system-prompt TEXT", "in place of the shipped system prompt", apart="own"),
+    ArgumentRow("--system-prompt-file FILE", "the same, from a file", apart="own"),
+    ArgumentRow("--append-system-prompt TEXT", "after the system prompt", apart="appended"),
+    ArgumentRow("--append-system-prompt-file FILE", "the same, from a file", apart="appended"),
+)
+RULES = (
+    ArgumentRow("--allow RULE", "runs without a question, such as 'Bash(npm test)'", many=True),
+    ArgumentRow("--ask RULE", "is asked about, such as 'Bash(npm test)'", many=True),
+    ArgumentRow("--deny RULE", "never runs, such as 'Bash(npm test)'", many=True),
+    ArgumentRow("--mode MODE", ", ".join(MODES), choices=tuple(MODES)),
+)
+FORMATS: Mapping[str, Sequence[ArgumentRow]] = {
+    "in and out": (
+        ArgumentRow(
+            "--output-format F",
+            "text: the answer (default); json: one object at the end; stream-json: every event as a line of JSON",
+            choices=("text", "json", "stream-json"),
+            default="text",
+        ),
+        ArgumentRow(
+            "--input-format F",
+            "stream-json: inputs as lines of JSON, such as prompts and answers, until standard input ends",
+            choices=("text", "stream-json"),
+            default="text",
+        ),
+        ArgumentRow("--json-schema FILE|JSON", "the answer must be JSON of this schema; it is sent back once"),
+        ArgumentRow(
+            "--wait S",
+            "wait for answers to questions (callgate answer), and go on; --wait=S: at most S seconds for each",
+            read=_seconds,
+        ),
+    )
+}
+FLAGS: Mapping[str, Sequence[ArgumentRow]] = {
+    "the model": (
+        ArgumentRow("--model NAME", "such as anthropic/claude-… or ollama/…"),
+        ArgumentRow("--fallback-model NAME", "answers when the model is overloaded"),
+        ArgumentRow("--effort LEVEL", "low … max, or auto", choices=(*get_args(Effort), "auto")),
+        *PROMPT_TEXTS,
+    ),
+    "what it may do": (
+        *RULES,
+        ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' is none", read=_tools),
+        ArgumentRow("--add-dir DIR", "a further folder to read in; file tools change the workspace alone", many=True),
+        ArgumentRow("--max-turns N", "stop after so many requests to the model", read=count),
+        ArgumentRow("--max-budget DOLLARS", "stop before the session costs more", read=_dollars),
+        ArgumentRow("--token-budget N", "tokens the model may write for this prompt", read=count),
+        ArgumentRow("--settings FILE|JSON", "settings above those in files"),
+        ArgumentRow("--trust", "trust this folder, this once, with its tools and hooks"),
+        ArgumentRow("--bare", "Bash, Read and Edit alone; no project files, hooks, skills"),
+        ArgumentRow("--mcp-config FILE|JSON", "MCP servers beside those of files", many=True),
+        ArgumentRow("--strict-mcp-config", "only the servers of --mcp-config"),
+    ),
+    "the session": (
+        ArgumentRow("-c --continue", "go on with the newest session here", "latest"),
+        ArgumentRow(
+            "-r --resume ID",
+            "go on with this one: an id, a title, words, or a log file; in a terminal without one: a list",
+        ),
+        ArgumentRow("--fork", "on a copy of it, which leaves the original as it is"),
+        ArgumentRow("--resume-at MESSAGE", "from this message on, such as a3; what came later is left"),
+        ArgumentRow("--session-id ID", "the id of a new session"),
+        ArgumentRow("--no-save", "keep no record"),
+    ),
+}
+
+
+def headless_parser() -> CommandParser:
+    parser = CommandParser(
+        "callgate -p",
+        usage="callgate -p [PROMPT] [options]",
+        description="Runs the agent once, without a terminal: it works until it is done, and prints its answer. It "
+        "never asks: a question is kept, what does not depend on it is finished, and the exit code is 3.",
+        epilog=EXIT_CODES_LINE,
+    )
+    parser.add_rows([ArgumentRow("-p --print"), ArgumentRow("PROMPT?", "what to do; standard input is added to it")])
+    for title, rows in {**FORMATS, **FLAGS}.items():
+        parser.add_rows(rows, title)
+    return parser
+
+
+def interactive_parser() -> CommandParser:
+    parser = CommandParser("callgate", description="The agent in this terminal.")
+    parser.add_rows([ArgumentRow("PROMPT?", "what to do first")])
+    for title, rows in FLAGS.items():
+        parser.add_rows(rows, title)
+    return parser
+
+
+def read_headless(words: Sequence[str]) -> StartOptions:
+    """Read the words of ``callgate -p``. A fault ends the program with exit code 2."""
+    parser, words = headless_parser(), [*words]
+    for at, word in enumerate(_before_dashes(words)):
+        if word == "--wait":
+            words[at] = f"--wait={_FOREVER}"  # a value only with "=": the next word is the prompt
+    options, unknown = parser.parse_known_args(_supported(parser, words))
+    if unknown and unknown[0].startswith("-"):
+        parser.refuse(unknown[0])
+    if unknown:
+        parser.error(f"{unknown[0]!r} is one prompt too many: put the whole prompt in quotes")
+    values = vars(options)
+    del values["print"]
+    found = _checked(parser, StartOptions(attended=False, **values))
+    if found.json_schema is not None and found.input_format == "stream-json":
+        parser.error("--json-schema is about one answer, and stream-json may bring several prompts")
+    return found
+
+
+def read_interactive(words: Sequence[str]) -> StartOptions:
+    """Read the words of ``callgate`` in a terminal. A fault ends the program with exit code 2."""
+    parser = interactive_parser()
+    options, unknown = parser.parse_known_args(_with_picker(_supported(parser, words)))
+    if unknown:
+        parser.refuse(unknown[0])
+    return _checked(parser, StartOptions(attended=True, **vars(options)))
+
+
+def _before_dashes(words: Sequence[str]) -> Sequence[str]:
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _supported(parser: CommandParser, words: Sequence[str]) -> Sequence[str]:
+    for word in _before_dashes(words):
+        flag = word.partition("=")[0]
+        if flag in _LATER:
+            parser.error(f"leave out {flag}: {_LATER[flag]}")
+    return words
+
+
+def _with_picker(words: Sequence[str]) -> Sequence[str]:
+    """Give ``--resume`` without an id an empty one, for which the terminal shows a list of sessions."""
+    for at, word in enumerate(_before_dashes(words)):
+        following = words[at + 1] if at + 1 < len(words) else "-"
+        if word in ("-r", "--resume") and following.startswith("-"):
+            return [*words[:at], "--resume=", *words[at + 1 :]]
+    return words
+
+
+def _checked(parser: CommandParser, options: StartOptions) -> StartOptions:
+    """Refuse flags that exclude each other, and an empty prompt."""
+    given = {
+        "--continue": options.latest,
+        "--resume": options.resume is not None,
+        "--no-save": options.no_save,
+        "--session-id": options.session_id is not None,
+        "--fork": options.fork,
+        "--resume-at": options.resume_at is not None,
+    }
+    for first, second in (
+        ("--continue", "--resume"),
+        ("--no-save", "--continue"),
+        ("--no-save", "--resume"),
+        ("--no-save", "--session-id"),
+    ):
+        if given[first] and given[second]:
+            parser.error(f"say {first} or {second}, not both")
+    for flag in ("--fork", "--resume-at"):
+        if given[flag] and not options.resumes:
+            parser.error(f"{flag} is about an earlier session: say --continue or --resume ID too")
+    if options.session_id is not None and options.resumes and not options.fork:
+        parser.error("--session-id is for a new session: say --fork too, to go on in a copy with that id")
+    if options.prompt is not None and not options.prompt.strip():
+        parser.error("the prompt is empty: say what to do")
+    return options

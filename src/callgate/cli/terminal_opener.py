@@ -1,0 +1,79 @@
+"""Opens the session of a terminal while the input line is already on the screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from callgate.cli.start_options import StartOptions
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.port import SessionStart
+from callgate.words.errors import ModelError
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.config import Config
+    from callgate.tui.port import SessionOpener, Terminal
+
+
+def opening_of(options: StartOptions) -> SessionOpener:
+    """Return a function that opens the session. Modules are imported in a thread, so that keys are shown meanwhile."""
+
+    @asynccontextmanager
+    async def opened(terminal: Terminal, start: SessionStart) -> AsyncGenerator[tuple[Session, Config]]:
+        await asyncio.to_thread(import_module, "callgate.cli.start_session")
+        from callgate.cli.start_session import config_of, open_session
+
+        wanted = _started(options, await _picked(terminal, options, start))
+        config = await asyncio.to_thread(config_of, wanted)
+        if not options.bare and await _trusts(terminal, config):
+            config = await asyncio.to_thread(config_of, wanted)
+        is_open = False
+        try:
+            async with open_session(wanted, config, None, lambda note: terminal.show(NoticeBlock(note))) as session:
+                is_open = True
+                yield session, config
+        except ModelError as error:
+            page = "" if is_open or error.kind != "no_key" else await asyncio.to_thread(_first_run, config)
+            raise (ModelError(page, kind="no_key") if page else error) from None
+
+    def open_now(terminal: Terminal, start: SessionStart) -> AbstractAsyncContextManager[tuple[Session, Config]]:
+        return opened(terminal, start)
+
+    return open_now
+
+
+async def _trusts(terminal: Terminal, config: Config) -> bool:
+    """Ask about a folder that is not trusted; return True if the person trusts it now."""
+    if await asyncio.to_thread(lambda: config.has_no_untrusted_files):
+        return False
+    from callgate.tui.panels.trust import ask_trust
+
+    return await ask_trust(terminal, config)
+
+
+async def _picked(terminal: Terminal, options: StartOptions, start: SessionStart) -> SessionStart:
+    """Return the session that the person chooses, if the command line has ``--resume`` without an id."""
+    if start != SessionStart() or options.resume != "":
+        return start
+    from callgate.tui.panels.sessions import pick_session
+
+    found = await pick_session(terminal)
+    return SessionStart(new=True) if found is None else SessionStart(resume=found, fork=options.fork)
+
+
+def _started(options: StartOptions, start: SessionStart) -> StartOptions:
+    """Return the options for the session that the person changes to."""
+    if not start.new and not start.resume:
+        return options
+    return replace(options, latest=False, resume=start.resume or None, fork=start.fork, session_id=None)
+
+
+def _first_run(config: Config) -> str:
+    from callgate.admin.provider_keys import first_run_page  # only a first start needs it
+
+    return first_run_page(config)

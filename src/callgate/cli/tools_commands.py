@@ -1,0 +1,84 @@
+"""The commands ``callgate tools``."""
+
+from callgate.admin.settings import load_config
+from callgate.admin.tool_list import list_tools
+from callgate.cli.command_rows import ArgumentRow, CommandRow
+from callgate.cli.json_lines import FILE, JSONL
+from callgate.cli.terminal import Safe, Span, clip
+from callgate.cli.text_output import json_fields, put, put_json, put_paragraph, put_text, text_width
+
+_TITLES = {
+    "core": "core: in every request",
+    "custom": "custom",
+    "deferred": "deferred: the model finds them by search",
+    "unavailable": "not available",
+}
+
+
+def list_rows(as_json: bool) -> int:
+    found = list_tools(load_config())
+    if as_json:
+        put_json([json_fields(row, "name", "kind", "what", "origin", "why") for row in found.rows])
+        return 0
+    kind = ""
+    for row in found.rows:
+        if row.kind != kind:
+            kind = row.kind
+            put_text(_TITLES[kind], "bold")
+        if kind == "unavailable":
+            put_paragraph(f"{row.name}: {row.why}", "yellow", indent=2, hang=2)
+            continue
+        what = clip(row.what, max(text_width() - 19, 20))
+        put([(Span(Safe("  ")), Span(f"{row.name:<16} ", "green"), Span(what))])
+        if row.origin and kind in ("custom", "deferred"):
+            put_paragraph(row.origin, "dim", indent=19)
+    others = "without those of MCP servers, which `/tools` shows"
+    put_paragraph(f"tool search is {found.search.sentence} ({others})")
+    return 0
+
+
+COMMANDS = (
+    CommandRow(
+        "tools list",
+        list_rows,
+        "the tools that a model gets here, and those that it does not get",
+        "The tools that come with Callgate, custom ones with their files, and what is not available and why: a package "
+        "that is missing, a file with a fault, a folder that is not trusted. `callgate mcp test NAME` shows the tools "
+        "of an MCP server.",
+        (ArgumentRow("--json", "print them as a list of JSON", "as_json"),),
+        examples=("callgate tools list",),
+    ),
+    CommandRow(
+        "tools new",
+        "tools_new:write_new_tool",
+        "write a file of tools to begin with",
+        "Writes .callgate/tools/NAME.py in the current folder. Its tools count once the folder is trusted.",
+        (ArgumentRow("NAME", "of the tool, and of the file"),),
+    ),
+    CommandRow(
+        "tools rank",
+        "tools_rank:rank",
+        "which of many tools fit a query",
+        'Reads {"tools": [{"name", "description", "input_schema"?, "server"?, "server_description"?}, …]} and answers '
+        '{"ready": true}; then, for each {"query": "…", "k": 10}, answers {"names": […]}, best first. A line that '
+        'cannot be used answers {"error": "…"}, and the rest goes on.',
+        (
+            JSONL,
+            ArgumentRow(
+                "--embeddings WHEN",
+                "auto: with vectors if they are installed (default); on: only with them; off: by words alone",
+                choices=("auto", "on", "off"),
+                default="auto",
+            ),
+        ),
+        examples=("callgate tools rank --jsonl < lines.jsonl",),
+    ),
+    CommandRow(
+        "tools validate",
+        "tools_validate:validate",
+        "how the arguments of a call would be read and repaired",
+        'Reads {"tool": {"name", "parameters": JSON Schema}, "raw": what the model wrote} and answers '
+        '{"outcome": "accepted|repaired|rejected", "arguments", "repairs", "errors"}, a line each.',
+        (JSONL, FILE),
+    ),
+)

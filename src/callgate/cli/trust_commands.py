@@ -1,0 +1,206 @@
+"""The commands ``callgate trust``."""
+
+import os
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from callgate.admin.sessions import moment
+from callgate.admin.workspace_policy import (
+    ChangedFolder,
+    Fingerprint,
+    Trust,
+    Trusted,
+    TrustedFolder,
+    TrustState,
+    Untrusted,
+    fingerprint,
+    trust_store,
+)
+from callgate.cli.command_parser import USAGE
+from callgate.cli.command_rows import ArgumentRow, CommandRow
+from callgate.cli.terminal import Line, Safe, Span, paragraph, safe
+from callgate.cli.text_output import item, put, put_paragraph, put_text, say, text_width
+from callgate.formats.display import counted
+from callgate.words.errors import UsageError
+
+DIGITS = 32
+"""Digits of a fingerprint that are shown and asked for."""
+
+
+def list_trusted() -> int:
+    store = trust_store()
+    found = store.list()
+    if not found:
+        put_text("No folder is trusted.")
+    for each in found:
+        put(_row(store, each, text_width()))
+    return 0
+
+
+def show(folder: str | None) -> int:
+    root = _folder(folder)
+    found = fingerprint(root)
+    put(_shown(root, trust_store(root).state(root), found, text_width()))
+    if found.problem or not found.files:
+        return 1 if found.problem else 0
+    put_paragraph(f"fingerprint {found.digest[:DIGITS]}", "bold")
+    return 0
+
+
+def add(folder: str | None, yes: str | None) -> int:
+    root = _folder(folder)
+    store = trust_store(root)
+    state, found = store.state(root), fingerprint(root)
+    if yes is not None and yes != found.digest[:DIGITS]:
+        raise UsageError(
+            f"this fingerprint does not fit the files of {root} as they are now: look again with `callgate trust show`"
+        )
+    put(_shown(root, state, found, text_width()))
+    sys.stdout.flush()
+    if not found.problem and found.files and yes is None:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            say("there is no terminal here to ask on: say --yes with the fingerprint that `callgate trust show` prints")
+            return USAGE
+        if not _is_yes():
+            say("not trusted")
+            return 1
+    trusted = store.trust(root, found)
+    if isinstance(trusted, Untrusted):
+        say(f"not trusted: {trusted.why}")
+        return 1
+    put_paragraph(f"{root} is trusted as it is now; any change asks again", "green")
+    return 0
+
+
+def revoke(folder: str | None) -> int:
+    root, store = _folder(folder, may_be_missing=True), trust_store()
+    if not store.revoke(root):
+        close = get_close_matches(str(root), [each.root for each in store.list()], n=1)
+        hint = f", did you mean {close[0]}?" if close else ""
+        raise UsageError(f"{root} is not trusted{hint}")
+    put_paragraph(f"{root} is not trusted any more")
+    return 0
+
+
+def _folder(folder: str | None, *, may_be_missing: bool = False) -> Path:
+    root = Path(os.path.realpath(folder or os.getcwd()))
+    if not may_be_missing and not root.is_dir():
+        raise UsageError(f"{root} is not a folder")
+    return root
+
+
+def _is_yes() -> bool:
+    try:
+        return input("trust? type yes: ").strip() == "yes"
+    except EOFError:
+        return False
+
+
+def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
+    if folder.problem:
+        yield from item("  !", folder.root, f"{folder.problem}; nothing is trusted by it", room)
+        return
+    now = store.state(Path(folder.root))
+    if not Path(folder.root).is_dir():
+        state = "gone"
+    elif isinstance(now, Trusted):
+        state = "as it was"
+    elif isinstance(now, Untrusted):
+        state = f"not trusted now: {now.why or 'nothing is left to trust'}"
+    else:
+        state = "CHANGED, so not trusted now"
+    below = f"since {moment(folder.at)}, {counted(folder.files, 'file')}; {state}"
+    yield from item("  +" if isinstance(now, Trusted) else "  -", folder.root, below, room)
+
+
+def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iterator[Line]:
+    """Return every hook and tool that trust would allow to run."""
+    yield from paragraph(f"{root} is {_in_words(state)}", room, "bold", hang=2)
+    if found.problem:
+        yield from paragraph(f"It cannot be trusted: {found.problem}", room, "red", hang=2)
+        return
+    if not found.files:
+        yield from paragraph("There is nothing in it to trust: no settings, hooks or other commands.", room)
+        return
+    yield (Span("once it is trusted, it", "bold"),)
+    for effect in found.effects or ("does nothing by itself",):
+        yield from paragraph(Safe(effect), room, indent=2, hang=2)
+    for fault in (fault for each in found.settings for fault in each.faults):
+        yield from paragraph(f"fault: {fault}", room, "red", indent=2, hang=2)
+    if isinstance(state, ChangedFolder):
+        yield (Span("changed since it was trusted", "bold yellow"),)
+        for line in state.describe():
+            yield from _difference(line, room)
+
+
+def _difference(line: str, room: int) -> Iterator[Line]:
+    text = safe(f"  {line}")
+    style = {"+": "green", "-": "red"}.get(line[2:3], "") if line.startswith("  ") else "bold"
+    while text:
+        yield (Span(Safe(text[:room]), style),)
+        text = Safe(text[room:])
+
+
+def _in_words(state: TrustState) -> str:
+    if isinstance(state, Trusted):
+        return f"trusted since {moment(state.at)}"
+    if isinstance(state, ChangedFolder):
+        return "not trusted now: it changed"
+    return f"not trusted: {state.why}" if state.why else "not trusted"
+
+
+def _fingerprint(text: str) -> str:
+    if len(text) != DIGITS or not set(text) <= set("0123456789abcdef"):
+        raise ArgumentTypeError(
+            f"is the fingerprint that `callgate trust show` prints, {DIGITS} hexadecimal digits, not {text!r}"
+        )
+    return text
+
+
+_TRUST = "Which folders are trusted is kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
+_FOLDER = ArgumentRow("DIR?", "the folder (default: the current one)", "folder")
+COMMANDS = (
+    CommandRow(
+        "trust list",
+        list_trusted,
+        "the trusted folders",
+        f"The folders that are trusted, since when, and whether they changed since. {_TRUST}",
+        examples=("callgate trust list",),
+    ),
+    CommandRow(
+        "trust show",
+        show,
+        "what a folder would run",
+        "What the files of a folder would do if it were trusted, what changed since it was, and the fingerprint of "
+        "exactly that. Nothing is run.",
+        (_FOLDER,),
+        examples=("callgate trust show", "callgate trust show ~/src/app"),
+    ),
+    CommandRow(
+        "trust add",
+        add,
+        "trust a folder as it is now",
+        "Shows what the folder would run and, on a terminal, asks. Elsewhere --yes answers, with the fingerprint that "
+        f"`callgate trust show` printed, so that what was shown is what is trusted. {_TRUST}",
+        (
+            _FOLDER,
+            ArgumentRow(
+                "--yes FINGERPRINT",
+                "do not ask; the fingerprint is the one that `callgate trust show` prints",
+                read=_fingerprint,
+            ),
+        ),
+        examples=("callgate trust add", "callgate trust add ~/src/app --yes 0123456789abcdef0123456789abcdef"),
+    ),
+    CommandRow(
+        "trust revoke",
+        revoke,
+        "trust a folder no more",
+        f"Forgets that the folder was trusted; it need not be there any more. {_TRUST}",
+        (_FOLDER,),
+        examples=("callgate trust revoke", "callgate trust revoke ~/src/app"),
+    ),
+)
