@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from callgate.cli.command_rows import all_commands
-from callgate.cli.completion import FILES, completion_table
-from callgate.cli.completion_scripts import SCRIPTS
+from callgate.cli.completion import completion_table
+from callgate.cli.completion_scripts import FILES, SCRIPTS
 from callgate.policy.keys import DEFAULTS
 from callgate.words.modes import MODES
 

@@ -4,43 +4,18 @@ The scripts are static: completing starts no program.
 """
 
 import sys
-from collections.abc import Mapping
 from itertools import chain
 
 from callgate.cli.command_rows import GROUPS, ArgumentRow, CommandRow
+from callgate.cli.completion_scripts import FILES, SCRIPTS, CompletionEntry, CompletionOption
 from callgate.cli.start_options import FLAGS, FORMATS
-from callgate.words.noun import noun
 
-FILES = "files"
-"""The values of a word that names a file or a folder."""
 _FILE_WORDS = ("FILE", "DIR", "FOLDER", "PATH")
 _HELP = ArgumentRow("-h --help", "show this help message and exit")
 _DEBUG = ArgumentRow("--debug", "show tracebacks")
 
 
-@noun
-class CompletionOption:
-    """An option: its spellings, whether a value follows, and the known values, or FILES."""
-
-    names: tuple[str, ...]
-    help: str
-    takes: bool
-    values: tuple[str, ...] | str = ()
-
-
-@noun
-class CompletionEntry:
-    """The words after a command: the commands below it with their help, its options, the values of its arguments."""
-
-    path: str
-    commands: Mapping[str, str]
-    options: tuple[CompletionOption, ...]
-    arguments: tuple[str, ...] | str = ()
-
-
 def completion(shell: str) -> int:
-    from callgate.cli.completion_scripts import SCRIPTS
-
     sys.stdout.write(SCRIPTS[shell](completion_table()))
     return 0
 

@@ -2,7 +2,31 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from callgate.cli.completion import FILES, CompletionEntry
+from callgate.words.noun import noun
+
+FILES = "files"
+"""The values of a word that names a file or a folder."""
+
+
+@noun
+class CompletionOption:
+    """An option: its spellings, whether a value follows, and the known values, or FILES."""
+
+    names: tuple[str, ...]
+    help: str
+    takes: bool
+    values: tuple[str, ...] | str = ()
+
+
+@noun
+class CompletionEntry:
+    """The words after a command: the commands below it with their help, its options, the values of its arguments."""
+
+    path: str
+    commands: Mapping[str, str]
+    options: tuple[CompletionOption, ...]
+    arguments: tuple[str, ...] | str = ()
+
 
 _TABLE = """\
 # What can follow a command, and the values of its options. Made from the command line itself.
