@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from callgate._version import __version__
 
 if TYPE_CHECKING:
-    from callgate.assembly import DecisionGate, Session, run_sync
+    from callgate.assembly import DecisionGate, ModelSetup, Nesting, Session, SessionLimits, run_sync
     from callgate.assembly.runner import ToolCallRunner
     from callgate.config import load_config
     from callgate.conversation.ports import Model
@@ -38,7 +38,7 @@ _HOMES = {
     "callgate.config": ("load_config",),
     "callgate.conversation.ports": ("Model",),
     "callgate.core.ports": ("Case", "Check", "Run"),
-    "callgate.assembly": ("DecisionGate", "Session", "run_sync"),
+    "callgate.assembly": ("DecisionGate", "ModelSetup", "Nesting", "Session", "SessionLimits", "run_sync"),
     "callgate.assembly.runner": ("ToolCallRunner",),
     "callgate.tools.builtin": ("builtin_tools",),
     "callgate.tools.foreign": ("from_langchain",),
@@ -70,11 +70,14 @@ __all__ = [
     "FileChange",
     "Interrupt",
     "Model",
+    "ModelSetup",
+    "Nesting",
     "Prompt",
     "QuestionAsked",
     "Result",
     "Run",
     "Session",
+    "SessionLimits",
     "Steer",
     "Store",
     "ToolCall",

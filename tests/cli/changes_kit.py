@@ -58,7 +58,7 @@ class Works:
         async def main() -> None:
             journal = await self.desk.store.open(log.stem)
             try:
-                host = as_host(None, self.root, journal)
+                host = as_host(self.root, journal)
                 assert isinstance(host, HistoryHost)
                 await act(host)
             finally:

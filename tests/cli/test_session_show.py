@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate import ChangeSet, FileChange, Session, tool
+from callgate import ChangeSet, FileChange, ModelSetup, Session, SessionLimits, tool
 from callgate.cli.terminal import width
 from callgate.formats.jsonable import from_json
 from callgate.testing import ScriptedModel, call, say, turn
@@ -77,7 +77,9 @@ def test_what_a_session_has_cost_is_shown_by_model(desk: Desk) -> None:
         used = stop("end", Usage(input=1_000, cache_read=200, output=30))
         model = ScriptedModel(turn(say("Fine."), used), name="some/model")
         journal = await desk.store.create()
-        async with Session(model, journal=journal, root=desk.work, price=lambda name, usage: 0.25) as session:
+        async with Session(
+            ModelSetup(model, price=lambda name, usage: 0.25), journal=journal, host=desk.work
+        ) as session:
             await session.send(Prompt("How much?"))
 
     asyncio.run(main())
@@ -136,7 +138,9 @@ def test_what_is_pending_is_said_at_the_top(desk: Desk) -> None:
         model = ScriptedModel(turn(call("plan")), turn(discards))
         limits = LoopLimits(max_turns=2)
         journal = await desk.store.create()
-        async with Session(model, [plan], root=desk.store.workspace, journal=journal, limits=limits) as session:
+        async with Session(
+            model, [plan], host=desk.store.workspace, journal=journal, limits=SessionLimits(run=limits)
+        ) as session:
             await session.send(Prompt("Go."))
 
     asyncio.run(main())

@@ -11,6 +11,7 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Hooked
+from callgate.features import compaction_feature
 from callgate.testing import PlainTool, ScriptedModel, run_virtual, say, settle, turn
 from callgate.testing import call as called
 from callgate.transcript.asked import QuestionFold
@@ -182,7 +183,9 @@ def test_what_the_loop_guard_remembers_is_on_record_over_a_boundary_too() -> Non
         journal = MemoryJournal()
         look = PlainTool("look", traits=Traits("none", shared))
         model = ScriptedModel(turn(called("look", at="a")), turn(say("Done.")))
-        session = Session(model, [look], host=virtual_host(), journal=journal, summarize=lambda h, w: "short")
+        session = Session(
+            model, [look], host=virtual_host(), journal=journal, features=[compaction_feature(lambda h, w: "short")]
+        )
         await session.send(Prompt("go"), until="idle")
         await session.send(Compact())
         ledger: Ledger = vars(session)["_record"].ledger

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate import Prompt, Session
+from callgate import Nesting, Prompt, Session, SessionLimits
 from callgate.conversation.record import MemoryJournal
 from callgate.core.outlet import bounded_together, encodable, size_of
 from callgate.core.ports import Run
@@ -60,7 +60,7 @@ async def test_it_is_decided_once_and_every_later_request_has_the_same_bytes() -
     journal, settings = MemoryJournal(), ExecutorSettings(max_message_chars=2_000)
     model = ScriptedModel(CALLS, turn(say("well")), turn(say("good")), turn(say("again")))
     host = MemoryHost()
-    async with Session(model, [LOOK], host=host, journal=journal, settings=settings) as session:
+    async with Session(model, [LOOK], host=host, journal=journal, limits=SessionLimits(calls=settings)) as session:
         await session.send(Prompt("go"))
         await session.send(Prompt("on"))
     async with Session(model, [LOOK], host=host, journal=journal) as again:  # without that limit
@@ -88,7 +88,7 @@ async def test_a_nested_session_is_bounded_too() -> None:
         model = ScriptedModel(CALLS, turn(say("done")))
         inner.append(model)
         settings = ExecutorSettings(max_message_chars=2_000)
-        async with Session(model, [LOOK], parent=outer, settings=settings) as child:
+        async with Session(model, [LOOK], nesting=Nesting(parent=outer), limits=SessionLimits(calls=settings)) as child:
             await child.send(Prompt("go"))
         return "done"
 

@@ -13,12 +13,13 @@ from callgate.words.inputs import Answer, Interrupt, Prompt, Steer
 from callgate.words.messages import ResultPart
 from callgate.words.traits import Traits, shared
 from tests.core.kit import FREE, Desk, allow_all, answer, bash, call, deaf, failing, saying, virtual_host
+from tests.sessions import grouped_session
 
 YIELDING = Traits(effects="none", declared_locks=shared, interrupt="cancel")
 
 
 def session_of(model: ScriptedModel, *tools: Any, **more: Any) -> tuple[Session, list[Any]]:
-    session = Session(model, list(tools), host=virtual_host(), **more)
+    session = grouped_session(model, list(tools), host=virtual_host(), **more)
     events: list[Any] = []
     session.listen(events.append)
     return session, events

@@ -196,7 +196,7 @@ class Program:
             return 0 if "no session" in str(error) else 3
         plan = self._plan
         model = ScriptedModel(otherwise=partial(play, plan))
-        session = Session(model, tools_in(self._world), root=self._world, journal=journal)
+        session = Session(model, tools_in(self._world), host=self._world, journal=journal)
         session.listen(partial(self._hear, session))
         try:
             await self._work(session)

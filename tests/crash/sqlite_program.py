@@ -24,7 +24,7 @@ async def main(path: Path, world: Path) -> None:
 
     model = ScriptedModel(*(turn(call("add", n=n)) for n in range(5)), otherwise=turn(say("done")))
     journal = await SqliteJournal.open(path)
-    async with Session(model, [add], journal=journal, mode="bypass", root=path.parent) as session:
+    async with Session(model, [add], journal=journal, mode="bypass", host=path.parent) as session:
         session.listen(told)
         await session.send(Prompt("go"))
     print("end", flush=True)

@@ -317,7 +317,7 @@ def test_two_sessions_of_a_workspace_change_its_files_one_behind_the_other(tmp_p
         turns = [turn(call("edit", mark=f"{who}{number}")) for number in range(rounds)]
         model = ScriptedModel(*turns, turn(say("done")))
         journal = await store.create()
-        async with Session(model, [edit], journal=journal, root=root, mode="bypass") as session:
+        async with Session(model, [edit], journal=journal, host=root, mode="bypass") as session:
             await session.send(Prompt("go"))
             parts = [part for message in session.messages for part in message.parts if isinstance(part, ResultPart)]
             told = ["".join(each.text for each in part.content if isinstance(each, Text)) for part in parts]

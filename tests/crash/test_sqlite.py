@@ -53,7 +53,7 @@ def test_what_was_told_is_there_after_a_kill_and_the_session_goes_on(tmp_path: P
         settled = {event.call_id for _, event in await journal.after(0) if isinstance(event, CallSettled)}
         assert told <= settled
         model = ScriptedModel(otherwise=turn(say("I see.")))
-        async with Session(model, [add], journal=journal, mode="bypass", root=tmp_path) as session:
+        async with Session(model, [add], journal=journal, mode="bypass", host=tmp_path) as session:
             if session.status == "paused":
                 await session.send(Continue())
             assert session.messages[-1].text in ("done", "I see.")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate import Prompt, Session
+from callgate import ModelSetup, Prompt, Session
 from callgate.assembly.models import AgentModels, open_models
 from callgate.config import Config, load_config
 from callgate.words.events import TextStreamed
@@ -73,7 +73,7 @@ def models(config: Config) -> AgentModels:
 
 def test_text_streams_into_a_session_and_its_tokens_are_counted(config: Config, models: AgentModels) -> None:
     async def answered() -> tuple[int, Message]:
-        async with Session(models.model, config=config, request_limits=SHORT) as session:
+        async with Session(ModelSetup(models.model, request_limits=SHORT), config=config) as session:
             events = [event async for event in session.send(Prompt("Say hello."))]
             answer = session.messages[1]  # one that reaches its limit is followed by others, with a higher one
         await models.aclose()
@@ -93,7 +93,7 @@ def test_an_answer_is_held_to_a_schema(config: Config, models: AgentModels) -> N
     schema = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}
 
     async def answered() -> str:
-        async with Session(models.model, config=config, request_limits=SHORT) as session:
+        async with Session(ModelSetup(models.model, request_limits=SHORT), config=config) as session:
             await session.send(Prompt("Choose a colour.", options=RunOptions(output=schema)))
             answer = session.messages[-1].text
         await models.aclose()

@@ -36,7 +36,7 @@ def test_the_program_prints_the_messages_of_both_runs() -> None:
 
 
 def at(path: Path, journal: SqliteJournal, *scenes: Any) -> Session:
-    return Session(ScriptedModel(*scenes, otherwise=turn(say("ok"))), toolbox(), journal=journal, root=path)
+    return Session(ScriptedModel(*scenes, otherwise=turn(say("ok"))), toolbox(), journal=journal, host=path)
 
 
 @pytest.mark.spec("TRS-2")

@@ -13,6 +13,7 @@ from callgate.words.events import Compacted, Event, Noted, ResultReplaced, RunEn
 from callgate.words.messages import Message, Usage
 from callgate.words.model import Abilities, Request
 from callgate.words.traits import Traits, shared
+from tests.sessions import grouped_session
 
 SMALL = Abilities(context_tokens=16_000, output_tokens=4_000)
 """Compacted at 8,750 tokens of 12,000 that are usable."""
@@ -36,7 +37,7 @@ BIG = turn(say("w" * 25_000), call("Look", size=7_000))
 
 
 def session_on(model: Model, **options: Any) -> Session:
-    return Session(model, [LOOK], **{"host": MemoryHost(), **options})
+    return grouped_session(model, [LOOK], **{"host": MemoryHost(), **options})
 
 
 def scripted(*scenes: Scene, name: str = "scripted", abilities: Abilities = SMALL) -> ScriptedModel:

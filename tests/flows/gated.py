@@ -18,6 +18,7 @@ from callgate.words.errors import StateError
 from callgate.words.events import Durable, Event
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace
+from tests.sessions import grouped_session
 
 Hook = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
 SRC = Choice("src", Pattern("glob", "src/**", "path"))
@@ -67,8 +68,8 @@ def session_of(
     **more: Any,
 ) -> Session:
     toolbox = space.toolbox(*tools)
-    model, hooks = ScriptedModel(*turns), hooks_feature(config, functions)
-    return Session(model, toolbox, host=virtual_host(), config=config, features=[hooks, *features], **more)
+    model, hooks = ScriptedModel(*turns), hooks_feature(functions)
+    return grouped_session(model, toolbox, host=virtual_host(), config=config, features=[hooks, *features], **more)
 
 
 def stuck(begun: asyncio.Event, let_go: asyncio.Event, says: dict[str, Any] | None = None) -> Hook:

@@ -15,6 +15,7 @@ from callgate.testing import Latch, PlainTool
 from callgate.transcript.journal import DiskJournal
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.traits import Traits, shared
+from tests.sessions import grouped_session
 
 _copies = count(1)
 
@@ -42,7 +43,7 @@ class Keep:
         return Toolbox(self.held, self.safe, self.look, *free)
 
     async def session(self, model: Model, journal: DiskJournal | None = None, **options: Any) -> Session:
-        return Session(model, self.tools(), journal=journal or await self.store.create(), **options)
+        return grouped_session(model, self.tools(), journal=journal or await self.store.create(), **options)
 
     def crashed(self) -> "Keep":
         """The folder as a power cut would leave it right now."""

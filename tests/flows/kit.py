@@ -11,6 +11,7 @@ from callgate.words.decisions import Confirmation
 from callgate.words.events import Event
 from callgate.words.messages import CallPart, Message, ResultPart
 from callgate.words.traits import Traits, reads, writes
+from tests.sessions import grouped_session
 
 
 class Workspace:
@@ -35,7 +36,7 @@ class Workspace:
         )
 
     def session(self, model: Model, *more: PlainTool, **options: Any) -> Session:
-        return Session(model, self.toolbox(*more), host=MemoryHost(), **options)
+        return grouped_session(model, self.toolbox(*more), host=MemoryHost(), **options)
 
 
 def answering(session: Session, event: Event, outcome: str = "yes") -> None:

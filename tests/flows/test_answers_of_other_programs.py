@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, Prompt, QuestionAsked, Session
+from callgate import Continue, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.transcript.answers import AnswerRefused
@@ -96,8 +96,8 @@ def test_an_answer_after_the_deadline_is_refused_also_when_nobody_has_the_sessio
             ScriptedModel(WRITES, DONE),
             Workspace().toolbox(),
             journal=await store.create(),
-            settings=ExecutorSettings(patience=0.001),
-            root=tmp_path,
+            limits=SessionLimits(calls=ExecutorSettings(patience=0.001)),
+            host=tmp_path,
         )
         question: list[Any] = []
 
@@ -125,7 +125,7 @@ def test_a_person_is_told_of_a_file_that_should_be_an_answer_and_is_none(tmp_pat
 
     async def main() -> None:
         model, journal = ScriptedModel(WRITES, DONE), await store.create()
-        async with Session(model, Workspace().toolbox(), journal=journal, root=tmp_path) as session:
+        async with Session(model, Workspace().toolbox(), journal=journal, host=tmp_path) as session:
             session.listen(told.append)
             await session.send(Prompt("go"))
             waiting = journal.barrier()

@@ -21,6 +21,7 @@ from callgate.words.events import (
     InputRefused,
     QuestionAnswered,
 )
+from tests.sessions import grouped_session
 
 COLOUR = {
     "question": "Which colour?",
@@ -42,7 +43,7 @@ TOLD = "Which colour?\nChosen: Red\n\nWhich parts?\nChosen: API; Docs\nIn their 
 
 def session(journal: Journal, *more: Any, **options: Any) -> Session:
     model = ScriptedModel(*more, turn(say("Done.")))
-    return Session(model, [ask_user_question()], host=MemoryHost(), journal=journal, **options)
+    return grouped_session(model, [ask_user_question()], host=MemoryHost(), journal=journal, **options)
 
 
 ASKS = turn(call("AskUserQuestion", questions=[COLOUR, PARTS]))

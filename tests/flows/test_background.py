@@ -13,13 +13,14 @@ from callgate.tools.builtin import builtin_tools
 from callgate.transcript.store import Store
 from callgate.words.events import CallProgressed, CallSettled, InputRefused, MessageAdded, Noted
 from callgate.words.inputs import Interrupt, MoveToBackground, Rewind
+from tests.sessions import grouped_session
 
 TOOLS = ("Bash", "TaskOutput", "TaskStop")
 GATE = "mkfifo never; exec 8<>never; "
 
 
 def talk(root: Path, *turns: Any, **options: Any) -> Session:
-    return Session(ScriptedModel(*turns), builtin_tools(*TOOLS), root=root, mode="bypass", **options)
+    return grouped_session(ScriptedModel(*turns), builtin_tools(*TOOLS), root=root, mode="bypass", **options)
 
 
 def said(events: list[Any]) -> list[str]:
@@ -43,7 +44,9 @@ def test_the_end_of_a_task_is_noted_at_once_and_told_with_the_next_request(tmp_p
             assert session.status == "idle"  # it is not woken
             assert session.background == {}
             events = [event async for event in session.send("and now?")]
-            told = [event for event in events if isinstance(event, MessageAdded) and (event.about or "").startswith("bg-1@")]
+            told = [
+                event for event in events if isinstance(event, MessageAdded) and (event.about or "").startswith("bg-1@")
+            ]
             assert "Background task bg-1 failed (exit code 3): command" in str(told[0].message)
             assert len(told) == 1
 

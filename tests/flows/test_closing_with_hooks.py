@@ -28,7 +28,7 @@ async def test_a_session_that_is_closed_while_a_hook_looks_at_the_prompt_asks_th
         space.toolbox(),
         host=virtual_host(),
         config=config,
-        features=[hooks_feature(config, hooks)],
+        features=[hooks_feature(hooks)],
         journal=KeptJournal(),
     )
     session.post(Prompt("go"))
@@ -130,7 +130,7 @@ async def test_nothing_is_begun_while_the_last_hook_of_a_session_is_at_work(sent
         Workspace().toolbox(),
         host=virtual_host(),
         config=config,
-        features=[hooks_feature(config, hooks)],
+        features=[hooks_feature(hooks)],
         journal=KeptJournal(),
     )
     await session.send(Prompt("go"))

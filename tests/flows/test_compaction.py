@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, Interrupt, Prompt, Session, Steer, Store
+from callgate import Continue, Interrupt, ModelSetup, Nesting, Prompt, Session, Steer, Store
 from callgate.assembly.settings import hooks_feature
 from callgate.config import load_config
 from callgate.conversation.record import MemoryJournal
@@ -486,7 +486,7 @@ async def test_the_compaction_of_a_nested_session_touches_its_own_view_alone() -
     inner: list[Heard] = []
 
     async def delegate(arguments: Mapping[str, Any], run: Run) -> str:
-        async with Session(scripted(BIG, DONE), [LOOK], parent=outer) as child:
+        async with Session(scripted(BIG, DONE), [LOOK], nesting=Nesting(parent=outer)) as child:
             inner.append(Heard(child))
             await child.send(Prompt("go"))
             assert sent(child.messages) == ["a2"]
@@ -495,7 +495,7 @@ async def test_the_compaction_of_a_nested_session_touches_its_own_view_alone() -
     model = ScriptedModel(turn(call("Delegate")), DONE, DONE)
     tools = [PlainTool("Delegate", delegate, traits=Traits("none", shared))]
     cheap = scripted(turn(say("A title")), SUMMARY, name="cheap")
-    async with Session(model, tools, host=MemoryHost(), cheap=cheap) as outer:
+    async with Session(ModelSetup(model, cheap=cheap), tools, host=MemoryHost()) as outer:
         heard = await talked(outer, "go")
         assert [boundary.model for boundary in inner[0].boundaries] == ["cheap"], "as the session around it"
         assert heard.boundaries == []
@@ -516,9 +516,7 @@ async def test_hooks_are_told_the_trigger_and_may_prevent_it(tmp_path: Path) -> 
     hooks = {"PreCompact": hear, "PostCompact": hear}
     model = scripted(BIG, SUMMARY, DONE, BIG, DONE)
     config = hooked(tmp_path, *hooks)
-    async with Session(
-        model, [LOOK], config=config, host=MemoryHost(), features=[hooks_feature(config, hooks)]
-    ) as session:
+    async with Session(model, [LOOK], config=config, host=MemoryHost(), features=[hooks_feature(hooks)]) as session:
         heard = await talked(session, "go", "again")
         assert told == [("PreCompact", "automatic"), ("PostCompact", "automatic"), ("PreCompact", "automatic")]
         assert len(heard.boundaries) == 1

@@ -18,6 +18,7 @@ from callgate.words.limits import LoopLimits
 from callgate.words.model import Abilities, RequestLimits
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, run
+from tests.sessions import grouped_session
 
 TOO_LONG = fail(ModelError("200,001 tokens", kind="too_long"))
 
@@ -60,7 +61,9 @@ def _features(compaction: Summarizer | None) -> list[Feature]:
 
 
 def opened(model: Model, compaction: Summarizer | None = None, **options: Any) -> Session:
-    session = Session(model, Workspace().toolbox(), host=virtual_host(), features=_features(compaction), **options)
+    session = grouped_session(
+        model, Workspace().toolbox(), host=virtual_host(), features=_features(compaction), **options
+    )
     if compaction is not None:
         compaction.session = session
     return session

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Prompt, Session, Store
+from callgate import ModelSetup, Prompt, Session, Store
 from callgate.testing import PlainTool, ScriptedModel, call, pause, run_virtual, say, turn
 from callgate.testing.script import stop
 from callgate.words.events import Event, QuestionAsked, TurnEnded
@@ -34,7 +34,7 @@ def turns(events: list[Event]) -> list[TurnEnded]:
 def test_usage_and_cost_are_kept_per_turn_session_and_model() -> None:
     async def main() -> None:
         one, two = ScriptedModel(done(10), done(30), name="a"), ScriptedModel(done(5), name="b")
-        async with Session(one, models=[two], price=price) as session:
+        async with Session(ModelSetup(one, models=[two], price=price)) as session:
             (first,) = turns(await run(session))
             assert first.spent == Spent("a", Usage(output=10), 5.0)
             session.post(SetModel("b"))
@@ -55,17 +55,17 @@ def test_costs_survive_a_restart_a_rewind_and_a_fork(tmp_path: Path) -> None:
         def model() -> ScriptedModel:
             return ScriptedModel(otherwise=done(10), name="a")
 
-        async with Session(model(), journal=await store.create(), root=tmp_path, price=price) as session:
+        async with Session(ModelSetup(model(), price=price), journal=await store.create(), host=tmp_path) as session:
             await run(session)
             await run(session)
             await session.send(Rewind(session.messages[2].id))
             assert [spent.cost for spent in session.costs] == [10.0]
             await run(session)
-        async with Session(model(), journal=await store.open(), root=tmp_path, price=price) as session:
+        async with Session(ModelSetup(model(), price=price), journal=await store.open(), host=tmp_path) as session:
             assert (session.cost, session.usage.output) == (15.0, 30)
             identity = session.id
         forked = await store.fork(identity)
-        async with Session(model(), journal=forked, root=tmp_path, price=price) as session:
+        async with Session(ModelSetup(model(), price=price), journal=forked, host=tmp_path) as session:
             await run(session)
             assert session.costs == (Spent("a", Usage(output=40), 20.0),)
 
@@ -77,7 +77,7 @@ def test_the_summary_of_a_compaction_is_paid_for_too() -> None:
     async def main() -> None:
         summary = turn(say("In short."), stop("end", Usage(output=100)))
         model = ScriptedModel(done(10), done(10), summary, done(10), name="a")
-        async with Session(model, price=price) as session:
+        async with Session(ModelSetup(model, price=price)) as session:
             await run(session)
             await run(session)
             await session.send(Compact())
@@ -92,7 +92,7 @@ def test_a_title_that_a_model_wrote_is_paid_for_too() -> None:
     async def main() -> None:
         cheap = ScriptedModel(turn(say("Greetings"), stop("end", Usage(output=3))), name="b")
         own = ScriptedModel(done(10), name="a")
-        async with Session(own, cheap=cheap, price=price, host=virtual_host()) as session:
+        async with Session(ModelSetup(own, cheap=cheap, price=price), host=virtual_host()) as session:
             await run(session)
             await passes(60.0)  # it is written a moment later
             assert session.title == "Greetings"
@@ -112,7 +112,7 @@ def test_a_turn_has_its_times_on_record() -> None:
         scene = turn(pause(2.0), say("a", over=4.0), call("look"), call("look", n=2), call("change"))
         ended = stop("tool_calls", Usage(output=80, cache_read=7, cache_write=3))
         model = ScriptedModel(turn(*scene.steps, ended), done(1), name="a", clock=(host := virtual_host()).clock)
-        async with Session(model, tools, host=host, price=price) as session:
+        async with Session(ModelSetup(model, price=price), tools, host=host) as session:
             events: list[Event] = []
             async for event in session.send(Prompt("go")):
                 events.append(event)

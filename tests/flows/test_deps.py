@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from callgate import Run, Session, Store, ToolCall, ToolCallRunner, shared, tool, writes
+from callgate import Nesting, Run, Session, Store, ToolCall, ToolCallRunner, shared, tool, writes
 from callgate.assembly import Executor
+from callgate.features import context_feature
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.errors import UsageError
 
@@ -77,7 +78,7 @@ async def test_a_nested_session_inherits_it_unless_given_its_own() -> None:
     async def delegate(own: bool, run: Run[Shop]) -> str:
         """Let an agent order."""
         model = ScriptedModel(turn(call("order", what="nested")), turn(say("done")))
-        async with Session(model, [order], parent=session, deps=inner if own else None) as child:
+        async with Session(model, [order], nesting=Nesting(parent=session), deps=inner if own else None) as child:
             return (await child.run("go")).text
 
     model = ScriptedModel(turn(call("delegate", own=False), call("delegate", own=True)), turn(say("done")))
@@ -90,7 +91,7 @@ async def test_nothing_of_it_is_on_record(tmp_path: Path) -> None:
     shop = Shop(["a very secret order"])
     store = Store(tmp_path, tmp_path / "data")
     model = ScriptedModel(turn(call("order", what="x")), turn(say("done")))
-    async with Session(model, [order], deps=shop, journal=await store.create(), root=tmp_path) as session:
+    async with Session(model, [order], deps=shop, journal=await store.create(), host=tmp_path) as session:
         await session.run("go")
     written = b"".join(each.read_bytes() for each in (tmp_path / "data").rglob("*") if each.is_file())
     assert b"ordered" in written
@@ -101,7 +102,7 @@ def test_a_live_object_in_the_context_is_refused_at_once_with_deps_named() -> No
     with sqlite3.connect(":memory:") as connection:
         wanted = r"context\['db'\] is not JSON data \(Connection\).*Pass live objects as deps="
         with pytest.raises(UsageError, match=wanted):
-            Session(ScriptedModel(), context={"user": "ann", "db": connection})
+            Session(ScriptedModel(), features=[context_feature({"user": "ann", "db": connection})])
         with pytest.raises(UsageError, match=wanted):
             Executor([], context={"db": connection})
     connection.close()
@@ -129,12 +130,12 @@ async def test_nested_sessions_share_the_locks_of_their_parent(tmp_path: Path) -
     async def delegate(name: str) -> str:
         """Let an agent count."""
         model = ScriptedModel(turn(call("count"), call("count")), turn(say("done")))
-        async with Session(model, [count], parent=session, mode="bypass") as child:
+        async with Session(model, [count], nesting=Nesting(parent=session), mode="bypass") as child:
             assert child.host is session.host
             return (await child.run("go")).text
 
     model = ScriptedModel(turn(*(call("delegate", name=name) for name in "abc")), turn(say("done")))
-    async with Session(model, [delegate], root=tmp_path, mode="bypass") as session:
+    async with Session(model, [delegate], host=tmp_path, mode="bypass") as session:
         assert (await session.run("go")).ok
     assert (tmp_path / "n").read_text() == "6"
 
@@ -146,11 +147,11 @@ async def test_a_nested_session_does_not_wait_for_the_locks_of_the_call_around_i
     async def delegate() -> str:
         """Let an agent count, alone in the workspace."""
         model = ScriptedModel(turn(call("count")), turn(say("done")))
-        async with Session(model, [count], parent=session, mode="bypass") as child:
+        async with Session(model, [count], nesting=Nesting(parent=session), mode="bypass") as child:
             return (await child.run("go")).text
 
     model = ScriptedModel(turn(call("delegate"), call("delegate")), turn(say("done")))
-    async with Session(model, [delegate], root=tmp_path, mode="bypass") as session:
+    async with Session(model, [delegate], host=tmp_path, mode="bypass") as session:
         assert (await session.run("go")).ok
     assert (tmp_path / "n").read_text() == "2"
 
@@ -162,11 +163,11 @@ def test_a_tool_in_a_thread_may_run_a_session_of_its_own(tmp_path: Path) -> None
     def delegate() -> str:
         """Let an agent count, alone in the workspace."""
         model = ScriptedModel(turn(call("count")), turn(say("done")))
-        with Session(model, [count], parent=session, mode="bypass") as child:
+        with Session(model, [count], nesting=Nesting(parent=session), mode="bypass") as child:
             return child.run_sync("go").text
 
     model = ScriptedModel(turn(call("delegate")), turn(say("done")))
-    with Session(model, [delegate], root=tmp_path, mode="bypass") as session:
+    with Session(model, [delegate], host=tmp_path, mode="bypass") as session:
         assert session.run_sync("go").ok
     assert (tmp_path / "n").read_text() == "1"
 
@@ -176,7 +177,7 @@ def test_sessions_in_two_threads_do_not_lose_each_others_writes(tmp_path: Path) 
 
     def work() -> None:
         model = ScriptedModel(turn(*(call("count") for _ in range(10))), turn(say("done")))
-        with Session(model, [count], root=tmp_path, mode="bypass") as session:
+        with Session(model, [count], host=tmp_path, mode="bypass") as session:
             assert session.run_sync("go").ok
 
     with ThreadPoolExecutor(2) as threads:
@@ -186,7 +187,7 @@ def test_sessions_in_two_threads_do_not_lose_each_others_writes(tmp_path: Path) 
 
 
 async def test_two_sessions_on_one_root_share_their_locks(tmp_path: Path) -> None:
-    async with Session(ScriptedModel(), root=tmp_path) as one, Session(ScriptedModel(), root=tmp_path) as two:
+    async with Session(ScriptedModel(), host=tmp_path) as one, Session(ScriptedModel(), host=tmp_path) as two:
         assert one.host.locks is two.host.locks
-        async with Session(ScriptedModel(), root=tmp_path / "..") as other:
+        async with Session(ScriptedModel(), host=tmp_path / "..") as other:
             assert other.host.locks is not one.host.locks

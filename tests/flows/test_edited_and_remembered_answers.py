@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Prompt, Session
+from callgate import Answer, Nesting, Prompt, Session
 from callgate.assembly import DecisionGate
 from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Case, Check, Run
@@ -129,7 +129,9 @@ def test_an_always_in_a_kept_session_inside_another_releases_the_questions_it_ma
         calls = turn(call("write", path="src/a.py"), call("write", path="src/b.py"))
         journal = await store.create()
         model = ScriptedModel(calls, DONE)
-        child = Session(model, space.toolbox(), root=tmp_path, journal=journal, parent=parent, label="x")
+        child = Session(
+            model, space.toolbox(), host=tmp_path, journal=journal, nesting=Nesting(parent=parent, label="x")
+        )
         await child.send(Prompt("go"))
         assert len(child.questions) == 2
         await child.send(Answer(child.questions[0].always(SRC)), until="idle")
@@ -150,8 +152,7 @@ async def test_an_always_is_not_written_into_a_session_around_it_that_is_closing
         ScriptedModel(turn(call("write", path="src/a.py"), call("write", path="src/b.py")), DONE),
         space.toolbox(),
         host=virtual_host(),
-        parent=parent,
-        label="x",
+        nesting=Nesting(parent=parent, label="x"),
     )
     child.listen(told.append)
     await child.send(Prompt("go"))

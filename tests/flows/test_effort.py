@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate import Prompt, Session, Store
+from callgate import ModelSetup, Nesting, Prompt, Session, Store
 from callgate.testing import ScriptedModel, say, turn
 from callgate.words.events import EffortSet, InputRefused
 from callgate.words.inputs import SetEffort
@@ -33,7 +33,7 @@ async def test_a_prompt_may_set_it_for_its_own_run_alone() -> None:
 @pytest.mark.spec("EFF-3")
 async def test_the_level_of_a_session_holds_until_it_is_changed_and_is_told() -> None:
     scripted = model()
-    async with Session(scripted, options=RequestOptions(effort="low", temperature=0.5)) as session:
+    async with Session(ModelSetup(scripted, options=RequestOptions(effort="low", temperature=0.5))) as session:
         told: list[object] = []
         session.listen(told.append)
         await session.send(Prompt("a"))
@@ -55,7 +55,9 @@ async def test_the_level_is_on_record_and_comes_back_on_resume(tmp_path: Path) -
         await session.send(Prompt("a"))
         kept = session.id
     scripted = model()
-    async with Session(scripted, journal=await store.open(kept), options=RequestOptions(effort="low")) as resumed:
+    async with Session(
+        ModelSetup(scripted, options=RequestOptions(effort="low")), journal=await store.open(kept)
+    ) as resumed:
         assert resumed.effort == "xhigh"
         await resumed.send(Prompt("b"))
         assert asked(scripted) == ["xhigh"]
@@ -75,8 +77,10 @@ async def test_sessions_inside_inherit_the_level_of_the_session_and_not_that_of_
         outer.post(SetEffort("low"))
         await outer.send(Prompt("a", options=RunOptions(RequestOptions(effort="max"))))
         inner, named = model(), model()
-        async with Session(inner, parent=outer, label="helper") as helper:
+        async with Session(inner, nesting=Nesting(parent=outer, label="helper")) as helper:
             await helper.send(Prompt("b"))
-        async with Session(named, parent=outer, label="other", options=RequestOptions(effort="high")) as other:
+        async with Session(
+            ModelSetup(named, options=RequestOptions(effort="high")), nesting=Nesting(parent=outer, label="other")
+        ) as other:
             await other.send(Prompt("c"))
         assert (asked(inner), asked(named)) == (["low"], ["high"])

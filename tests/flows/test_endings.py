@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from callgate import Continue, Interrupt, Prompt, Session, Store
+from callgate import Continue, Interrupt, Prompt, Session, SessionLimits, Store
 from callgate.conversation.loop import GO_ON
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, limit, pause, run_virtual, say, settle, turn
 from callgate.testing.script import Ended, stop
@@ -19,6 +19,7 @@ from callgate.words.limits import LoopLimits, Retries
 from callgate.words.model import Abilities, ModelEvent, Request, TextDelta
 from callgate.words.traits import Traits
 from tests.flows.kit import Workspace, check_history, run
+from tests.sessions import grouped_session
 
 
 def ends(events: Sequence[object]) -> list[RunEnded]:
@@ -113,12 +114,12 @@ def test_a_run_that_paused_is_listed_as_unfinished_and_goes_on_after_a_restart(t
         store, tools = Store(tmp_path / "kept"), [PlainTool("change", traits=Traits())]
         options: dict[str, Any] = {"root": tmp_path, "mode": "plan", "limits": LoopLimits(denials_in_a_row=1)}
         model = ScriptedModel(turn(call("change")))
-        async with Session(model, tools, journal=await store.create(), **options) as session:
+        async with grouped_session(model, tools, journal=await store.create(), **options) as session:
             assert ends(await session.send(Prompt("go")))[-1].reason == "paused"
         (about,) = [each.about for each in store.list()]
         assert about.unfinished
         model = ScriptedModel(turn(say("Then not.")))
-        async with Session(model, tools, journal=await store.open(), **options) as session:
+        async with grouped_session(model, tools, journal=await store.open(), **options) as session:
             assert session.status == "paused"
             assert ends(await session.send(Continue()))[-1].reason == "done"
 
@@ -177,12 +178,12 @@ def test_continue_takes_up_a_run_that_its_model_broke_off(scene: Any, asked: str
         store = Store(tmp_path / "kept")
         limits = LoopLimits(max_truncations=0, retries=Retries(most=0))
         model = ScriptedModel(scene, turn(say("Done.")))
-        session = Session(model, journal=await store.create(), limits=limits, root=tmp_path)
+        session = Session(model, journal=await store.create(), limits=SessionLimits(run=limits), host=tmp_path)
         await session.send(Prompt("go"))
         if kept:
             await session.aclose()
             model = ScriptedModel(turn(say("Done.")))
-            session = Session(model, journal=await store.open(), limits=limits, root=tmp_path)
+            session = Session(model, journal=await store.open(), limits=SessionLimits(run=limits), host=tmp_path)
         async with session:
             events = await session.send(Continue())
             assert not any(isinstance(event, InputRefused) for event in events)

@@ -34,7 +34,7 @@ async def test_a_call_with_a_failing_trait_is_still_judged_by_its_subject(
         ran.append(line)
 
     model = ScriptedModel(turn(call("terminal", line=line, secs="x")), turn(say("done")))
-    async with Session(model, [terminal], root=tmp_path, mode="bypass") as session:
+    async with Session(model, [terminal], host=tmp_path, mode="bypass") as session:
         await session.send(Prompt("go"))
         assert len(session.questions) == 1
     assert not ran

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Prompt, Session, Store, tool
+from callgate import Nesting, Prompt, Session, Store, tool
 from callgate.changes.diff import unified
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
@@ -23,7 +23,7 @@ class Desk:
 
     def session(self, model: ScriptedModel, journal: Any, mode: Any = "bypass") -> Session:
         tools = builtin_tools("Read", "Write", "Edit", "ApplyPatch")
-        return Session(model, tools, journal=journal, root=self.root, mode=mode)
+        return Session(model, tools, journal=journal, host=self.root, mode=mode)
 
     @property
     def text(self) -> str:
@@ -125,7 +125,7 @@ def test_a_nested_session_has_to_read_for_itself(desk: Desk) -> None:
     async def delegate() -> str:
         """Let another do it."""
         model = ScriptedModel(turn(edit("1", "2")), turn(say("no")))
-        async with Session(model, builtin_tools("Edit"), parent=outer[0], mode="bypass") as child:
+        async with Session(model, builtin_tools("Edit"), nesting=Nesting(parent=outer[0]), mode="bypass") as child:
             await child.run("edit it")
             said.extend(results(child.messages).values())
         return "done"
@@ -135,7 +135,7 @@ def test_a_nested_session_has_to_read_for_itself(desk: Desk) -> None:
     async def main() -> None:
         model = ScriptedModel(turn(call("Read", file_path="a.py")), turn(call("delegate")), turn(say("done")))
         tools = [*builtin_tools("Read"), delegate]
-        async with Session(model, tools, journal=await desk.store.create(), root=desk.root, mode="bypass") as session:
+        async with Session(model, tools, journal=await desk.store.create(), host=desk.root, mode="bypass") as session:
             outer.append(session)
             await session.send(Prompt("go"))
 

@@ -13,6 +13,7 @@ import pytest
 from callgate import Continue, Prompt, Session, Store, Toolbox
 from callgate.conversation.chain import Chain
 from callgate.core.ports import Run
+from callgate.features import compaction_feature
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, call, pause, say, turn
 from callgate.testing.script import Scene, fail
@@ -173,7 +174,7 @@ def test_after_a_rewind_that_could_not_be_written_a_compaction_is_about_what_is_
 ) -> None:
     async def main() -> None:
         journal = await store.create()
-        async with Session(talk(), journal=journal, summarize=summarize) as session:
+        async with Session(talk(), journal=journal, features=[compaction_feature(summarize)]) as session:
             await session.send(Prompt("one"))
             await session.send(Prompt("two"))
             await on_disk(journal)
@@ -214,7 +215,7 @@ def test_what_ended_on_another_branch_does_not_end_this_one(store: Store) -> Non
 def test_what_happens_after_a_compaction_is_live_also_before_the_next_message(store: Store) -> None:
     async def main() -> None:
         model = talk(turn(say("A")), turn(fail("no answer")))
-        async with Session(model, journal=await store.create(), summarize=summarize) as session:
+        async with Session(model, journal=await store.create(), features=[compaction_feature(summarize)]) as session:
             await session.send(Prompt("one"))
             await session.send(Branch("u1"))
             await session.send(Compact())
@@ -242,7 +243,7 @@ def test_a_call_under_way_right_after_a_compaction_is_known_after_a_crash(store:
         tools = Toolbox(PlainTool("look", look, traits=Traits("none", shared)))
         journal = await store.create()
         model = talk(turn(say("A")), turn(call("look", at="this"), pause(3600)))
-        async with Session(model, tools, journal=journal, summarize=summarize) as session:
+        async with Session(model, tools, journal=journal, features=[compaction_feature(summarize)]) as session:
             await session.send(Prompt("one"))
             await session.send(Branch("u1"))
             await session.send(Compact())
@@ -269,7 +270,7 @@ def test_a_compaction_ends_when_it_is_interrupted(store: Store) -> None:
         return ""
 
     async def main() -> None:
-        session = Session(talk(), journal=await store.create(), summarize=never)
+        session = Session(talk(), journal=await store.create(), features=[compaction_feature(never)])
         await session.send(Prompt("one"))
         session.post(Compact())
         await begun.wait()
@@ -291,7 +292,7 @@ def test_a_session_closes_while_a_summary_is_being_written(store: Store) -> None
         return ""
 
     async def main() -> None:
-        session = Session(talk(), journal=await store.create(), summarize=never)
+        session = Session(talk(), journal=await store.create(), features=[compaction_feature(never)])
         await session.send(Prompt("one"))
         session.post(Compact())
         await begun.wait()
@@ -311,7 +312,7 @@ async def sent_next(session: Session, model: ScriptedModel) -> list[str]:
 def test_a_snip_holds_after_a_compaction_and_a_restart_in_whatever_order_it_named_messages(store: Store) -> None:
     async def main() -> None:
         model = talk()
-        async with Session(model, journal=await store.create(), summarize=summarize) as session:
+        async with Session(model, journal=await store.create(), features=[compaction_feature(summarize)]) as session:
             await session.send(Prompt("one"))
             await session.send(Prompt("two"))
             await session.send(Snip(("u3", "u1")))

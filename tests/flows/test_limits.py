@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, Interrupt, Prompt, Session
+from callgate import Continue, Interrupt, Nesting, Prompt, Session
 from callgate.conversation.allowance import budget_in
 from callgate.core.ports import Run
 from callgate.testing import (
@@ -30,6 +30,7 @@ from callgate.words.traits import Traits
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, answering, run
 from tests.rows import rows
+from tests.sessions import grouped_session
 from tests.virtual import passes
 
 
@@ -39,7 +40,7 @@ def price(model: str, usage: Usage) -> float | None:
 
 
 def opened(model: Any, *more: PlainTool, space: Workspace | None = None, **options: Any) -> Session:
-    return Session(model, (space or Workspace()).toolbox(*more), host=virtual_host(), **options)
+    return grouped_session(model, (space or Workspace()).toolbox(*more), host=virtual_host(), **options)
 
 
 def working(output: int, **options: Any) -> ScriptedModel:
@@ -274,7 +275,7 @@ def test_a_session_inside_a_call_shares_the_budget_of_the_run_around_it() -> Non
         inner = working(400)
 
         async def agent(arguments: Any, run: Run) -> str:
-            async with Session(inner, Workspace().toolbox(), parent=outer) as session:
+            async with Session(inner, Workspace().toolbox(), nesting=Nesting(parent=outer)) as session:
                 events = await session.send(Prompt("help"))
             return end(events).kind
 

@@ -12,7 +12,6 @@ from callgate import (
     Answer,
     CallgateError,
     ChangeSet,
-    Check,
     DecisionGate,
     FileChange,
     Prompt,
@@ -37,6 +36,7 @@ from callgate.words.messages import Opaque
 from callgate.words.model import Abilities, MessageEnded, Request
 from callgate.words.traits import Traits
 from tests.flows.kit import Workspace
+from tests.sessions import grouped_session
 
 ran: list[Any] = []
 
@@ -125,11 +125,9 @@ def test_question_makes_its_own_answers() -> None:
     [
         (lambda: ToolCallRunner(cast(Any, act)), "list of tools"),
         (lambda: ToolCallRunner(cast(Any, None)), "list of tools"),
-        (lambda: ToolCallRunner([act], cast(Any, [Check("x", lambda case: None)])), "DecisionGate"),
         (lambda: DecisionGate(cast(Any, [lambda case: None])), "Check(name, judge)"),
         (lambda: ToolCallRunner([act], mode=cast(Any, "Plan")), "no mode 'Plan'"),
-        (lambda: ToolCallRunner([act], root="/no/such/folder"), "not a folder"),
-        (lambda: ToolCallRunner([act], host=MemoryHost(), root="."), "either host or root"),
+        (lambda: ToolCallRunner([act], host="/no/such/folder"), "not a folder"),
         (lambda: Session(cast(Any, None), [act]), "no Model"),
         (lambda: Session(cast(Any, "gpt"), [act]), "no name, abilities, stream"),
         (lambda: Session(ScriptedModel(), mode=cast(Any, "yolo")), "no mode"),
@@ -219,7 +217,7 @@ def test_a_preview_reaches_no_file_that_its_locks_do_not_name(mode: Any, tmp_pat
     async def edit(path: str) -> None:
         """Edit."""
 
-    runner = ToolCallRunner([edit], root=tmp_path, mode=mode)
+    runner = ToolCallRunner([edit], host=tmp_path, mode=mode)
     out = run_virtual(runner.execute([ToolCall("1", "edit", {"path": "a.txt"})]))
     assert out.failed[0].code == "tool_error"
     assert "other.txt" in out.failed[0].text
@@ -235,7 +233,7 @@ def test_a_change_that_was_refused_has_had_no_effects(tmp_path: Path) -> None:
     async def edit(path: str) -> None:
         """Edit."""
 
-    runner = ToolCallRunner([edit], root=tmp_path)
+    runner = ToolCallRunner([edit], host=tmp_path)
     out = run_virtual(runner.execute([ToolCall("1", "edit", {"path": "a.txt"})]))
     target.write_text("other")
     after = run_virtual(runner.execute(out.still_needs_approval, [out.questions[0].yes()]))
@@ -312,11 +310,11 @@ class Live:
     [
         ({"system": 5}, "system= takes str"),
         ({"system": ["a"]}, "system= takes str"),
-        ({"limits": 5}, "limits= takes LoopLimits"),
-        ({"settings": 5}, "settings= takes ExecutorSettings"),
+        ({"limits": 5}, "run= takes LoopLimits"),
+        ({"settings": 5}, "calls= takes ExecutorSettings"),
         ({"parent": 5}, "parent= takes Conversation"),
         ({"host": 5}, "int is no Host"),
-        ({"context": 5}, "context= takes Mapping"),
+        ({"context": 5}, "takes a mapping"),
         ({"context": {"db": Live()}}, "deps="),
         ({"context": {"db": {1, 2}}}, "deps="),
         ({"context": {"db": Path("x")}}, "deps="),
@@ -328,7 +326,7 @@ class Live:
 )
 def test_an_option_of_another_kind_is_refused_with_what_it_takes(options: Any, text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Session(ScriptedModel(turn(say("x"))), [act], **options)
+        grouped_session(ScriptedModel(turn(say("x"))), [act], **options)
     assert text in str(caught.value)
 
 

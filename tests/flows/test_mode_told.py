@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from callgate import Session, Store
+from callgate.features import compaction_feature
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.words.inputs import Compact, SetMode
@@ -38,7 +39,9 @@ async def test_it_is_told_again_after_a_compaction_and_not_again_after_a_restart
     model = ScriptedModel(otherwise=ANY)
     store = Store(tmp_path, tmp_path / "data")
     journal = await store.create()
-    async with Session(model, journal=journal, summarize=lambda messages, focus: "Summed up.") as session:
+    async with Session(
+        model, journal=journal, features=[compaction_feature(lambda messages, focus: "Summed up.")]
+    ) as session:
         await session.run("one")
         session.post(SetMode("accept_edits"))
         await session.run("two")

@@ -12,6 +12,7 @@ from callgate.words.decisions import Choice, Pattern
 from callgate.words.events import Event, InputRefused, QuestionAnswered
 from callgate.words.traits import Traits, shared
 from tests.flows.kit import Workspace
+from tests.sessions import grouped_session
 
 pytestmark = pytest.mark.spec("GATE-8")
 
@@ -41,7 +42,7 @@ class Office:
         free = Traits("none", shared)
         tool = PlainTool("delegate", delegate, traits=free)
         host = MemoryHost()
-        sessions.append(Session(model, self.space.toolbox(tool), host=host, parent=parent, label=label, **more))
+        sessions.append(grouped_session(model, self.space.toolbox(tool), host=host, parent=parent, label=label, **more))
         return sessions[0]
 
 

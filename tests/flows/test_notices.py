@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Prompt, Session
+from callgate import ModelSetup, Prompt, Session
 from callgate.config import load_config
 from callgate.policy.sandbox_policy import NO_HOSTS
 from callgate.testing import ScriptedModel, fail, say, turn
@@ -47,7 +47,9 @@ async def test_a_retry_is_told_with_its_reason() -> None:
 
 async def test_the_fallback_is_told_by_name() -> None:
     model = ScriptedModel(*[turn(fail(BUSY))] * 3, name="large")
-    told = await notices(Session(model, host=virtual_host(), fallback=ScriptedModel(DONE, name="other/small")))
+    told = await notices(
+        Session(ModelSetup(model, fallback=ScriptedModel(DONE, name="other/small")), host=virtual_host())
+    )
     assert "asking again from other/small" in told[-1]
 
 

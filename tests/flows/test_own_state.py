@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from callgate import Prompt, Session, Steer, tool
+from callgate import Nesting, Prompt, Session, Steer, tool
 from callgate.conversation.record import MemoryJournal
+from callgate.features import compaction_feature
 from callgate.testing import MemoryHost, ScriptedModel, call, say, settle, turn
 from callgate.tools.builtin.sleep import sleep
 from callgate.tools.builtin.todo_write import todo_write
@@ -15,6 +16,7 @@ from callgate.words.events import CallSettled
 from callgate.words.inputs import Compact, Rewind
 from callgate.words.messages import Message
 from tests.core.kit import virtual_host
+from tests.sessions import grouped_session
 
 
 def item(name: str, status: str = "pending") -> dict[str, str]:
@@ -31,7 +33,9 @@ DONE = turn(say("Done."))
 
 
 def session(journal: MemoryJournal, *turns: Any, **options: Any) -> Session:
-    return Session(ScriptedModel(*turns), [todo_write(), sleep()], host=MemoryHost(), journal=journal, **options)
+    return grouped_session(
+        ScriptedModel(*turns), [todo_write(), sleep()], host=MemoryHost(), journal=journal, **options
+    )
 
 
 @pytest.mark.spec("BLT-9")
@@ -69,7 +73,7 @@ async def test_the_model_reads_it_again_after_a_compaction() -> None:
         return "They talked."
 
     model = ScriptedModel(turn(call("TodoWrite", todos=LIST)), DONE, DONE)
-    async with Session(model, [todo_write()], host=MemoryHost(), summarize=summarize) as opened:
+    async with Session(model, [todo_write()], host=MemoryHost(), features=[compaction_feature(summarize)]) as opened:
         await opened.send(Prompt("go"))
         await opened.send(Compact(keep=0))
         assert opened.todos == KEPT
@@ -85,7 +89,7 @@ async def test_each_agent_has_its_own() -> None:
     @tool(effects="none")
     async def delegate() -> str:
         model = ScriptedModel(turn(call("TodoWrite", todos=[item("inner")])), DONE)
-        async with Session(model, [todo_write()], parent=outer, label="helper") as child:
+        async with Session(model, [todo_write()], nesting=Nesting(parent=outer, label="helper")) as child:
             inner.append(child)
             await child.send(Prompt("go"))
             return str(len(child.todos))

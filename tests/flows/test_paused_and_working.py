@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, Prompt, Session
+from callgate import Answer, Continue, Nesting, Prompt, Session, SessionLimits
 from callgate.assembly import DecisionGate
 from callgate.assembly.settings import hooks_feature
 from callgate.core.ports import Case, Check, Run
@@ -37,7 +37,7 @@ async def test_a_prompt_that_a_hook_refuses_does_not_let_a_paused_agent_go_on(tm
         Workspace().toolbox(),
         host=virtual_host(),
         config=config,
-        features=[hooks_feature(config, {"UserPromptSubmit": picky})],
+        features=[hooks_feature({"UserPromptSubmit": picky})],
     )
     await session.send(Prompt("go"))
     assert (session.status, len(model.requests)) == ("paused", 2)
@@ -77,7 +77,9 @@ async def test_a_session_works_again_once_a_deadline_has_answered() -> None:
         return DONE
 
     model = ScriptedModel(WRITES, then)
-    session = Session(model, Workspace().toolbox(), host=virtual_host(), settings=ExecutorSettings(patience=10.0))
+    session = Session(
+        model, Workspace().toolbox(), host=virtual_host(), limits=SessionLimits(calls=ExecutorSettings(patience=10.0))
+    )
     await session.send(Prompt("go"), until="idle")
     await session.aclose()
     assert seen == ["working"]
@@ -94,7 +96,9 @@ async def test_a_session_works_again_once_an_answer_elsewhere_has_released_its_q
     tool = PlainTool("note", note, traits=Traits("mutating", shared))
     asks = turn(call("note", path="src/a.py"))
     parent = Session(ScriptedModel(asks, DONE), [PlainTool("note", traits=tool.traits({}))], host=virtual_host())
-    child = Session(ScriptedModel(asks, DONE), [tool], host=virtual_host(), parent=parent, label="child")
+    child = Session(
+        ScriptedModel(asks, DONE), [tool], host=virtual_host(), nesting=Nesting(parent=parent, label="child")
+    )
     await child.send(Prompt("go"))
     await parent.send(Prompt("go"))
     await parent.send(Answer(parent.questions[0].always(SRC)), until="idle")

@@ -15,6 +15,7 @@ from callgate.tools.session_state import PLAN
 from callgate.words.inputs import Compact
 from callgate.words.messages import Message
 from tests.flows.compacting import BIG, DONE, LOOK, SUMMARY, Heard, scripted
+from tests.sessions import grouped_session
 
 
 def brief(messages: Sequence[Message], focus: str) -> str:
@@ -23,7 +24,7 @@ def brief(messages: Sequence[Message], focus: str) -> str:
 
 def session_on(host: MemoryHost, *scenes: Any, **options: Any) -> Session:
     tools = [read(), edit(), todo_write()]
-    return Session(ScriptedModel(*scenes), tools, host=host, summarize=brief, **options)
+    return grouped_session(ScriptedModel(*scenes), tools, host=host, summarize=brief, **options)
 
 
 def reads(*paths: str) -> Any:
@@ -86,7 +87,7 @@ async def test_to_do_list_and_plan_come_back_and_are_the_same_bytes_ever_after()
     model = ScriptedModel(turn(call("TodoWrite", todos=todos)), DONE, DONE)
     tools = [todo_write()]
     options: dict[str, Any] = {"host": host, "journal": journal, "summarize": brief}
-    async with Session(model, tools, context={PLAN: "/workspace/plan.md"}, **options) as session:
+    async with grouped_session(model, tools, context={PLAN: "/workspace/plan.md"}, **options) as session:
         text = await compacted(session, "build it, please")
         await session.send(Prompt("on"))
     assert "[ ] Do a" in text
@@ -94,7 +95,7 @@ async def test_to_do_list_and_plan_come_back_and_are_the_same_bytes_ever_after()
     assert "build it, please" not in text, "that is done"
     host.files["/workspace/plan.md"] = b"another"
     again = ScriptedModel(DONE)
-    async with Session(again, tools, **options) as session:
+    async with grouped_session(again, tools, **options) as session:
         await session.send(Prompt("and on"))
     assert again.requests[0].messages[0] == model.requests[-1].messages[0]
     assert again.requests[0].messages[0].text == f"Summed up.\n\n{text}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, Prompt, Session
+from callgate import Answer, Continue, Prompt, Session, SessionLimits
 from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check
 from callgate.policy.checks import standard_checks
@@ -66,7 +66,9 @@ async def test_a_question_carries_everything_a_person_needs() -> None:
 async def test_a_question_that_nobody_answers_in_time_is_a_no() -> None:
     space = Workspace()
     model = ScriptedModel(turn(call("write", path="a.py")), turn(say("then not")))
-    session = Session(model, space.toolbox(), host=virtual_host(), settings=ExecutorSettings(patience=300.0))
+    session = Session(
+        model, space.toolbox(), host=virtual_host(), limits=SessionLimits(calls=ExecutorSettings(patience=300.0))
+    )
     events = [event async for event in session.send(Prompt("go"), until="idle")]
     assert space.done == []
     (answered,) = told(events, QuestionAnswered)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate import Session
+from callgate import ModelSetup, Session
 from callgate.testing import ScriptedModel, say, turn
 from callgate.testing.script import stop
 from callgate.words.errors import ModelError, UsageError
@@ -15,7 +15,7 @@ PAID = Usage(input=7, output=3)
 
 def _session(*turns: object) -> tuple[Session, ScriptedModel]:
     cheap = ScriptedModel(*turns, name="cheap")  # type: ignore[arg-type]
-    return Session(ScriptedModel(otherwise=turn(say("Done."))), host=virtual_host(), cheap=cheap), cheap
+    return Session(ModelSetup(ScriptedModel(otherwise=turn(say("Done."))), cheap=cheap), host=virtual_host()), cheap
 
 
 @pytest.mark.spec("CMD-8")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Interrupt, Prompt, Session
+from callgate import Interrupt, ModelSetup, Prompt, Session, SessionLimits
 from callgate.conversation.record import MemoryJournal
 from callgate.conversation.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, pause, run_virtual, say, send, settle, turn
@@ -27,6 +27,7 @@ from callgate.words.model import MessageStarted
 from callgate.words.traits import Traits
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, answering, run
+from tests.sessions import grouped_session
 from tests.virtual import passes
 
 STEADY = Retries(jitter=0.0)
@@ -37,7 +38,7 @@ def failing(kind: str = "overloaded", after: float | None = None, *, retryable: 
 
 
 def opened(space: Workspace, model: ScriptedModel, *more: PlainTool, **options: Any) -> Session:
-    return Session(model, space.toolbox(*more), host=virtual_host(), **options)
+    return grouped_session(model, space.toolbox(*more), host=virtual_host(), **options)
 
 
 def retried(events: list[Event]) -> list[RequestRetried]:
@@ -56,7 +57,7 @@ def end(events: list[Event]) -> RunEnded:
 def test_a_failure_that_may_pass_is_tried_again_and_people_see_each_attempt() -> None:
     async def main() -> None:
         model = ScriptedModel(turn(failing()), turn(say("half of"), failing("connection")), turn(say("Here.")))
-        async with Session(model, limits=LoopLimits(retries=STEADY)) as session:
+        async with Session(model, limits=SessionLimits(run=LoopLimits(retries=STEADY))) as session:
             events = await run(session)
             assert [(each.attempt, each.delay, each.kind, each.detail) for each in retried(events)] == [
                 (1, 1.0, "overloaded", "too busy"),
@@ -83,7 +84,7 @@ def test_repetitions_are_few_with_growing_delays_or_those_the_provider_asks_for(
 ) -> None:
     async def main() -> None:
         model = ScriptedModel(otherwise=turn(failing(after=after)))
-        async with Session(model, limits=LoopLimits(retries=retries)) as session:
+        async with Session(model, limits=SessionLimits(run=LoopLimits(retries=retries))) as session:
             events = await run(session)
             assert [each.delay for each in retried(events)] == delays
             assert len(model.requests) == len(delays) + 1
@@ -181,10 +182,10 @@ def test_overloads_that_are_not_in_a_row_call_no_fallback_and_one_that_is_overlo
     async def main() -> None:
         busy, gone = turn(failing()), turn(failing("connection"))
         own = ScriptedModel(busy, busy, gone, busy, busy, turn(say("Fine.")))
-        async with Session(own, fallback=ScriptedModel()) as session:
+        async with Session(ModelSetup(own, fallback=ScriptedModel())) as session:
             assert end(await run(session)).reason == "done"
         other = ScriptedModel(otherwise=busy)
-        async with Session(ScriptedModel(otherwise=busy), fallback=other) as session:
+        async with Session(ModelSetup(ScriptedModel(otherwise=busy), fallback=other)) as session:
             events = await run(session)
             assert end(events).kind == "overloaded"
             assert len(other.requests) == 1 + Retries().most
@@ -199,7 +200,7 @@ def test_a_fallback_that_cannot_answer_at_all_is_left_for_the_own_model() -> Non
         busy = turn(failing())
         own = ScriptedModel(busy, busy, busy, turn(say("Back.")), name="own")
         other = ScriptedModel(turn(failing("no_key", retryable=False)), name="other")
-        async with Session(own, fallback=other) as session:
+        async with Session(ModelSetup(own, fallback=other)) as session:
             events = await run(session)
             assert [each.kind for each in retried(events)] == ["overloaded"] * 3 + ["no_key"]
             assert session.messages[-1].text == "Back."

@@ -33,12 +33,12 @@ def test_a_prompt_that_waits_keeps_its_options_and_so_does_a_run_that_is_resumed
     async def main() -> None:
         store, mine = Store(tmp_path / "kept"), RunOptions(output=SCHEMA)
         model = ScriptedModel(turn(pause(100.0)))
-        async with Session(model, journal=await store.create(), root=tmp_path) as session:
+        async with Session(model, journal=await store.create(), host=tmp_path) as session:
             session.post(Prompt("one", RunOptions(RequestOptions(effort="low"))))
             session.post(Prompt("two", mine))
             await settle()
         model = ScriptedModel(turn(say("1")), turn(say("2")))
-        async with Session(model, journal=await store.open(), root=tmp_path) as session:
+        async with Session(model, journal=await store.open(), host=tmp_path) as session:
             await session.send(Continue(), until="idle")
         first, second = model.requests
         assert (first.options.effort, first.output) == ("low", None)

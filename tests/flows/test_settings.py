@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, Prompt, Session
+from callgate import Answer, Continue, Nesting, Prompt, Session
 from callgate.config import load_config
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trust
@@ -21,6 +21,7 @@ from callgate.words.decisions import Choice, Origin, Pattern
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.events import CallDecided, Event, InputRefused, Noted, PolicyAdded, QuestionAsked, RunEnded
 from tests.flows.kit import check_history, results
+from tests.sessions import grouped_session
 
 
 class Place:
@@ -153,10 +154,10 @@ def test_config_takes_the_place_of_gate_and_root(place: Place) -> None:
     model = ScriptedModel(DONE)
     from callgate.assembly import DecisionGate
 
-    with pytest.raises(UsageError, match="gate or config"):
+    with pytest.raises(UsageError, match="a gate or config"):
         Session(model, config=place.config(), gate=DecisionGate())
-    with pytest.raises(UsageError, match="root or config"):
-        Session(model, config=place.config(), root=place.root)
+    with pytest.raises(UsageError, match="a folder as host or config"):
+        Session(model, config=place.config(), host=place.root)
 
 
 # ---- remembered answers -----------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ def test_a_nested_session_tells_its_start_and_stop_and_only_the_root_tells_stop(
         async with place.session(DONE) as root:
             model = ScriptedModel(turn(say("looked at it")))
             more = {"config": place.config()} if own else {}
-            async with Session(model, [], parent=root, label="explore", **more) as nested:
+            async with grouped_session(model, [], parent=root, label="explore", **more) as nested:
                 await nested.send(Prompt("look"), until="idle")
             assert told(place, "Stop") == []
             await root.send(Prompt("go"), until="idle")
@@ -276,12 +277,7 @@ def test_an_agent_that_is_cut_short_is_told_to_have_stopped(place: Place) -> Non
         broken = turn(fail(ModelError("no such model", kind="bad_request")))
         async with (
             place.session(DONE) as root,
-            Session(
-                ScriptedModel(broken),
-                [],
-                parent=root,
-                label="explore",
-            ) as nested,
+            Session(ScriptedModel(broken), [], nesting=Nesting(parent=root, label="explore")) as nested,
         ):
             await nested.send(Prompt("look"), until="idle")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate import Answer, Prompt, Session, Store
+from callgate import Answer, Prompt, Session, SessionLimits, Store
 from callgate.testing import ScriptedModel, call, cut_off, say, turn
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.custom import Api, load_tools
@@ -40,7 +40,7 @@ def test_a_rewrite_is_shown_asked_about_as_an_edit_applied_and_taken_back(root: 
         before = files(root)
         model = ScriptedModel(turn(call("AstEdit", ops=OPS)), turn(APPLY), turn(say("done")))
         journal = await Store(root, root.parent / "data").create() if kept else None
-        async with Session(model, [ast_edit()], root=root, journal=journal) as session:
+        async with Session(model, [ast_edit()], host=root, journal=journal) as session:
             await session.send(Prompt("go"))
             (question,) = session.questions
             assert (question.tool, question.through) == ("Edit", "resolve")
@@ -60,7 +60,7 @@ def test_a_rewrite_is_shown_asked_about_as_an_edit_applied_and_taken_back(root: 
 def test_a_rewrite_in_a_message_that_is_cut_off_is_not_staged(root: Path) -> None:
     async def main() -> None:
         model = ScriptedModel(turn(call("AstEdit", ops=OPS), cut_off()), turn(say("again?")))
-        async with Session(model, [ast_edit()], root=root) as session:
+        async with Session(model, [ast_edit()], host=root) as session:
             await session.send(Prompt("go"))
             assert session.pending == ()
             assert "Send the call again" in results(session.messages)["call_1"]
@@ -74,10 +74,12 @@ def test_a_rewrite_waits_over_a_restart_for_a_person(root: Path) -> None:
         store = Store(root, root.parent / "data")
         first = ScriptedModel(turn(call("AstEdit", ops=OPS)))
         once = LoopLimits(max_turns=1)
-        async with Session(first, [ast_edit()], root=root, journal=await store.create(), limits=once) as session:
+        async with Session(
+            first, [ast_edit()], host=root, journal=await store.create(), limits=SessionLimits(run=once)
+        ) as session:
             await session.send(Prompt("go"))
         second = ScriptedModel(turn(say("I see that you applied it.")))
-        async with Session(second, [ast_edit()], root=root, journal=await store.open()) as session:
+        async with Session(second, [ast_edit()], host=root, journal=await store.open()) as session:
             (waiting,) = session.pending
             assert (waiting.source, waiting.paths) == ("AstEdit", ("a.py", "b.py"))
             await session.send(Resolve("apply", "looks right"))
@@ -101,8 +103,8 @@ def test_a_custom_tool_stages_into_the_session_that_runs_it(root: Path, tmp_path
         model = ScriptedModel(turn(rename), turn(APPLY), turn(say("done")))
         other = ScriptedModel(turn(say("hello")))
         async with (
-            Session(model, loaded.tools, root=root, mode="accept_edits") as session,
-            Session(other, loaded.tools, root=root) as beside,
+            Session(model, loaded.tools, host=root, mode="accept_edits") as session,
+            Session(other, loaded.tools, host=root) as beside,
         ):
             await beside.send(Prompt("hi"))
             await session.send(Prompt("go"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Prompt, Session
+from callgate import ModelSetup, Prompt, Session
 from callgate.compaction.titles import title_of
 from callgate.config import load_config
 from callgate.conversation.record import MemoryJournal
@@ -19,6 +19,7 @@ from callgate.words.messages import Spent, Text, Usage
 from callgate.words.model import ModelEvent, Request
 from tests.core.kit import virtual_host
 from tests.flows.compacting import DONE, LOOK, looks
+from tests.sessions import grouped_session
 
 NAMED = turn(say("Fix the login redirect"))
 
@@ -28,7 +29,7 @@ def talker() -> ScriptedModel:
 
 
 def session_on(cheap: ScriptedModel, **options: Any) -> Session:
-    return Session(talker(), host=virtual_host(), cheap=cheap, **options)
+    return grouped_session(talker(), host=virtual_host(), cheap=cheap, **options)
 
 
 async def a_while(session: Session) -> None:
@@ -103,7 +104,7 @@ async def test_it_is_asked_for_beside_the_calls_unless_the_same_model_answers(sa
     scenes = (noted("calls", looks(10)), noted("answer", DONE), noted("title", NAMED))
     model = ScriptedModel(*scenes)
     cheap = model if same else ScriptedModel(noted("title", NAMED))
-    async with Session(model, [LOOK], host=virtual_host(), cheap=cheap) as session:
+    async with Session(ModelSetup(model, cheap=cheap), [LOOK], host=virtual_host()) as session:
         await spoken(session, Prompt("go"))
         assert session.title == "Fix the login redirect"
     assert order == (["calls", "answer", "title"] if same else ["calls", "title", "answer"])
@@ -164,7 +165,7 @@ async def test_a_setting_turns_it_off_and_without_a_cheap_model_there_is_none(tm
     (tmp_path / "work").mkdir()
     config = load_config(tmp_path / "work", home=home, environ={}, managed=tmp_path / "none")
     cheap = ScriptedModel(NAMED)
-    async with Session(talker(), cheap=cheap, config=config) as session:
+    async with Session(ModelSetup(talker(), cheap=cheap), config=config) as session:
         await spoken(session, Prompt("go"))
         assert session.title == ""
     assert cheap.requests == []

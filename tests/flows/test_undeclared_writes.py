@@ -37,7 +37,7 @@ async def test_a_protected_file_that_only_the_preview_shows_is_asked_about_in_by
         *(call("put", name=".git/config"), call("declared", name=".git/config")),
     )
     model = ScriptedModel(calls, turn(say("done")))
-    async with Session(model, [put, pick, declared], root=tmp_path, mode="bypass") as session:
+    async with Session(model, [put, pick, declared], host=tmp_path, mode="bypass") as session:
         await session.send(Prompt("go"))
         asked: list[str] = []
         while session.questions:
@@ -57,7 +57,7 @@ async def test_a_protected_file_that_only_the_preview_shows_is_asked_about_in_by
 
 async def test_yes_to_a_change_that_only_the_preview_shows_makes_just_that_change(tmp_path: Path) -> None:
     model = ScriptedModel(turn(call("pick", n=0)), turn(say("done")))
-    async with Session(model, [pick], root=tmp_path, mode="bypass") as session:
+    async with Session(model, [pick], host=tmp_path, mode="bypass") as session:
         await session.send(Prompt("go"))
         await session.send(Answer(session.questions[0].yes()))
         assert results(session) == ["Applied: write it (1 file)"]

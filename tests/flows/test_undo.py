@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, Prompt, Session, Store, tool
+from callgate import Continue, Prompt, Session, SessionLimits, Store, tool
 from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.host.applying import apply_changes
@@ -20,6 +20,7 @@ from callgate.words.inputs import Undo
 from callgate.words.traits import writes
 from tests.crash.dying import dies_after
 from tests.flows.keep import results, run
+from tests.sessions import grouped_session
 
 
 class Desk:
@@ -42,7 +43,7 @@ class Desk:
 
         model = ScriptedModel(*turns)
         journal = journal or await self.store.create()
-        return Session(model, [write], journal=journal, root=self.root, mode="bypass", **options), model
+        return grouped_session(model, [write], journal=journal, root=self.root, mode="bypass", **options), model
 
     @property
     def history(self) -> ChangeHistory:
@@ -150,7 +151,7 @@ def test_a_conflict_takes_nothing_back_unless_the_rest_is_wanted(desk: Desk, par
 )
 def test_what_cannot_be_taken_back_is_said(desk: Desk, kept: bool, scope: Any, why: str) -> None:
     async def main() -> None:
-        session = Session(ScriptedModel(), journal=await desk.store.create() if kept else None, root=desk.root)
+        session = Session(ScriptedModel(), journal=await desk.store.create() if kept else None, host=desk.root)
         async with session:
             refused = [event async for event in session.send(Undo(scope)) if isinstance(event, InputRefused)]
             assert [event.reason for event in refused] == [why]
@@ -192,12 +193,17 @@ def test_the_model_reads_that_the_files_of_a_call_are_changed_although_its_end_i
 
         model = ScriptedModel(turn(call("put")), turn(say("done")))
         async with Session(
-            model, [put], journal=await desk.store.create(), root=desk.root, mode="bypass", rerun_safe=False
+            model,
+            [put],
+            journal=await desk.store.create(),
+            host=desk.root,
+            mode="bypass",
+            limits=SessionLimits(rerun_safe=False),
         ) as session:
             await session.send(Prompt("go"))
         model = ScriptedModel(turn(say("done")))
         journal = await Store(desk.root, copy).open()
-        async with Session(model, [put], journal=journal, root=desk.root, mode="bypass") as session:
+        async with Session(model, [put], journal=journal, host=desk.root, mode="bypass") as session:
             await session.send(Continue())
             told = list(results(session.messages).values())
         known = "The change of files that it showed is applied, all of it."
@@ -335,7 +341,7 @@ def test_a_change_that_failed_half_way_has_unknown_effects_and_is_put_back_at_th
         journal = await desk.store.create()
         with monkeypatch.context() as patch:
             patch.setattr(os, "replace", replace)
-            async with Session(model, [both], journal=journal, root=desk.root, mode="bypass") as session:
+            async with Session(model, [both], journal=journal, host=desk.root, mode="bypass") as session:
                 events = [event async for event in session.send(Prompt("go"))]
         (settled,) = (event for event in events if isinstance(event, CallSettled))
         assert settled.result.effects == "unknown"

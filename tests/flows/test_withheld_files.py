@@ -52,7 +52,7 @@ def texts(events: list[Event]) -> list[str]:
 @pytest.mark.spec("GATE-3")
 def test_keys_need_no_question_in_a_session_without_settings_either(root: Path) -> None:
     calls = (call("Grep", pattern="TOKEN", output_mode="content"), call("Glob", pattern="**/*.py"))
-    with Session(ScriptedModel(turn(*calls), DONE), builtin_tools("Grep", "Glob"), root=root) as session:
+    with Session(ScriptedModel(turn(*calls), DONE), builtin_tools("Grep", "Glob"), host=root) as session:
         session.run_sync("go")
         assert (session.status, session.questions) == ("idle", ())
         found = str(session.messages[2].parts[0])

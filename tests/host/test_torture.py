@@ -188,7 +188,7 @@ async def resumed(folder: Path, *turns: Any) -> list[Any]:
     journal = await Store(folder / "work", folder / "kept").open()
     tools = builtin_tools("Bash", "TaskOutput", "TaskStop")
     model = ScriptedModel(*turns)
-    async with Session(model, tools, root=folder / "work", mode="bypass", journal=journal) as session:
+    async with Session(model, tools, host=folder / "work", mode="bypass", journal=journal) as session:
         return [event async for event in session.send("what runs?")]
 
 

@@ -5,12 +5,12 @@ import resource
 import sys
 from pathlib import Path
 
-from callgate import Session
 from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.tools.builtin.bash import bash
 from callgate.transcript.store import Store
+from tests.sessions import grouped_session
 from tests.tools.fake_run import FakeRun
 
 
@@ -32,7 +32,7 @@ async def talk(folder: Path, command: str, background: bool) -> None:
     journal = await Store(folder / "work", folder / "kept").create()
     tools = builtin_tools("Bash", "TaskOutput", "TaskStop")
     options = {"root": folder / "work", "mode": "bypass", "journal": journal}
-    async with Session(ScriptedModel(begin, turn(say("begun"))), tools, **options) as session:  # pyright: ignore
+    async with grouped_session(ScriptedModel(begin, turn(say("begun"))), tools, **options) as session:  # pyright: ignore
         async for event in session.send("go"):
             print(type(event).__name__, flush=True)
         print("rests", flush=True)

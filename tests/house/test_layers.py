@@ -63,6 +63,7 @@ ASSEMBLY = (*SESSION, "config", "session")
 DOOR = ("", "words", "formats", "config", "session", "assembly")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "_version": (),
+    "features": ("conversation", "assembly", "compaction", "mcp", "notices", "search", "staging"),
     "words": (),
     "formats": ("words",),
     "core": ("words",),

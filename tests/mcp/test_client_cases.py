@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from httpx2 import ASGITransport, AsyncClient
 
-from callgate import Session
+from callgate import Nesting, Session
 from callgate.assembly.servers import KeptSecrets
 from callgate.mcp.asking import form_fields, shown_address
 from callgate.mcp.config import ServerConfig, read_text
@@ -208,7 +208,7 @@ async def _inherited_deny(row: Row, folder: Path) -> None:
     )
     async with (
         Session(outer_model, config=config) as outer,
-        Session(inner_model, [query], config=config, parent=outer, label="helper") as inner,
+        Session(inner_model, [query], config=config, nesting=Nesting(parent=outer, label="helper")) as inner,
     ):
         denied = [event async for event in inner.send("go") if isinstance(event, CallSettled)]
     assert [each.result.code for each in denied] == ["denied"]

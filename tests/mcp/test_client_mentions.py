@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callgate import SessionLimits
 from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.config import Config
 from callgate.mcp.config import ServerConfig
@@ -108,7 +109,7 @@ def test_denied_reads_of_what_a_person_mentions_are_no_tries_of_the_model(tmp_pa
         config = config_in(tmp_path, deny=["mcp__srv"])
         model = ScriptedModel(turn(call("Read", path="missing.txt")), turn(say("Done.")))
         limits = LoopLimits(denials=4, denials_in_a_row=4)
-        async with await agent_session(config, model, mcp=flags(raw()), limits=limits) as session:
+        async with await agent_session(config, model, mcp=flags(raw()), limits=SessionLimits(run=limits)) as session:
             text = " ".join(f"@srv:note://{number}" for number in range(4))
             return [event async for event in session.send(text, until="rest")]
 
@@ -135,7 +136,7 @@ def test_a_server_without_tools_has_resources_that_can_be_mentioned(tmp_path: Pa
 def test_only_so_many_resources_are_read_and_the_reads_take_no_turn_of_the_model(tmp_path: Path) -> None:
     config = config_in(tmp_path, allow=["mcp__srv"])
     text = " ".join(f"@srv:note://{at}" for at in range(MOST_MENTIONED + 5))
-    events, request = asyncio.run(told(config, flags(raw()), text, limits=LoopLimits(max_turns=1)))
+    events, request = asyncio.run(told(config, flags(raw()), text, limits=SessionLimits(run=LoopLimits(max_turns=1))))
     assert len(results(request)) == MOST_MENTIONED
     said = f"the first {MOST_MENTIONED} of {MOST_MENTIONED + 5} resources that the message mentions are read"
     assert said in [event.text for event in events if isinstance(event, Noted)]
@@ -196,7 +197,9 @@ def test_reads_that_go_on_after_a_restart_take_no_turn_of_the_model_and_their_de
             kept = session.id
             await session.send("See @srv:note://a")
         again = await store.open(kept)
-        async with await agent_session(config, model, mcp=flags(raw()), journal=again, limits=limits) as session:
+        async with await agent_session(
+            config, model, mcp=flags(raw()), journal=again, limits=SessionLimits(run=limits)
+        ) as session:
             events: list[Event] = []
             async for event in session.send(Continue(), until="idle"):
                 events.append(event)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from callgate import Session
+from callgate import Nesting, Session, SessionLimits
 from callgate.assembly.settings import hooks_feature
 from callgate.config import Config
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Run
+from callgate.features import compaction_feature
 from callgate.policy.entries import HookLine, RuleLine
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call
@@ -191,11 +192,11 @@ class Life:
             PlainToolbox(*tools),
             host=MemoryHost(clock=VirtualClock()),
             journal=journal,
-            settings=ExecutorSettings(grace=10.0, patience=PATIENCE),
+            limits=SessionLimits(calls=ExecutorSettings(grace=10.0, patience=PATIENCE)),
             config=CONFIG,
             features=[
+                compaction_feature(lambda history, wish: f"{len(history)} messages"),
                 hooks_feature(
-                    CONFIG,
                     {
                         "PreToolUse": self._pre,
                         "PermissionRequest": self._request,
@@ -203,11 +204,9 @@ class Life:
                         "UserPromptSubmit": self._prompted,
                         "Stop": self._nothing,
                     },
-                )
+                ),
             ],
-            summarize=lambda history, wish: f"{len(history)} messages",
-            parent=parent,
-            label=label,
+            nesting=Nesting(parent=parent, label=label),
         )
         self.sessions.append(session)
         self.journals.append(journal)

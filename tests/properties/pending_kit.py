@@ -18,7 +18,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from callgate import Session, Store, tool
+from callgate import Session, SessionLimits, Store, tool
 from callgate.conversation.ports import Journal
 from callgate.conversation.record import MemoryJournal
 from callgate.tools.staging import Callbacks, stage
@@ -194,7 +194,12 @@ class World:
 
         vars(journal).update(append=appended, barrier=fenced)
         self.session = Session(
-            Voice(self), self._tools, root=self.root, journal=journal, mode=self.setting.mode, rerun_safe=True
+            Voice(self),
+            self._tools,
+            host=self.root,
+            journal=journal,
+            mode=self.setting.mode,
+            limits=SessionLimits(rerun_safe=True),
         )
 
     def _picture(self) -> None:

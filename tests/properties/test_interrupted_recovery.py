@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, Interrupt, Prompt, Session, Steer
+from callgate import Continue, Interrupt, ModelSetup, Prompt, Session, SessionLimits, Steer
 from callgate.conversation.feature import Feature, FeaturePart
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
@@ -67,7 +67,11 @@ class Stage:
         calm = turn(say("Fine."))
         other = ScriptedModel(turn(call("read", path="f")), name="other", abilities=able, otherwise=calm)
         self.session = Session(
-            ScriptedModel(*scenes, abilities=able, otherwise=calm),
+            ModelSetup(
+                ScriptedModel(*scenes, abilities=able, otherwise=calm),
+                fallback=other,
+                request_limits=RequestLimits(max_output_tokens=100),
+            ),
             PlainToolbox(
                 PlainTool("read", self._tool, traits=lambda a: Traits("none", reads(a["path"]))),
                 PlainTool("write", self._tool, traits=lambda a: Traits("mutating", writes(a["path"]))),
@@ -75,10 +79,8 @@ class Stage:
             host=virtual_host(),
             gate=allow_all(),
             journal=journal,
-            fallback=other,
             features=[Feature("compaction", lambda opened: compaction)],
-            request_limits=RequestLimits(max_output_tokens=100),
-            limits=LoopLimits(),
+            limits=SessionLimits(run=LoopLimits()),
         )
         compaction.session = self.session
         self.session.listen(self.events.append)

@@ -22,6 +22,7 @@ from callgate import Session, Store, Toolbox
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import faults
 from callgate.core.ports import Run
+from callgate.features import compaction_feature, context_feature
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, limit, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, raw_call, stop
@@ -166,7 +167,12 @@ class World:
 
     def session_on(self, journal: DiskJournal) -> Session:
         tools = (PlainTool(name, self._body(name), traits=_traits(name)) for name in EFFECTS)
-        return Session(Voice(self), Toolbox(*tools), journal=journal, context=GIVEN, summarize=_summarize)
+        return Session(
+            Voice(self),
+            Toolbox(*tools),
+            journal=journal,
+            features=[compaction_feature(_summarize), context_feature(GIVEN)],
+        )
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, StatusChanged):

@@ -79,11 +79,11 @@ def test_a_providers_own_parts_come_back_byte_for_byte_in_their_place(said: list
     async def main(folder: Path) -> None:
         store = Store(folder / "kept")
         model = ScriptedModel(turn(*said), otherwise=turn(say("done")))
-        async with Session(model, [look], journal=await store.create(), root=folder) as session:
+        async with Session(model, [look], journal=await store.create(), host=folder) as session:
             await session.send(Prompt("go"))
             await session.send(Prompt("on"))
         again = ScriptedModel(otherwise=turn(say("done")))
-        async with Session(again, [look], journal=await store.open(), root=folder) as session:
+        async with Session(again, [look], journal=await store.open(), host=folder) as session:
             await session.send(Prompt("and now"))
         for request in (*model.requests[1:], *again.requests):
             first = next(message for message in request.messages if message.role == "assistant")

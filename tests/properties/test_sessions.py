@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate import Session
+from callgate import Session, SessionLimits
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
 from callgate.conversation.reply import Reply
@@ -112,7 +112,7 @@ class Life:
             PlainToolbox(*tools),
             host=MemoryHost(clock=VirtualClock()),
             journal=self.journal,
-            settings=ExecutorSettings(grace=GRACE),
+            limits=SessionLimits(calls=ExecutorSettings(grace=GRACE)),
         )
         self.session.listen(self._hear)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from callgate import Prompt, Session
+from callgate import Prompt, Session, SessionLimits
 from callgate.conversation.view import faults
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost
@@ -114,7 +114,7 @@ async def played(wire: WireWriter, first: Reply, *then: Answer) -> Outcome:
 
         watching = asyncio.create_task(impatient())
         host = MemoryHost(clock=LoopClock())
-        async with Session(model, space.toolbox(), host=host, limits=AT_ONCE) as session:
+        async with Session(model, space.toolbox(), host=host, limits=SessionLimits(run=AT_ONCE)) as session:
             async for event in session.send(Prompt("go")):
                 events.append(event)
                 answering(session, event)

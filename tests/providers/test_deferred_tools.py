@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from callgate import Session, tool
+from callgate.features import search_feature
 from callgate.providers.anthropic import Anthropic
 from callgate.providers.catalogue import Catalogue
 from callgate.providers.family import ModelFacts, ServerEvent
@@ -56,7 +57,7 @@ def requests() -> list[Request]:
 
     async def run() -> Session:
         source = Changing()
-        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+        async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
             await session.run("one")
             source.add(SEND, server_tool("keep", always_loaded=True))
             await session.run("two")

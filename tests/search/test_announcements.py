@@ -13,6 +13,7 @@ from callgate import Prompt, Session, Store, tool
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.reminders import remind
+from callgate.features import compaction_feature, search_feature
 from callgate.search.announce import ABOUT, MOST_CHARS, Announcements
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.events import Compacted, MessageAdded, Snipped
@@ -48,7 +49,7 @@ def known(request: Request) -> set[str]:
 async def test_names_are_announced_once_and_then_only_what_changes() -> None:
     source = Changing(server_tool("b"), server_tool("a"))
     model = ScriptedModel(turn(call("Look", path="x")), *[DONE] * 4)
-    async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+    async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
         await session.run("one")
         source.add(server_tool("c"))
         source.drop("mcp__hub__a")
@@ -71,12 +72,14 @@ async def journal_of(session: Session) -> Any:
 @pytest.mark.spec("SRC-6")
 async def test_announcements_survive_a_restart_and_are_not_repeated(tmp_path: Path) -> None:
     store, source = Store(tmp_path, tmp_path / "data"), Changing(server_tool("a"))
-    async with Session(ScriptedModel(DONE), [look], deferred=source, journal=await store.create()) as session:
+    async with Session(
+        ScriptedModel(DONE), [look], features=[search_feature(source)], journal=await store.create()
+    ) as session:
         await session.run("one")
         name = session.id
     source.add(server_tool("b"))
     model = ScriptedModel(DONE, DONE)
-    async with Session(model, [look], deferred=source, journal=await store.open(name)) as session:
+    async with Session(model, [look], features=[search_feature(source)], journal=await store.open(name)) as session:
         await session.run("two")
         await session.run("three")
     assert [announced(request) for request in model.requests] == [["+ mcp__hub__a", "+ mcp__hub__b"]] * 2
@@ -86,12 +89,14 @@ async def test_announcements_survive_a_restart_and_are_not_repeated(tmp_path: Pa
 async def test_a_tool_that_is_loaded_after_a_restart_is_not_said_to_be_gone(tmp_path: Path) -> None:
     store, a, b, c = Store(tmp_path, tmp_path / "data"), *map(server_tool, "abc")
     async with Session(
-        ScriptedModel(DONE), [look], deferred=Changing(a, b, c), journal=await store.create()
+        ScriptedModel(DONE), [look], features=[search_feature(Changing(a, b, c))], journal=await store.create()
     ) as session:
         await session.run("one")
         name = session.id
     model = ScriptedModel(DONE)
-    async with Session(model, [look, a], deferred=Changing(b), journal=await store.open(name)) as session:
+    async with Session(
+        model, [look, a], features=[search_feature(Changing(b))], journal=await store.open(name)
+    ) as session:
         await session.run("two")
     assert announced(model.requests[0])[3:] == ["- mcp__hub__c"]
 
@@ -102,7 +107,10 @@ async def test_after_a_compaction_the_model_knows_the_same_tools(keep: int) -> N
     source = Changing(server_tool("a"), server_tool("b"))
     model = ScriptedModel(*[DONE] * 4)
     async with Session(
-        model, [look], deferred=source, host=MemoryHost(), summarize=lambda messages, focus: "It was about tools."
+        model,
+        [look],
+        features=[search_feature(source), compaction_feature(lambda messages, focus: "It was about tools.")],
+        host=MemoryHost(),
     ) as session:
         await session.run("one")
         source.add(server_tool("c"))
@@ -120,7 +128,7 @@ async def test_after_a_compaction_the_model_knows_the_same_tools(keep: int) -> N
 async def test_after_a_rewind_or_a_snip_only_what_is_not_seen_any_more_is_announced_again() -> None:
     source = Changing(server_tool("a"))
     model = ScriptedModel(*[DONE] * 5)
-    async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+    async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
         await session.run("one")
         source.add(server_tool("b"))
         await session.run("two")
@@ -138,7 +146,9 @@ async def test_after_a_rewind_or_a_snip_only_what_is_not_seen_any_more_is_announ
 @pytest.mark.spec("TRN-14")
 async def test_announcements_come_behind_the_words_of_people() -> None:
     model = ScriptedModel(DONE)
-    async with Session(model, [look], deferred=Changing(server_tool("a")), host=MemoryHost()) as session:
+    async with Session(
+        model, [look], features=[search_feature(Changing(server_tool("a")))], host=MemoryHost()
+    ) as session:
         await session.send(Prompt("go"))
     first, second = model.requests[0].messages
     assert first.text == "go"
@@ -233,7 +243,7 @@ def test_the_property_is_of_real_requests_too() -> None:
 
     async def run() -> ScriptedModel:
         source, model = Changing(), ScriptedModel(*[DONE] * len(names))
-        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+        async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
             for each in names:
                 source.found = [server_tool(name) for name in sorted(each)]
                 await session.run("go")

@@ -11,6 +11,7 @@ import pytest
 from callgate import Session
 from callgate.admin.sessions import Archive
 from callgate.cli import main
+from callgate.features import search_feature
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.names import unknown_face
 from callgate.tui.commands.calls import past_calls
@@ -125,7 +126,9 @@ async def test_a_summary_is_made_of_what_the_model_wrote() -> None:
     model = ScriptedModel(
         turn(call(EXECUTE, tool_name="mcp__hub__send", params={"text": "hello"})), turn(say("Sent.")), turn(say("Sum."))
     )
-    async with Session(model, [], deferred=Changing(server_tool("send")), host=MemoryHost()) as session:
+    async with Session(
+        model, [], features=[search_feature(Changing(server_tool("send")))], host=MemoryHost()
+    ) as session:
         await session.run("go")
         await session.send(Compact())
     (asked,) = model.requests[2].messages

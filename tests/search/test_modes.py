@@ -8,6 +8,7 @@ import pytest
 from callgate import Session, Toolbox, tool
 from callgate.config import Config, load_config
 from callgate.core.ports import ToolSource
+from callgate.features import search_feature
 from callgate.testing import ScriptedModel, say, turn
 from callgate.words.errors import UsageError
 from callgate.words.model import Abilities
@@ -37,7 +38,7 @@ def config(root: Path, mode: str | None = None, **environ: str) -> Config:
 
 async def talk(found: Config, source: ToolSource, window: int | None = None) -> ScriptedModel:
     model = ScriptedModel(DONE, DONE, abilities=Abilities(context_tokens=window))
-    async with Session(model, [look], deferred=source, config=found) as session:
+    async with Session(model, [look], features=[search_feature(source)], config=found) as session:
         await session.run("one")
         if isinstance(source, Changing):
             source.add(server_tool("late"))

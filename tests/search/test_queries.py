@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from callgate import Session, tool
+from callgate.features import search_feature
 from callgate.search.queries import MOST_CHARS, read_query
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.tool import schema_tool
@@ -29,7 +30,7 @@ async def answer(query: str, *tools: Any, **more: Any) -> ResultPart:
     """The answer to one search, as the model gets it."""
     model = ScriptedModel(turn(call(SEARCH, query=query, **more)), turn(say("Fine.")))
     source = Changing(*(tools or (MAIL, ISSUE, CHAT)))
-    async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+    async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
         await session.run("go")
     (part,) = model.requests[-1].messages[-1].parts
     assert isinstance(part, ResultPart)

@@ -10,6 +10,7 @@ import pytest
 from callgate import Answer, Continue, Prompt, Session, Store, tool
 from callgate.assembly.settings import hooks_feature
 from callgate.config import Config, load_config
+from callgate.features import search_feature
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.tools.tool import schema_tool
@@ -20,6 +21,7 @@ from tests.core.kit import virtual_host
 from tests.flows.gated import KeptJournal
 from tests.flows.kit import results
 from tests.search.deferred_kit import Changing, reminders, server_tool
+from tests.sessions import grouped_session
 
 DONE = turn(say("Done."))
 
@@ -44,7 +46,7 @@ def config(root: Path, **more: Any) -> Config:
 def session(root: Path, model: ScriptedModel, *tools: Any, **options: Any) -> Session:
     rules = {name: options.pop(name) for name in ("allow", "ask", "deny") if name in options}
     found = options.pop("config", None) or config(root, **rules)
-    return Session(model, [look], deferred=Changing(*tools), config=found, **options)
+    return grouped_session(model, [look], deferred=Changing(*tools), config=found, **options)
 
 
 SEND = server_tool("send", "Send a text.", effects="mutating")
@@ -130,7 +132,7 @@ async def test_hooks_are_asked_about_the_target_by_its_name_and_its_arguments(tm
     (folder / "settings.toml").write_text(f'permissions.allow = ["mcp__hub"]\n{lines}')
     model = ScriptedModel(turn(execute("mcp__hub__send", {"text": "hi"}), call("Look", path="a")), DONE)
     found = config(tmp_path)
-    hooks = hooks_feature(found, {"hooks:before": before})
+    hooks = hooks_feature({"hooks:before": before})
     async with session(tmp_path, model, SEND, config=found, features=[hooks]) as talk:
         await talk.run("go")
         assert results(talk)[0].startswith("send of {'text': 'changed'}")
@@ -239,13 +241,15 @@ async def test_after_a_crash_in_the_middle_of_a_message_its_calls_are_still_thos
     whole = KeptJournal()
     model = ScriptedModel(turn(execute("mcp__hub__send", {"text": "hi"})), DONE)
     async with Session(
-        model, [look], deferred=Changing(server_tool("send")), host=virtual_host(), journal=whole
+        model, [look], features=[search_feature(Changing(server_tool("send")))], host=virtual_host(), journal=whole
     ) as one:
         await one.run("go")
     at = next(at for at, event in enumerate(whole.events) if isinstance(event, CallArrived))
     model = ScriptedModel(DONE)
     left = KeptJournal(whole.events[: at + 1])
-    async with Session(model, [look], deferred=Changing(server_tool("send")), host=virtual_host(), journal=left) as two:
+    async with Session(
+        model, [look], features=[search_feature(Changing(server_tool("send")))], host=virtual_host(), journal=left
+    ) as two:
         await two.run(Continue())
     (part,) = [part for message in model.requests[0].messages for part in message.calls]
     assert part.name == EXECUTE
@@ -276,13 +280,19 @@ async def test_a_call_that_was_refused_under_another_name_is_not_read_anew_after
     clear = schema_tool("mcp__hub__clear", "Clear.", takes, body, effects="none", aliases=["clear_table"])
     whole = KeptJournal()
     async with Session(
-        ScriptedModel(turn(asked), DONE), [look], deferred=Toolbox(clear), host=virtual_host(), journal=whole
+        ScriptedModel(turn(asked), DONE),
+        [look],
+        features=[search_feature(Toolbox(clear))],
+        host=virtual_host(),
+        journal=whole,
     ) as one:
         await one.run("go")
         assert "Invalid arguments for mcp__hub__clear" in results(one)[0]
     at = next(at for at, event in enumerate(whole.events) if isinstance(event, CallSettled))
     left = KeptJournal([*whole.events[:at], whole.events[at + 1]])
-    async with Session(ScriptedModel(DONE), [look], deferred=Toolbox(clear), host=virtual_host(), journal=left) as two:
+    async with Session(
+        ScriptedModel(DONE), [look], features=[search_feature(Toolbox(clear))], host=virtual_host(), journal=left
+    ) as two:
         await two.run(Continue())
         assert "Never started" in results(two)[0]
     assert ran == []

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from callgate import Session, tool
+from callgate.features import search_feature
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.errors import ToolDefinitionError, UsageError
@@ -15,6 +16,7 @@ from callgate.words.messages import CallPart, ResultPart
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
 from tests.search.deferred_kit import Changing, names, server_tool
+from tests.sessions import grouped_session
 
 
 @tool(name="Look", effects="none")
@@ -28,7 +30,8 @@ def execute(name: str, **params: Any) -> Any:
 
 
 async def talk(model: ScriptedModel, source: Changing | None, *prompts: str, **options: Any) -> Session:
-    async with Session(model, [look], deferred=source, host=MemoryHost(), **options) as session:
+    features = [] if source is None else [search_feature(source)]
+    async with grouped_session(model, [look], features=features, host=MemoryHost(), **options) as session:
         for prompt in prompts or ("go",):
             await session.run(prompt)
     return session
@@ -41,7 +44,7 @@ def test_a_call_of_the_wrapper_is_one_of_its_target_on_record_and_as_written_in_
 
     async def run() -> Session:
         source = Changing(server_tool("send"))
-        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+        async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
             session.listen(lambda event: arrived.append(event) if isinstance(event, CallArrived) else None)
             await session.run("go")
         return session
@@ -70,12 +73,12 @@ def test_a_deferred_tool_can_be_called_by_its_own_name_and_without_a_search() ->
 
 def test_deferred_tools_are_given_as_a_list_like_others() -> None:
     async def run() -> None:
-        async with Session(ScriptedModel(), [], deferred=[look], host=MemoryHost()) as session:
+        async with Session(ScriptedModel(), [], features=[search_feature([look])], host=MemoryHost()) as session:
             assert [each.name for each in session.deferred_specs] == ["Look"]
             assert session.tool_search is not None
             assert session.tool_search.sentence.startswith("on: 1 tool is deferred; in every request it would take ")
         with pytest.raises(UsageError, match="pass a list of tools or a toolbox, not int"):
-            Session(ScriptedModel(), [], deferred=cast(Any, 3), host=MemoryHost())
+            Session(ScriptedModel(), [], features=[search_feature(cast(Any, 3))], host=MemoryHost())
 
     asyncio.run(run())
 
@@ -98,7 +101,7 @@ def test_tools_that_come_and_go_leave_the_tools_of_the_requests_as_they_were() -
     )
 
     async def run() -> Session:
-        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+        async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
             await session.run("go")
             source.add(server_tool("send"), server_tool("keep", always_loaded=True))
             await session.run("again")
@@ -125,12 +128,12 @@ def test_the_names_of_the_two_tools_are_theirs_alone(name: str) -> None:
         return "other"
 
     with pytest.raises(ToolDefinitionError, match=f"two tools answer to '{name}'"):
-        Session(ScriptedModel(), [other], deferred=Changing(), host=MemoryHost())
+        Session(ScriptedModel(), [other], features=[search_feature(Changing())], host=MemoryHost())
     source = Changing()
     model = ScriptedModel(turn(say("Hello.")), turn(say("Again.")))
 
     async def run() -> Session:
-        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+        async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
             await session.run("go")
             source.add(other)
             await session.run("again")
@@ -157,7 +160,7 @@ def test_with_the_first_target_that_stages_resolve_is_in_the_request() -> None:
         return "drafted"
 
     async def run() -> Session:
-        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+        async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
             await session.run("go")
             source.add(draft)
             await session.run("again")

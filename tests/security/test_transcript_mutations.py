@@ -424,7 +424,7 @@ def leave_everything(folder: Path) -> Path:
     async def main() -> None:
         journal = await store.create()
         script = ScriptedModel(turn(call("big")), turn(say("ok")))
-        async with Session(script, [big], root=folder, journal=journal, mode="bypass") as session:
+        async with Session(script, [big], host=folder, journal=journal, mode="bypass") as session:
             await session.send(Prompt("go"), until="idle")
         with journal.path.open("ab") as file:
             file.write(b"torn")

@@ -27,7 +27,7 @@ def called(root: Path, **arguments: Any) -> tuple[str, Any]:
 
     async def main() -> Any:
         model = ScriptedModel(turn(call("AstGrep", **arguments)), turn(say("done")))
-        async with Session(model, [ast_grep()], root=root) as session:
+        async with Session(model, [ast_grep()], host=root) as session:
             events = [event async for event in session.send(Prompt("go"))]
         (settled,) = [event for event in events if isinstance(event, CallSettled)]
         return settled.result
@@ -82,7 +82,7 @@ def test_what_cannot_be_searched_is_an_error_that_says_why(root: Path, arguments
 def test_a_path_outside_the_workspace_is_asked_about(root: Path) -> None:
     async def main() -> int:
         model = ScriptedModel(turn(call("AstGrep", pattern="x", paths=["/etc"])), turn(say("done")))
-        async with Session(model, [ast_grep()], root=root) as session:
+        async with Session(model, [ast_grep()], host=root) as session:
             await session.send(Prompt("go"))
             return len(session.questions)
 

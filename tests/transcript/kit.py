@@ -14,10 +14,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from callgate import Session
+from callgate import Session, SessionLimits
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import faults
 from callgate.core.ports import Run
+from callgate.features import compaction_feature
 from callgate.testing import (
     MemoryHost,
     PlainTool,
@@ -328,7 +329,14 @@ async def _summary(messages: Sequence[Message], instructions: str) -> str:
 def session_on(journal: DiskJournal, *scenes: Any) -> Session:
     model = ScriptedModel(*scenes, otherwise=turn(say("done")))
     limits = LoopLimits(retries=Retries(most=0))  # its clock stands still
-    return Session(model, toolbox(), host=MemoryHost(), journal=journal, summarize=_summary, limits=limits)
+    return Session(
+        model,
+        toolbox(),
+        host=MemoryHost(),
+        journal=journal,
+        features=[compaction_feature(_summary)],
+        limits=SessionLimits(run=limits),
+    )
 
 
 async def sent(session: Session, what: Input) -> None:

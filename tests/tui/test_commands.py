@@ -17,6 +17,7 @@ from callgate.tui.commands.table import MISSING
 from callgate.words.events import CallSettled
 from callgate.words.inputs import Compact, Prompt
 from tests.search.deferred_kit import Changing, server_tool
+from tests.sessions import grouped_session
 from tests.tui.fakes import FakeTerminal
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]
@@ -33,7 +34,7 @@ def played(play: Play, model: ScriptedModel | None = None, **options: Any) -> Fa
     model = model or ScriptedModel(turn(say("Well."), call("look", what="x")), otherwise=turn(say("Done.")))
 
     async def main() -> FakeTerminal:
-        async with Session(model, Toolbox(look), **options) as session:
+        async with grouped_session(model, Toolbox(look), **options) as session:
             terminal = FakeTerminal(session)
             await play(terminal, session)
             return terminal

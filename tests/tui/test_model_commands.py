@@ -8,7 +8,7 @@ from threading import current_thread, main_thread
 
 import pytest
 
-from callgate import Session, load_config
+from callgate import ModelSetup, Session, load_config
 from callgate.assembly.models import model_choices, open_model
 from callgate.testing import ScriptedModel, say, turn
 from callgate.tui.panels.effort import EffortPanel
@@ -16,6 +16,7 @@ from callgate.tui.panels.lists import ListPanel
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.inputs import Prompt
 from callgate.words.model import Abilities, EffortInForce, RequestOptions, RunOptions
+from tests.sessions import grouped_session
 from tests.tui.fakes import FakeTerminal, settled
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]
@@ -33,7 +34,7 @@ def opened(name: str) -> ScriptedModel:
 def played(play: Play, **options: object) -> None:
     async def main() -> None:
         model = ScriptedModel(otherwise=turn(say("I am first.")), name="first")
-        async with Session(model, open_model=opened, **options) as session:  # pyright: ignore[reportArgumentType]
+        async with grouped_session(model, open_model=opened, **options) as session:  # pyright: ignore[reportArgumentType]
             await play(FakeTerminal(session), session)
 
     asyncio.run(main())
@@ -75,7 +76,9 @@ def test_the_model_on_record_is_opened_again_when_the_session_is_resumed(tmp_pat
 
     async def life(store: Store, wanted: str = "") -> tuple[str, tuple[str, ...]]:
         journal = await (store.create() if not store.list() else store.open())
-        async with Session(ScriptedModel(name="first"), journal=journal, open_model=main_thread_opened) as session:
+        async with Session(
+            ModelSetup(ScriptedModel(name="first"), open_model=main_thread_opened), journal=journal
+        ) as session:
             terminal = FakeTerminal(session)
             await session.send(Prompt("go"))
             if wanted:

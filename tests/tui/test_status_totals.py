@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate import Session
+from callgate import ModelSetup, Session
 from callgate.testing import ScriptedModel, call, pause, run_virtual, say, turn
 from callgate.testing.script import stop
 from callgate.tools.builtin.shipped import shipped_tools
@@ -37,7 +37,7 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
             turn(pause(1.5), say("Done."), stop("end", used)),
             name="local/small",
         )
-        async with Session(model, shipped_tools(["Write", "Edit"]), root=tmp_path) as session:
+        async with Session(model, shipped_tools(["Write", "Edit"]), host=tmp_path) as session:
             totals = totals_of(await run(session))
             assert totals == StatusTotals(last=used, used=135, api_seconds=3.5, added=4, removed=2)
             found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=60.0, vim="normal"))
@@ -63,7 +63,7 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
 def test_the_cost_is_told_where_a_price_is_known(tmp_path: Path) -> None:
     async def main() -> None:
         model = ScriptedModel(turn(say("x"), stop("end", Usage(output=4))))
-        async with Session(model, root=tmp_path, price=lambda _model, usage: 0.5 * usage.output) as session:
+        async with Session(ModelSetup(model, price=lambda _model, usage: 0.5 * usage.output), host=tmp_path) as session:
             totals = totals_of(await run(session))
             found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=1.0))
             assert found["cost"]["total"] == 2.0
@@ -74,7 +74,7 @@ def test_the_cost_is_told_where_a_price_is_known(tmp_path: Path) -> None:
 @pytest.mark.spec("STL-2")
 def test_a_session_that_has_not_answered_knows_no_tokens(tmp_path: Path) -> None:
     async def main() -> None:
-        async with Session(ScriptedModel(name="m"), root=tmp_path) as session:
+        async with Session(ScriptedModel(name="m"), host=tmp_path) as session:
             found = payload(snapshot_of(session, StatusTotals(), project=str(tmp_path), seconds=0.0))
             assert found["context"] == {
                 "size": None,
@@ -111,7 +111,7 @@ def test_after_a_compaction_the_context_has_its_new_size_and_after_a_rewind_it_i
 
 def test_a_rewind_of_a_real_session_is_heard(tmp_path: Path) -> None:
     async def main() -> None:
-        async with Session(ScriptedModel(otherwise=turn(say("x"), stop("end", Usage(output=3)))), root=tmp_path) as s:
+        async with Session(ScriptedModel(otherwise=turn(say("x"), stop("end", Usage(output=3)))), host=tmp_path) as s:
             events = await run(s)
             async for event in s.send(Rewind(s.messages[0].id)):
                 events.append(event)

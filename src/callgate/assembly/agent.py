@@ -22,8 +22,10 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from callgate.assembly import Session
+from callgate.assembly.options import ModelSetup, as_setup
 from callgate.assembly.prompting import ENVIRONMENT, PromptSubject, PromptWishes, environment_of, prompt_for
 from callgate.config import Config
+from callgate.conversation.feature import Feature
 from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
 from callgate.core.ports import Tool, ToolSource
@@ -66,7 +68,7 @@ _AFTER_REQUEST = 0.05  # seconds that a request takes to be written and sent
 
 async def agent_session(
     config: Config,
-    model: Model,
+    model: Model | ModelSetup,
     *,
     journal: Journal | None = None,
     tools: Iterable[str] | None = None,
@@ -76,6 +78,7 @@ async def agent_session(
     attended: bool = True,
     folders: Sequence[Path] = (),
     mcp: ServerFlags | None = None,
+    features: Iterable[Feature] = (),
     **options: Any,
 ) -> Session:
     """A Session with the tools and the system prompt of a coding agent. UsageError for a tool that there is not.
@@ -91,7 +94,8 @@ async def agent_session(
     attended  a person reads along, who can be asked
     folders   further folders that the person works in, named in the prompt
     mcp       MCP servers of the command line, beside those of files
-    options   the other parameters of Session, such as ``limits`` and ``models``
+    features  further features; those of installed packages (entry points ``callgate.features``) come before them
+    options   the other parameters of Session, such as ``limits``
     """
     wanted = None if tools is None else tuple(dict.fromkeys(tools))
     of_servers = None if wanted is None else [name for name in wanted if name.startswith("mcp__")]
@@ -110,7 +114,7 @@ async def agent_session(
     subject = PromptSubject(
         tools=tuple(each.spec.name for each in found),
         mode=config.mode,
-        model=model.name,
+        model=as_setup(model).model.name,
         now=time(),
         attended=attended,
         added=folders,
@@ -144,11 +148,18 @@ async def agent_session(
     if extra:
         deferred = Toolbox(*extra) if deferred is None else Merged(Toolbox(*extra), deferred)
     loaded = [each for each in found if each not in extra]
+    own: list[Feature] = []
     if servers is not None:
         from callgate.mcp.feature import servers_feature
 
-        options["features"] = (servers_feature(servers), *options.get("features", ()))
-    session = Session(model, loaded, deferred=deferred, config=config, journal=journal, system=system, **options)
+        own.append(servers_feature(servers))
+    if deferred is not None:
+        from callgate.search.feature import search_feature  # only where tools are deferred
+
+        own.append(search_feature(deferred))
+    session = Session(
+        model, loaded, features=(*own, *features), config=config, journal=journal, system=system, **options
+    )
     session.folders = tuple(map(str, folders))
     if servers is not None:
         from callgate.assembly.servers import begin

@@ -4,32 +4,96 @@ be."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from json import dumps, loads
-from os import PathLike, environ, fspath
+from os import PathLike, environ, fspath, urandom
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from callgate.conversation.allowance import Price
+from callgate.conversation.feature import OpenSession
+from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal, Masking, Model
-from callgate.conversation.record import MemoryJournal
+from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.gate import CheckGate, PostHook, Requested
-from callgate.core.ports import Check, Gate, Host, Tool, ToolSource
+from callgate.core.ports import Check, Gate, Host, Tool
 from callgate.host.environment import max_concurrency_from
 from callgate.host.local import LocalHost
 from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.judge import Judge
-from callgate.tools.toolbox import Toolbox
-from callgate.words.errors import UsageError
-from callgate.words.limits import ExecutorSettings
+from callgate.session.conversation import Conversation
+from callgate.words.errors import CallgateError, UsageError
+from callgate.words.events import ModeSet
+from callgate.words.limits import ExecutorSettings, LoopLimits
+from callgate.words.model import CacheHints, RequestLimits, RequestOptions
+from callgate.words.modes import Mode, check_mode
 
 if TYPE_CHECKING:
     from callgate.config import Config
 
-Tools = ToolSource | Iterable[Tool | Callable[..., Any]]
-"""A toolbox, or tools and functions to make one of."""
-
 AnyPath = str | PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSetup:
+    """A model, and everything about requests to it.
+
+    model           answers requests, unless another one is on record or was chosen
+    models          further models, for SetModel by name
+    open_model      opens a model by its name, for SetModel with one that is not there yet; blocks, and raises a
+                    CallgateError with the reason
+    fallback        answers for the rest of a run in which ``model`` was overloaded three times in a row
+    cheap           a cheaper model: it writes the summaries of compactions, and a title after the first prompt
+    price           a function that returns the dollars for a model's name and a Usage, or None
+    request_limits  limits that are sent with each request; ``cache`` are its cache hints, ``options`` effort, thinking
+                    and the like, which Prompt(options=…) changes for one run
+    """
+
+    model: Model
+    models: Iterable[Model] = ()
+    open_model: Callable[[str], Model] | None = None
+    fallback: Model | None = None
+    cheap: Model | None = None
+    price: Price | None = None
+    request_limits: RequestLimits = RequestLimits()
+    cache: CacheHints = CacheHints()
+    options: RequestOptions = RequestOptions()
+    by_name: dict[str, Model] = field(init=False, repr=False)
+    """The models that SetModel may choose."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", as_models(self.model, self.models))
+        if self.cheap is not None:
+            as_models(self.cheap, ())
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """Limits of a session.
+
+    run         when a run stops: turns, tokens, dollars, seconds, denials; None: as in the config
+    calls       how calls run: how many at once, time limits, sizes; None: as in the config
+    rerun_safe  after a crash, run idempotent calls again that had started
+    """
+
+    run: LoopLimits | None = None
+    calls: ExecutorSettings | None = None
+    rerun_safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """The place of a session inside another.
+
+    parent   the session in whose call this one works: its interfaces answer questions, its host is used
+    label    the name under which questions of this session are shown
+    lineage  names the call (``run.lineage``) where it is not the one of the current task
+    """
+
+    parent: Conversation | None = None
+    label: str = ""
+    lineage: tuple[str, ...] = ()
 
 
 class DecisionGate(CheckGate):
@@ -49,14 +113,6 @@ class DecisionGate(CheckGate):
     ) -> None:
         checks = standard_checks() if checks is None else checks
         super().__init__(checks, after=after, requested=requested, remembered=Judge().remembered, choices=choices_for)
-
-
-def as_toolbox(tools: Tools) -> ToolSource:
-    if isinstance(tools, Iterable):
-        return Toolbox(*tools)
-    if not hasattr(tools, "resolve"):
-        raise UsageError(f"pass a list of tools or a toolbox, not {type(tools).__name__}")
-    return tools
 
 
 def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
@@ -92,15 +148,14 @@ def of_kind(option: str, value: object, kind: type) -> None:
         raise UsageError(f"{option}= takes {kind.__name__}, not {value!r:.80} ({type(value).__name__})")
 
 
-def as_gate(gate: Gate | None, checks: Iterable[Check] = ()) -> Gate:
-    """The gate given, or the default one with these checks of the caller's in it."""
-    own = own_checks(checks)
-    if gate is None:
-        return DecisionGate(standard_checks(own=own))
-    if own:
-        raise UsageError("pass either gate or checks: put the checks into the gate")
+def as_gate(gate: Gate | Iterable[Check] | None, checks: Iterable[Check] = ()) -> Gate:
+    """The gate given, or the default one with the checks given. ``checks`` are those of features."""
+    if gate is None or isinstance(gate, Iterable):
+        return DecisionGate(standard_checks(own=(*own_checks(gate or ()), *checks)))
     if not hasattr(gate, "judge"):
         raise UsageError(f"a gate is needed, such as DecisionGate(checks), not {type(gate).__name__}")
+    if checks:
+        raise UsageError("a feature brings checks, so pass gate=[Check(…)], not a gate of your own")
     return gate
 
 
@@ -119,27 +174,124 @@ def as_settings(settings: ExecutorSettings | None) -> ExecutorSettings:
     return (settings or ExecutorSettings()) if count is None else replace(ExecutorSettings(), max_concurrency=count)
 
 
-def check_config(config: Config, gate: Gate | None, host: Host | None, root: AnyPath | None) -> None:
+def as_setup(model: Model | ModelSetup) -> ModelSetup:
+    return model if isinstance(model, ModelSetup) else ModelSetup(model)
+
+
+def as_limits(limits: SessionLimits | None, config: Config | None) -> SessionLimits:
+    of_kind("limits", limits, SessionLimits)
+    limits = limits or SessionLimits()
+    of_kind("run", limits.run, LoopLimits)
+    of_kind("calls", limits.calls, ExecutorSettings)
+    if config is None:
+        return replace(limits, calls=as_settings(limits.calls))
+    return replace(limits, run=limits.run or config.limits, calls=limits.calls or config.executor_settings)
+
+
+def as_nesting(nesting: Nesting | None) -> Nesting:
+    of_kind("nesting", nesting, Nesting)
+    nesting = nesting or Nesting()
+    of_kind("parent", nesting.parent, Conversation)
+    return nesting
+
+
+def open_session(
+    journal: Masking,
+    host: Host | AnyPath | None,
+    setup: ModelSetup,
+    limits: SessionLimits,
+    nesting: Nesting,
+    config: Config | None,
+) -> OpenSession:
+    """The session for its features, with an empty record."""
+    parent, label = nesting.parent, nesting.label or "agent"
+    if host is None and config is not None:
+        host = config.root
+    lineage = nesting.lineage if parent is None else nesting.lineage or parent.running_call()
+    place = as_host(host, journal, None if parent is None else parent.host)
+    hides: Callable[[str, str], bool] | None = None
+    if config is not None:
+        from callgate.assembly.settings import denied_whole  # where there are settings
+
+        hides = denied_whole(config)
+    return OpenSession(
+        Record(journal, Ledger()),
+        place,
+        journal,
+        path=() if parent is None else parent.router.path_for(label),
+        label=label,
+        # Call ids are unique in one session only: each root has an id, so that strangers do not look like kin.
+        lineage=(*lineage, journal.session or f"~{urandom(8).hex()}"),
+        settings=limits.calls or ExecutorSettings(),
+        price=setup.price,
+        cheap=setup.cheap or (parent and parent.cheap),
+        config=config,
+        hides=hides,
+    )
+
+
+def session_gate(
+    gate: Gate | Iterable[Check] | None, opened: OpenSession, checks: Sequence[Check], tools: Sequence[Tool]
+) -> tuple[Gate, tuple[str, ...]]:
+    """The gate of a session with the checks of its features, and notes for people."""
+    config: Config | None = opened.config
+    if config is None:
+        return as_gate(gate, checks), ()
+    from callgate.assembly.settings import confine, gate_of, withhold  # where there are settings
+
+    withhold(tools, config, opened.host)
+    is_sandboxed, notes = confine(tools, config, opened.host)
+    own = (*own_checks(cast("Iterable[Check]", gate or ())), *checks)
+    return gate_of(config, opened, own, sandboxed=is_sandboxed), (*map(str, config.notes), *notes)
+
+
+def recorded_model(record: Record, setup: ModelSetup) -> tuple[Model, tuple[str, ...]]:
+    """The model that was chosen last in this session, opened if it is not there, and a note if that fails."""
+    name, open_model, by_name = record.ledger.model, setup.open_model, setup.by_name
+    if name is None or name in by_name or open_model is None:
+        return by_name.get(name or "", setup.model), ()
+    try:
+        found = by_name[name] = open_model(name)
+    except CallgateError as error:
+        own = setup.model
+        return own, (f"the model {name} of this session cannot be opened, so {own.name} answers: {error}",)
+    return found, ()
+
+
+def request_options(options: RequestOptions, record: Record, parent: Conversation | None) -> RequestOptions:
+    """The options of a session with the effort on record. A nested session has the effort of its parent, but not the
+    effort of a single turn."""
+    inherited = None if parent is None else parent.effort
+    return replace(options, effort=record.ledger.effort or options.effort or inherited)
+
+
+def set_mode(record: Record, mode: Mode | None, config: Config | None, now: float) -> None:
+    if mode is None and config is not None:
+        mode = config.mode_for(record.ledger.mode if record.ledger.added else None)
+    if mode is not None and check_mode(mode) != record.ledger.mode:
+        record.write(ModeSet(now, mode))
+
+
+def check_config(config: Config, gate: Gate | Iterable[Check] | None, host: Host | AnyPath | None) -> None:
     """UsageError for options that contradict a config."""
-    if gate is not None:
-        raise UsageError("pass either gate or config: a config makes the gate; checks=[…] adds your own to it")
-    if root is not None:
-        raise UsageError("pass either root or config: a config has its own workspace")
+    if hasattr(gate, "judge"):
+        raise UsageError("pass either a gate or config: a config makes the gate; gate=[Check(…)] adds your own to it")
+    if isinstance(host, str | PathLike):
+        raise UsageError("pass either a folder as host or config: a config has its own workspace")
     if isinstance(host, LocalHost) and host.root != config.root:
         raise UsageError(f"the host works in {host.root}, the config is for {config.root}: rules would miss its files")
 
 
-def as_host(host: Host | None, root: AnyPath | None, journal: Masking | None = None, outer: Host | None = None) -> Host:
-    """The host given, the ``outer`` one of the session around this one, or the local one with ``root`` as its
-    workspace. With a journal on disk the artifacts are kept beside the log, secrets masked in both, and changes with
-    what their undo needs."""
-    if host is not None:
-        if root is not None:
-            raise UsageError("pass either host or root: a host has its own workspace")
+def as_host(host: Host | AnyPath | None, journal: Masking | None = None, outer: Host | None = None) -> Host:
+    """The host given, or the local one in the folder given, or the ``outer`` one of the session around this one. With a
+    journal on disk the local host keeps artifacts beside the log, secrets masked in both, and changes with the data
+    that their undo needs."""
+    if host is not None and not isinstance(host, str | PathLike):
         missing = [name for name in ("clock", "locks", "normal", "apply") if not hasattr(host, name)]
         if missing:
             raise UsageError(f"{type(host).__name__} is no Host: it has no {', '.join(missing)}")
         return host
+    root = host
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
     log = None if journal is None else journal.path

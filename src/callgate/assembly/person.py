@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
+from callgate.assembly.options import Nesting
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Run
 from callgate.tools.tool import schema_tool
@@ -66,9 +67,7 @@ class SessionPerson:
             _Asking(asks.spec.name, text),
             [asks],
             gate=gate,
-            parent=self._session,
-            lineage=() if run is None else run.lineage,
-            label=f"MCP server {server}",
+            nesting=Nesting(self._session, f"MCP server {server}", () if run is None else run.lineage),
             mode=self._session.mode,
         )
         async with inner:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from callgate.assembly.options import AnyPath, Tools, as_gate, as_host, as_settings, as_toolbox
+from callgate.assembly.options import AnyPath, as_gate, as_host, as_settings
 from callgate.core.ports import Gate, Host
 from callgate.core.record import Listener
 from callgate.core.runner import BatchRunner
+from callgate.tools.toolbox import Tools, as_toolbox
 from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import Mode
 
@@ -30,13 +31,12 @@ class ToolCallRunner(BatchRunner):
         tools: Tools,
         gate: Gate | None = None,
         *,
-        host: Host | None = None,
-        root: AnyPath | None = None,
+        host: Host | AnyPath | None = None,
         settings: ExecutorSettings | None = None,
         on_event: Listener | None = None,
         mode: Mode = "default",
         deps: Any = None,
     ) -> None:
-        box, chosen, place = as_toolbox(tools), as_gate(gate), as_host(host, root)
+        box, chosen, place = as_toolbox(tools), as_gate(gate), as_host(host)
         settings = as_settings(settings)
         super().__init__(box, chosen, host=place, settings=settings, on_event=on_event, mode=mode, deps=deps)

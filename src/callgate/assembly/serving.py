@@ -5,10 +5,12 @@ from dataclasses import replace
 
 from callgate.assembly import Session
 from callgate.assembly.agent import agent_tools
+from callgate.assembly.options import SessionLimits
 from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.conversation.ports import Journal, Model
 from callgate.core.ports import Tool
+from callgate.staging.feature import staging_feature
 from callgate.staging.preview_first import PreviewFirst
 from callgate.tools.wrappers import Independent
 from callgate.words.limits import LARGEST_COUNT, LoopLimits
@@ -43,7 +45,9 @@ def served_session(config: Config, model: Model, tools: Sequence[Tool], journal:
         [Independent(PreviewFirst(each) if each.previews else each) for each in tools],
         config=replace(config, titles=False),
         journal=journal,
-        pending="whenever",
-        settings=replace(config.executor_settings, start="eager"),
-        limits=LoopLimits(denials_in_a_row=LARGEST_COUNT, denials=LARGEST_COUNT),
+        features=[staging_feature(resolved="whenever")],
+        limits=SessionLimits(
+            LoopLimits(denials_in_a_row=LARGEST_COUNT, denials=LARGEST_COUNT),
+            replace(config.executor_settings, start="eager"),
+        ),
     )

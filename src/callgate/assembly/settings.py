@@ -19,20 +19,20 @@ from callgate.policy.judge import Judge
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.hooks import GateHooks, SessionHooks, agent_of
 from callgate.session.remembered import remembered_feature
+from callgate.words.errors import UsageError
 
 __all__ = ["broken_settings", "confine", "denied_whole", "gate_of", "hooks_feature", "remembered_feature", "withhold"]
 
 _NO_PLACE = "the data folder lies in the workspace, where a command could write the proof itself"
 
 
-def hooks_feature(config: Config, functions: Mapping[str, Function] | None = None, agent: str = "agent") -> Feature:
-    """The hooks of the settings.
-
-    functions  Python hooks, by the names that the settings use
-    agent      the type of a nested session
-    """
+def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
+    """The hooks of the session's config. ``functions`` are Python hooks, by the names that the settings use."""
 
     def open_hooks(opened: OpenSession) -> GateHooks:
+        config: Config | None = opened.config
+        if config is None:
+            raise UsageError("hooks are named in settings: pass config=load_config() to the session")
         record, journal = opened.record, opened.journal
         hooks = Hooks(
             config.hooks,
@@ -48,18 +48,17 @@ def hooks_feature(config: Config, functions: Mapping[str, Function] | None = Non
         )
         part: GateHooks = GateHooks(hooks)
         if config.hooks or config.notify is not None:
-            nested = agent_of(agent, opened.path, record) if opened.path else None
+            nested = agent_of(opened.label, opened.path, record) if opened.path else None
             part = SessionHooks(hooks, opened, root=str(config.root), notify=config.notify, agent=nested)
         return part
 
     return Feature("hooks", open_hooks)
 
 
-def gate_of(
-    config: Config, opened: OpenSession, part: GateHooks, checks: Sequence[Check], sandboxed: bool
-) -> CheckGate:
+def gate_of(config: Config, opened: OpenSession, checks: Sequence[Check], *, sandboxed: bool) -> CheckGate:
     """The gate with the rules and hooks of a config. ``checks`` are the caller's own; ``sandboxed``: a tool has a
     sandbox."""
+    part = opened.needed("hooks", GateHooks)
     host, hooks = opened.host, part.hooks
     judge = Judge(
         Rulebook.of(

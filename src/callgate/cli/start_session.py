@@ -7,7 +7,7 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import Any
 
-from callgate import Model, Session, Store
+from callgate import Model, ModelSetup, Session, Store
 from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.assembly.models import AgentModels, keep_keys_private, open_models
 from callgate.assembly.options import Journal
@@ -129,11 +129,13 @@ async def _session(
     try:
         return await agent_session(
             config,
-            model,
-            fallback=None if models is None else models.fallback,
-            cheap=None if models is None else models.cheap,
-            price=None if models is None else models.price,
-            open_model=None if models is None else models.open,
+            ModelSetup(
+                model,
+                open_model=None if models is None else models.open,
+                fallback=None if models is None else models.fallback,
+                cheap=None if models is None else models.cheap,
+                price=None if models is None else models.price,
+            ),
             journal=journal,
             tools=options.tools,
             bare=options.bare,

@@ -17,10 +17,10 @@ NAME = "compaction"
 class CompactionPart(FeaturePart):
     """Loads the compaction when the history is compacted, or when the window of the model is known."""
 
-    def __init__(self, opened: OpenSession, summarize: "Summarize | None", automatic: bool) -> None:
+    def __init__(self, opened: OpenSession, summarize: "Summarize | None", automatic: bool | None) -> None:
         self._opened = opened
         self._summarize = summarize
-        self.automatic = automatic
+        self.automatic = (opened.config is None or opened.config.compacts) if automatic is None else automatic
         self.inputs = {Compact: Handler(self._compact, "between")}
 
     @cached_property
@@ -42,10 +42,10 @@ class CompactionPart(FeaturePart):
         return await self.history.manual(sent)
 
 
-def compaction_feature(summarize: "Summarize | None" = None, *, automatic: bool = True) -> Feature:
+def compaction_feature(summarize: "Summarize | None" = None, *, automatic: bool | None = None) -> Feature:
     """Trims old results and replaces old messages by a summary.
 
     summarize  a function that writes the summaries, in place of a model
-    automatic  compact before the window is full; otherwise only a person's Compact does
+    automatic  True: compact before the window is full; False: only a person's Compact does; None: as the setting says
     """
     return Feature(NAME, lambda opened: CompactionPart(opened, summarize, automatic))

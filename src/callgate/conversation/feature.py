@@ -127,9 +127,12 @@ class OpenSession:
     host      the world that tools touch
     journal   where the record is stored
     path      the names of the agents from the root to this session
+    label     the type of this agent
     lineage   the calls around this session, and its id
     settings  how calls run
     cheap     a cheaper model for requests beside the conversation, if there is one
+    config    the Config of the session, or None; a feature reads its own settings there
+    hides     True for the name of a tool, and of its MCP server, if a rule denies every call; None without rules
     """
 
     features: PartQuestions
@@ -146,6 +149,9 @@ class OpenSession:
         settings: ExecutorSettings,
         price: Price | None = None,
         cheap: Model | None = None,
+        label: str = "agent",
+        config: Any = None,
+        hides: Callable[[str, str], bool] | None = None,
     ) -> None:
         self.record = record
         self.host = host
@@ -155,6 +161,9 @@ class OpenSession:
         self.settings = settings
         self.price = price
         self.cheap = cheap
+        self.label = label
+        self.config = config
+        self.hides = hides
         self.now = host.clock.now
         self._session: SessionPort | None = None
         self._parts: dict[str, FeaturePart] = {}
@@ -356,3 +365,16 @@ def in_order(features: Iterable[Feature]) -> tuple[Feature, ...]:
             raise UsageError(f"features need each other: {', '.join(sorted(by_name.keys() - ordered.keys()))}")
         ordered |= {each.name: each for each in ready}
     return tuple(ordered.values())
+
+
+class _ContextPart(FeaturePart):
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        self.context = context
+
+
+def context_feature(context: Mapping[str, Any]) -> Feature:
+    """The first ``run.context`` of a session: JSON data that tools read, and change by a Result's
+    ``context_update``. Give it again when the session is opened again: only the changes are on record."""
+    if not isinstance(context, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"context_feature takes a mapping, not {context!r:.80}")
+    return Feature("context", lambda opened: _ContextPart(context))

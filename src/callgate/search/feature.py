@@ -1,12 +1,13 @@
 """The feature ``search``: deferred tools, which the model finds by search."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession, Reminder
 from callgate.core.ports import ToolSource
 from callgate.search.announce import Announcements
 from callgate.search.prefetch import Prefetch
 from callgate.search.toolbox import SearchToolbox
+from callgate.tools.toolbox import Tools, as_toolbox
 from callgate.words.model import Abilities
 
 NAME = "search"
@@ -18,16 +19,13 @@ class SearchPart(FeaturePart):
     phase = "defer"
     box: SearchToolbox
 
-    def __init__(
-        self, opened: OpenSession, source: ToolSource, mode: str, hides: Callable[[str, str], bool] | None
-    ) -> None:
+    def __init__(self, opened: OpenSession, source: ToolSource, mode: str | None) -> None:
         self._opened = opened
         self._source = source
-        self._mode = mode
-        self._hides = hides
+        self._mode = mode or ("on" if opened.config is None else opened.config.tool_search)
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
-        self.box = SearchToolbox(inner, self._source, self._mode, self._window, self._hides)
+        self.box = SearchToolbox(inner, self._source, self._mode, self._window, self._opened.hides)
         self._announcements = Announcements(self._opened.record)
         self._prefetch = Prefetch(self._opened.record, self.box.finder, self._opened.now)
         return self.box
@@ -43,11 +41,11 @@ class SearchPart(FeaturePart):
         return (*self._announcements.due(deferred, self.box.tools()), *self._prefetch.due(deferred))
 
 
-def search_feature(source: ToolSource, mode: str = "on", hides: Callable[[str, str], bool] | None = None) -> Feature:
+def search_feature(tools: Tools, mode: str | None = None) -> Feature:
     """Tools that the model finds by search.
 
-    source  the deferred tools; a source may change while the session runs
-    mode    the setting ``tool_search``: on, off, or a share of the window up to which tools are loaded
-    hides   True for the name of a tool, and of its server, that the model is not given at all
+    tools  the deferred tools, or a source of them, which may change while the session runs
+    mode   on, off, or the share of the window up to which tools are loaded; None: as the setting ``tools.search`` says
     """
-    return Feature(NAME, lambda opened: SearchPart(opened, source, mode, hides))
+    source = as_toolbox(tools)
+    return Feature(NAME, lambda opened: SearchPart(opened, source, mode))

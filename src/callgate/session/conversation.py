@@ -22,7 +22,7 @@ from callgate.session.history import HistoryEdits
 from callgate.session.questions import QuestionRouter
 from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.view import EventOrigin, SessionView
-from callgate.session.work import Work
+from callgate.session.work import BUSY, Work
 from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
 from callgate.tools.names import CallFace, ToolHints, face_of, hints_of, unknown_face
@@ -376,6 +376,8 @@ class Conversation(SessionView):
         handler = self._features.inputs.get(type(sent))
         if handler is None:
             return f"this session has no feature that takes {name}"
+        if handler.when == "between" and self._work.is_busy:
+            return BUSY
         found = handler.act(sent)
         if not isinstance(found, Coroutine):
             return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from callgate.conversation.feature import FeaturePart, OpenSession
+from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.record import Record
 from callgate.core.ports import Case
 from callgate.host.environment import scrubbed
@@ -214,3 +214,14 @@ class SessionHooks(GateHooks):
         if finished.timed_out or finished.returncode:
             how = "took too long" if finished.timed_out else f"ended with {finished.returncode}"
             self._record.write(Noted(self._clock.now(), f"the notification command {how}", "warning"))
+
+
+def inherited_hooks(outer: FeaturePart) -> Feature:
+    """The hooks of the session around one that has none of its own."""
+
+    def open_hooks(opened: OpenSession) -> FeaturePart:
+        if not isinstance(outer, SessionHooks):
+            return FeaturePart()
+        return outer.for_agent(agent_of(opened.label, opened.path, opened.record), opened)
+
+    return Feature("hooks", open_hooks)

@@ -21,6 +21,8 @@ from callgate.words.limits import LoopLimits
 from callgate.words.messages import Part, Spent, Text
 from callgate.words.model import EffortInForce, EffortSource, RunOptions, WantedEffort
 
+BUSY = "interrupt the work under way first"
+
 
 class Work:
     """Runs one task at a time: the loop, or an edit between turns; ``status`` is that of the session. ``loop`` is the
@@ -169,7 +171,7 @@ class Work:
         """Runs an edit as the session's task. Gives the reason if a turn is under way."""
         if self._task is not None:
             work.close()
-            return "interrupt the work under way first"
+            return BUSY
         self.set_status("working")
         edit = self._do_between(name, work)
         self._task = asyncio.get_running_loop().create_task(edit, context=outside_calls())

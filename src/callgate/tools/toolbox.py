@@ -6,7 +6,7 @@ from typing import Any, cast
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.tools.names import CloseNames
 from callgate.tools.tool import tool
-from callgate.words.errors import ToolDefinitionError
+from callgate.words.errors import ToolDefinitionError, UsageError
 
 Raw = str | Mapping[str, Any]
 
@@ -64,3 +64,15 @@ def _as_tool(each: Tool | Callable[..., Any]) -> Tool:
     if hasattr(each, "spec") and hasattr(each, "read"):
         return cast(Tool, each)
     return tool(cast("Callable[..., Any]", each))
+
+
+Tools = ToolSource | Iterable[Tool | Callable[..., Any]]
+"""A toolbox, or tools and functions to make one of."""
+
+
+def as_toolbox(tools: Tools) -> ToolSource:
+    if isinstance(tools, Iterable):
+        return Toolbox(*tools)
+    if not hasattr(tools, "resolve"):
+        raise UsageError(f"pass a list of tools or a toolbox, not {type(tools).__name__}")
+    return tools

@@ -18,6 +18,7 @@ from callgate.words.model import Request
 from callgate.words.traits import Traits, exclusive, shared
 from tests.flows.gated import of
 from tests.flows.keep import run
+from tests.sessions import grouped_session
 
 DONE = turn(say("Done."))
 FIRST = "pending-action:Renamer:1"
@@ -101,7 +102,9 @@ class Bench:
 
     def session(self, model: Model, journal: Journal | None = None, **options: Any) -> Session:
         options.setdefault("mode", "bypass")
-        return Session(model, [*self.tools(), *options.pop("more", ())], root=self.root, journal=journal, **options)
+        return grouped_session(
+            model, [*self.tools(), *options.pop("more", ())], root=self.root, journal=journal, **options
+        )
 
     async def kept(self, model: Model, **options: Any) -> Session:
         return self.session(model, await self.store.create(), **options)

@@ -46,7 +46,7 @@ async def test_what_is_pushed_after_the_call_is_over_is_refused(tmp_path: Path) 
         return "done"
 
     ended: list[asyncio.Event] = []
-    async with Session(ScriptedModel(turn(call("hurried")), turn(say("ok"))), [hurried], root=tmp_path) as session:
+    async with Session(ScriptedModel(turn(call("hurried")), turn(say("ok"))), [hurried], host=tmp_path) as session:
         await session.send(Prompt("go"))
         ended[0].set()
         await late[0]
@@ -85,7 +85,7 @@ async def test_a_tool_of_ones_own_cannot_be_called_resolve(tmp_path: Path) -> No
         return "settled"
 
     with pytest.raises(ToolDefinitionError, match="'resolve' finishes what is pending, in every session: rename"):
-        Session(model_of(), [settle], root=tmp_path)
+        Session(model_of(), [settle], host=tmp_path)
 
 
 @really
@@ -98,7 +98,7 @@ async def test_a_typo_in_its_name_is_answered_with_a_hint(bench: Bench) -> None:
 @pytest.mark.spec("RES-7")
 @really
 async def test_plan_tools_need_a_session_and_say_when_there_is_nothing_to_do(tmp_path: Path) -> None:
-    async with Executor(plan_tools(), root=tmp_path) as executor:
+    async with Executor(plan_tools(), host=tmp_path) as executor:
         executor.add(ToolCall("1", "EnterPlanMode", {}))
         executor.add(ToolCall("2", "ExitPlanMode", {"plan": "do it"}))
         executor.close()
@@ -106,7 +106,7 @@ async def test_plan_tools_need_a_session_and_say_when_there_is_nothing_to_do(tmp
     assert {each.text for each in found} == {"There is no session here whose mode could be changed."}
     enter = call("EnterPlanMode")
     model = model_of(turn(call("ExitPlanMode", plan="none")), turn(enter), turn(enter))
-    async with Session(model, plan_tools(), root=tmp_path) as session:
+    async with Session(model, plan_tools(), host=tmp_path) as session:
         events = await sent(session, "go")
         assert session.mode == "plan"
     said = texts(events)
@@ -137,7 +137,7 @@ async def test_a_change_of_what_are_no_files_is_not_staged(tmp_path: Path) -> No
         stage("odd", ChangeSet("odd", files), source_tool_name="odd")
         return "never"
 
-    async with Session(model_of(turn(call("odd"))), [odd], root=tmp_path) as session:
+    async with Session(model_of(turn(call("odd"))), [odd], host=tmp_path) as session:
         events = await sent(session, "go")
         assert session.pending == ()
     assert any("the files of a ChangeSet are FileChange" in text for text in texts(events))

@@ -40,6 +40,7 @@ from tests.flows.pending.kit import (
     staging,
     told,
 )
+from tests.sessions import grouped_session
 
 pytestmark = pytest.mark.spec("RES-11")
 STAGES_ONLY: dict[str, Any] = {"limits": LoopLimits(max_turns=1)}
@@ -194,7 +195,7 @@ async def test_what_a_rule_denies_a_person_cannot_apply_but_discard(bench: Bench
     config = Config(bench.root, bench.folder / "home", bench.folder / "data", "bypass", rules=lines, own_data=False)
     (bench.root / "secrets").mkdir()
     model = model_of(turn(staging("secrets/a.txt")))
-    async with Session(model, bench.tools(), config=config, **STAGES_ONLY) as session:
+    async with grouped_session(model, bench.tools(), config=config, **STAGES_ONLY) as session:
         await sent(session, "go")
         (refusal,) = refusals(await sent(session, YES))
         assert "Edit(/secrets/**)" in refusal

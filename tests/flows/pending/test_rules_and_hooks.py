@@ -132,9 +132,7 @@ async def test_what_a_hook_makes_of_a_persons_resolve_is_what_is_done(bench: Ben
     bench.put("send", bench.callbacks("send"))
     config = hooked(bench.settings(mode=mode), "PreToolUse")
     functions: dict[str, Hook] = {"PreToolUse": before}
-    async with bench.open(
-        turn(stages("send")), config=config, features=[hooks_feature(config, functions)], **ONCE
-    ) as session:
+    async with bench.open(turn(stages("send")), config=config, features=[hooks_feature(functions)], **ONCE) as session:
         await sent(session, "go")
         events = await sent(session, Resolve("apply", "fine", extra={"to": "all"}))
         assert refusals(events) == []
@@ -160,7 +158,7 @@ async def test_a_hook_on_edits_is_told_which_files_a_resolve_would_change(
     bench.put("edit", bench.change(*paths))
     functions: dict[str, Hook] = {"PreToolUse": before}
     config = hooked(bench.settings(mode="bypass"), "PreToolUse")
-    (why,) = await applied(bench, "edit", who, config, features=[hooks_feature(config, functions)])
+    (why,) = await applied(bench, "edit", who, config, features=[hooks_feature(functions)])
     assert "that is secret" in why
     assert edits[0]["paths"] == [*paths]
     assert edits[0].get("file_path") == (paths[0] if len(paths) == 1 else None)

@@ -35,6 +35,7 @@ from tests.flows.pending.kit import (
     texts,
     told,
 )
+from tests.sessions import grouped_session
 
 ONCE: dict[str, Any] = {"limits": LoopLimits(max_turns=1)}
 """The run ends after the message that stages, so that something is pending between two runs."""
@@ -58,7 +59,7 @@ def stager(act: Any, label: Any = "send it", source: Any = "Renamer", name: str 
 
 
 def virtually(model: Any, *tools: Any, **options: Any) -> Session:
-    return Session(model, [*tools], host=virtual_host(), mode="bypass", **options)
+    return grouped_session(model, [*tools], host=virtual_host(), mode="bypass", **options)
 
 
 class Stuck:

@@ -17,6 +17,7 @@ from callgate.words.decisions import Confirmation, Effect, Origin, Question
 from callgate.words.events import ActionResolved, ActionStaged, CallSettled, Event
 from callgate.words.model import Request
 from callgate.words.modes import Mode
+from tests.sessions import grouped_session
 
 NOTHING = "No pending action to resolve. Nothing to apply or discard."
 UNSEEN = (
@@ -105,7 +106,7 @@ class Bench:
             options.setdefault("root", self.root)
         self.pending.clear()
         self.model = ScriptedModel(*(self._watched(scene) for scene in scenes), otherwise=self._watched(self._rest))
-        self.session = Session(self.model, self.tools() if tools is None else tools, **options)
+        self.session = grouped_session(self.model, self.tools() if tools is None else tools, **options)
         return self.session
 
     async def run(self, *scenes: Scene, replies: Replies | None = None, **options: Any) -> dict[str, Result]:

@@ -17,6 +17,7 @@ from callgate.words.messages import Text
 from callgate.words.traits import Traits, shared
 from tests.flows.keep import run
 from tests.flows.resolving.kit import NOTHING, Bench, answering, apply, discard, stages
+from tests.sessions import grouped_session
 
 pytestmark = pytest.mark.spec("RES-17")
 
@@ -182,7 +183,7 @@ def test_resolve_is_listed_where_something_can_be_resolved_and_the_array_never_c
     async def main() -> None:
         calls = () if not options["tools"] else (call("look"),)
         model = ScriptedModel(turn(*calls, say("hm")), turn(say("so")), turn(say("bye")))
-        async with Session(model, **options) as session:
+        async with grouped_session(model, **options) as session:
             await session.send(Prompt("go"))
             session.post(SetMode("plan" if session.mode == "default" else "default"))
             await session.send(Prompt("on"))

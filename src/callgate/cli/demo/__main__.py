@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import Counter
 
-from callgate import Event, Prompt, QuestionAsked, Session
+from callgate import Event, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.cli.demo import killed, rewrite
 from callgate.cli.demo.shop import Shop, rules, store
 from callgate.cli.demo.stage import READY
@@ -38,7 +38,7 @@ async def _hang_in_the_middle(speed: float) -> None:
     """Stops when two calls have finished, two have changed the world without a result, and one asks."""
     journal, tools, seen = await store(killed.NAME).create(), Shop(speed).tools(), Counter[type]()
     model, settings = killed.first_model(speed), killed.SETTINGS
-    async with Session(model, tools, gate=rules(), journal=journal, settings=settings) as session:
+    async with Session(model, tools, gate=rules(), journal=journal, limits=SessionLimits(calls=settings)) as session:
         async for event in session.send(Prompt(killed.PLAY.prompt)):
             _tell(event)
             seen[type(event)] += 1

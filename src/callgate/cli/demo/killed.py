@@ -3,7 +3,7 @@
 import asyncio
 from asyncio.subprocess import Process
 
-from callgate import Continue, QuestionAsked, Session
+from callgate import Continue, QuestionAsked, Session, SessionLimits
 from callgate.cli.demo.record import PlayRecord, title_of
 from callgate.cli.demo.shop import DEPLOYED, GUARDED, UPLOADS, rules, store
 from callgate.cli.demo.stage import KILLED, Play, PlayStage
@@ -43,7 +43,9 @@ async def _perform(stage: PlayStage) -> None:
     text = "It is not known if the shop was deployed, so I would look before I do it again. The rest is done."
     record, model = stage.record, ScriptedModel(turn(say(text, over=0.3 / stage.shop.speed)))
     journal = await store(NAME).open()
-    async with Session(model, stage.shop.tools(), gate=rules(), journal=journal, settings=SETTINGS) as session:
+    async with Session(
+        model, stage.shop.tools(), gate=rules(), journal=journal, limits=SessionLimits(calls=SETTINGS)
+    ) as session:
         record.status = session.status
         await stage.send(session, Continue())
     parts = (part for request in model.requests for message in request.messages for part in message.parts)

@@ -1,0 +1,70 @@
+"""Features of sessions: the interface for your own, and functions that make ours.
+
+    Session(model, tools, features=[search_feature(many_tools), Feature("budget", BudgetPart)])
+
+The guide "write a feature" has an example. Nothing is imported before it is used.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from callgate.assembly.settings import hooks_feature
+    from callgate.compaction.feature import compaction_feature
+    from callgate.conversation.feature import (
+        Feature,
+        FeaturePart,
+        Handler,
+        InjectedCall,
+        OpenSession,
+        Reminder,
+        context_feature,
+    )
+    from callgate.mcp.feature import servers_feature
+    from callgate.notices.feature import NoticesPart
+    from callgate.search.feature import search_feature
+    from callgate.staging.feature import staging_feature
+    from callgate.staging.standing import StandingHandler
+
+_HOMES: Mapping[str, str] = {
+    "Feature": "callgate.conversation.feature",
+    "FeaturePart": "callgate.conversation.feature",
+    "Handler": "callgate.conversation.feature",
+    "InjectedCall": "callgate.conversation.feature",
+    "NoticesPart": "callgate.notices.feature",
+    "OpenSession": "callgate.conversation.feature",
+    "Reminder": "callgate.conversation.feature",
+    "StandingHandler": "callgate.staging.standing",
+    "compaction_feature": "callgate.compaction.feature",
+    "context_feature": "callgate.conversation.feature",
+    "hooks_feature": "callgate.assembly.settings",
+    "search_feature": "callgate.search.feature",
+    "servers_feature": "callgate.mcp.feature",
+    "staging_feature": "callgate.staging.feature",
+}
+
+__all__ = [
+    "Feature",
+    "FeaturePart",
+    "Handler",
+    "InjectedCall",
+    "NoticesPart",
+    "OpenSession",
+    "Reminder",
+    "StandingHandler",
+    "compaction_feature",
+    "context_feature",
+    "hooks_feature",
+    "search_feature",
+    "servers_feature",
+    "staging_feature",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'callgate.features' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
