@@ -107,9 +107,9 @@ def in_terminal(env: dict[str, str], *options: str, most: int = 10**9) -> tuple[
     os.close(theirs)
     written = b""
     for data in until_closed(ours):
+        if len(written) < most <= len(written) + len(data):
+            started.terminate()  # once: a second signal may arrive while the event loop closes
         written += data
-        if len(written) >= most:
-            started.terminate()
     os.close(ours)
     return started.wait(timeout=100), written.decode(errors="ignore").removesuffix("\r\n").split("\r\n")
 

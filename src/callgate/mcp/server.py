@@ -127,6 +127,8 @@ class Server:
         life = self._life = asyncio.create_task(self._connected())
 
         def give_up() -> None:
+            # Before the cancel, which ends the program: its exit status is not the reason then.
+            self._lost = self._lost or f"it did not answer within {self._place.limits.connect:g} s"
             life.cancel()
 
         self._timer = self._clock.call_later(self._place.limits.connect, give_up)
@@ -139,7 +141,7 @@ class Server:
                 await asyncio.wait({life})
             self._link = self._life = None
         if life.cancelled():
-            fault = ConnectionFault(self._lost or f"it did not answer within {self._place.limits.connect:g} s")
+            fault = ConnectionFault(self._lost or "the connection was cancelled")
         elif (error := life.exception()) is None:
             fault = ConnectionFault(self._lost or "the connection ended")
         else:
