@@ -13,9 +13,6 @@ KNOWN = frozenset(
     {
         "callgate.assembly.agent",
         "callgate.assembly.servers",
-        "callgate.changes",
-        "callgate.changes.history_host",
-        "callgate.changes.undo",
         "callgate.host.sandbox.attacks",
         "callgate.host.sandbox.attacks.kernel",
         "callgate.host.sandbox.attacks.network",

@@ -8,17 +8,5 @@
 This module is light: it is loaded with every session, the others with the first change.
 """
 
-from typing import TYPE_CHECKING
-
-from callgate.core.ports import Host
-
-if TYPE_CHECKING:
-    from callgate.changes.history_host import HistoryHost
-
 UNDO = "undo"
 """The tool that changes name which take others back."""
-
-
-def kept_changes(host: Host) -> "HistoryHost | None":
-    """The history of a host that keeps its changes; None for any other."""
-    return getattr(host, "kept_changes", None)

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from callgate.changes import kept_changes
 from callgate.conversation.record import Record
 from callgate.core.ports import Host, Run
 from callgate.host.threads import in_thread
@@ -24,6 +24,9 @@ from callgate.words.errors import JournalError, ToolFailure, in_words
 from callgate.words.events import ActionResolved, ActionStaged, Noted
 from callgate.words.pending import Ended, Staged
 
+if TYPE_CHECKING:
+    from callgate.changes.history_host import HistoryHost
+
 Pushed = list[tuple[str, PendingAction]]
 
 _APPLIED: tuple[Ended, str] = ("applied", "it was being applied when the program or the disk failed, and it is applied")
@@ -33,6 +36,11 @@ _ENDS: dict[str | None, tuple[Ended, str]] = {
     "discarded": ("discarded", "it was being discarded when the program ended"),
 }
 """By the state of its change in the history."""
+
+
+def kept_changes(host: Host) -> "HistoryHost | None":
+    """Return the history of a host that keeps its changes, or None for any other host."""
+    return getattr(host, "kept_changes", None)
 
 
 class Stack:

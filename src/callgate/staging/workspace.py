@@ -3,12 +3,13 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
-from callgate.changes import UNDO, kept_changes
+from callgate.changes import UNDO
 from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession
 from callgate.notices.feature import NAME as NOTICES
 from callgate.notices.feature import NoticesPart
 from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
+from callgate.staging.stack import kept_changes
 from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import Noted
 from callgate.words.inputs import Undo
