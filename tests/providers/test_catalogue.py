@@ -1,7 +1,5 @@
 """Names of models, what is known of them, and what a request costs."""
 
-import subprocess
-import sys
 from datetime import date
 from pathlib import Path
 
@@ -14,12 +12,6 @@ from callgate.words.model import EFFORTS, ToolChoice
 from tests.rows import rows
 
 TODAY = date(2026, 11, 16)
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_the_file_that_ships_says_what_the_one_for_people_says() -> None:
-    ran = subprocess.run([sys.executable, str(ROOT / "scripts" / "models.py"), "--check"])
-    assert ran.returncode == 0, "stale: run python scripts/models.py"
 
 
 def catalogue(folder: Path | None = None, today: date = TODAY) -> Catalogue:

@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from callgate.tools.builtin import BUILTIN, builtin_tools
+from callgate.tools.builtin import BUILTIN, builtin_tools, specs
 from callgate.tools.builtin.shipped import shipped_tools
 from tests.house.tree import ROOT
 
@@ -35,9 +36,35 @@ asyncio.run(main())
 """
 
 
-def test_the_file_of_specs_is_what_the_tools_say() -> None:
-    ran = subprocess.run([sys.executable, str(ROOT / "scripts" / "specs.py"), "--check"])
-    assert ran.returncode == 0, "stale: run python scripts/specs.py"
+def test_a_checkout_caches_the_specs_of_its_tools_until_a_source_changes(tmp_path: Path) -> None:
+    cache, made = tmp_path / "__pycache__" / specs.FILE, json.loads(json.dumps(specs.specs_of_tools()))
+    assert specs.cached_specs(cache) == made == specs.load_specs()
+    cached = json.loads(cache.read_bytes())
+    assert cached["tools"] == made
+    cache.write_text(json.dumps({**cached, "tools": {"Read": {}}}), "utf-8")
+    assert specs.cached_specs(cache) == {"Read": {}}, "the cache was not used"
+    for stale in (json.dumps({"sources": cached["sources"][1:], "tools": {}}), "{", "[]"):
+        cache.write_text(stale, "utf-8")
+        assert specs.cached_specs(cache) == made, stale
+
+
+def test_a_wheel_contains_the_specs_and_starts_without_the_tools(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        built = packed.read("callgate/tools/builtin/specs.json")
+        packed.extractall(tmp_path / "site")
+    assert json.loads(built) == json.loads(json.dumps(specs.specs_of_tools()))
+    program = "import sys; from callgate.tools.builtin import BUILTIN, specs, shipped\n"
+    program += "print(specs.__file__, len(shipped.shipped_tools(BUILTIN)), 'pydantic' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(tmp_path / "site"), "PATH": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stdout.split() == [str(tmp_path / "site/callgate/tools/builtin/specs.py"), str(len(BUILTIN)), "False"]
 
 
 def test_each_tool_is_the_same_before_and_after_it_is_loaded() -> None:
@@ -65,6 +92,7 @@ def test_bash_has_the_sandbox_and_the_folder_that_it_was_given_before_it_was_loa
 def test_an_agent_sends_its_first_request_without_pydantic_and_what_else_only_calls_need(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    specs.load_specs()  # of a checkout, cached from now on
     monkeypatch.setenv("HOME", str(tmp_path))
     work = tmp_path / "work"
     work.mkdir()

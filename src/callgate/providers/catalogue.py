@@ -4,12 +4,12 @@ A name is ``provider/name``, an alias, or a bare name whose beginning says the p
 assumptions: those of a pattern that fits, or of any server.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping
 from datetime import date
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
-from json import loads
 from pathlib import Path
 from typing import Any, cast
 
@@ -69,8 +69,7 @@ class Catalogue:
 
     @cached_property
     def _shipped(self) -> Table:
-        """``models.toml`` as JSON, which is read twenty times as fast; ``scripts/models.py`` writes it."""
-        return loads(Path(__file__).with_name("models.json").read_bytes(), object_hook=_dated)
+        return tomllib.loads(Path(__file__).with_name("models.toml").read_text(encoding="utf-8"))
 
     @cached_property
     def _own(self) -> Table:
@@ -80,8 +79,6 @@ class Catalogue:
         file = self._folder / OWN_FILE
         try:
             text = _text_of(file)
-            import tomllib  # slow to load, and few have such a file
-
             tables = tomllib.loads(text)
         except FileNotFoundError:
             return {}
@@ -190,11 +187,6 @@ class Catalogue:
     def _near(text: str, known: Mapping[str, Any] | tuple[str, ...], otherwise: str, example: str = "") -> str:
         near = get_close_matches(text, list(known), 1)
         return f"did you mean {near[0]}?" if near else f"{otherwise} {example or ', '.join(sorted(known))}"
-
-
-def _dated(table: Table) -> Table:
-    """The day from which a table of prices counts, which JSON has as text."""
-    return {**table, "from": date.fromisoformat(table["from"])} if "from" in table else table
 
 
 def _text_of(file: Path) -> str:

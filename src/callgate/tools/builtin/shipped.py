@@ -1,16 +1,15 @@
 """The built-in tools for a program that has to start fast: each is loaded with its first call.
 
-A request needs only what a model is told, and that is data: ``specs.json``, written by ``scripts/specs.py`` from the
-tools themselves. Making the tools of it brings pydantic along and takes most of the time of a start.
+A request needs only the specs of the tools, which ``specs`` stores as data. Making the tools imports pydantic and would
+take most of the time of a start.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from json import loads
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callgate.tools.builtin import builtin_tools, prompt_text
+from callgate.tools.builtin.specs import RECEIVERS, load_specs
 from callgate.words.model import ToolSpec
 
 if TYPE_CHECKING:
@@ -20,15 +19,11 @@ if TYPE_CHECKING:
     from callgate.words.changes import ChangeSet
     from callgate.words.traits import Traits
 
-FILE = "specs.json"
-TAKING = ("take_", "follow_")
-"""Methods by which a session gives a tool something: asked of every tool, and kept until the tool is made."""
-
 
 def shipped_tools(names: Iterable[str], **made: "Callable[[], Tool]") -> "list[ShippedTool]":
-    """The tools of these names. ``made`` are functions that make some of them in another way than by default; the
-    description of such a tool is that of ``specs.json`` as far as it is there."""
-    rows: dict[str, Any] = loads(Path(__file__).with_name(FILE).read_bytes())
+    """Return the tools of these names. ``made`` has functions that make some of them with other settings; their specs
+    stay the default ones."""
+    rows = load_specs()
     return [_shipped(name, rows[name], made.get(name)) for name in names]
 
 
@@ -70,7 +65,7 @@ class ShippedTool:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name.startswith(TAKING) and self._loaded is None:
+        if name.startswith(RECEIVERS) and self._loaded is None:
             if name not in self._takes:
                 raise AttributeError(name)
             return partial(self._given.__setitem__, name)

@@ -1,0 +1,75 @@
+"""The specs of the built-in tools as data, so that a start does not have to make the tools.
+
+A wheel contains ``specs.json``, which ``scripts/hatch_build.py`` writes with ``specs_of_tools``. A checkout caches the
+same rows in ``__pycache__``, as Python caches byte code, until a source file of a tool changes.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from json import dumps, loads
+from pathlib import Path
+from typing import Any
+
+from callgate.tools.builtin import builtin_tools
+
+FILE = "specs.json"
+RECEIVERS = ("take_", "follow_")
+"""Prefixes of the methods by which a session gives a tool something."""
+
+_FOLDER = Path(__file__).parent
+
+
+def load_specs() -> dict[str, Any]:
+    """Return a row for each built-in tool by its name."""
+    built = _FOLDER / FILE
+    try:
+        return loads(built.read_bytes())
+    except FileNotFoundError:
+        return cached_specs(_FOLDER / "__pycache__" / FILE)
+
+
+def specs_of_tools() -> dict[str, Any]:
+    """Make every built-in tool and return its row. Imports pydantic and all tools, so it is slow."""
+    prompts = {file.name: file.read_text(encoding="utf-8").strip() for file in _FOLDER.glob("*.md")}
+    rows: dict[str, Any] = {}
+    for tool in builtin_tools():
+        # The description of Skill continues with the skills of this machine.
+        fitting = [name for name, text in prompts.items() if tool.spec.description.startswith(text)]
+        rows[tool.spec.name] = {
+            "prompt": max(fitting, key=lambda name: len(prompts[name])),
+            "parameters": tool.spec.parameters,
+            "aliases": list(tool.aliases),
+            "previews": tool.previews,
+            "stages": bool(getattr(tool, "stages", False)),
+            "search_hint": getattr(tool, "search_hint", ""),
+            "always_loaded": bool(getattr(tool, "always_loaded", False)),
+            "takes": sorted(name for name in dir(tool) if name.startswith(RECEIVERS)),
+        }
+    return rows
+
+
+def cached_specs(cache: Path) -> dict[str, Any]:
+    """Return the rows in the cache; make and store them first if a source file has changed since."""
+    state = [*_source_state(_FOLDER.parent)]
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        cached = loads(cache.read_bytes())
+        if cached["sources"] == state:
+            return cached["tools"]
+    rows = specs_of_tools()
+    with suppress(OSError):  # a read-only checkout has no cache
+        cache.parent.mkdir(exist_ok=True)
+        new = cache.with_name(f"{FILE}.{os.getpid()}")
+        new.write_text(dumps({"sources": state, "tools": rows}), encoding="utf-8")
+        new.replace(cache)
+    return rows
+
+
+def _source_state(folder: Path) -> Iterator[list[Any]]:
+    """Yield name, size and time of change of each file from which tools are made."""
+    for top, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".py", ".md")):
+                stat = os.stat(os.path.join(top, name))
+                yield [os.path.relpath(os.path.join(top, name), folder), stat.st_size, stat.st_mtime_ns]
