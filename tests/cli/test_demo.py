@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from callgate import Event
-from callgate.cli.demo import PLAYS
 from callgate.formats.jsonable import from_json, to_json
 from callgate.words.events import (
     CallArrived,
@@ -23,6 +22,7 @@ from callgate.words.events import (
     QuestionAnswered,
     QuestionAsked,
 )
+from examples.demo import PLAYS
 
 COMMAND = (sys.executable, "-m", "callgate", "demo")
 BEGINNING = 8

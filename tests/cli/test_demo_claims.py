@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from callgate import Event, QuestionAsked
-from callgate.cli.demo import PLAYS, killed, rewrite, streaming
-from callgate.cli.demo.record import PlayRecord, facts, title_of
-from callgate.cli.demo.shop import FILES, Shop, make_files
-from callgate.cli.demo.stage import Play, PlayStage
-from callgate.cli.demo.view import PlayView
 from callgate.words.events import CallDecided, CallSettled, CallStarted, Noted, TurnEnded
+from examples.demo import PLAYS, killed, rewrite, streaming
+from examples.demo.record import PlayRecord, facts, title_of
+from examples.demo.shop import FILES, Shop, make_files
+from examples.demo.stage import Play, PlayStage
+from examples.demo.view import PlayView
 
 
 async def perform(play: Play, out: StringIO) -> PlayRecord:

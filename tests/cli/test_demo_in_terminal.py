@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.cli.demo.in_terminal import PROMPT
+from examples.demo.in_terminal import PROMPT
 from tests.cli.test_demo import environment
 from tests.terminal.driver import TerminalDriver
 

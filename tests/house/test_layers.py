@@ -295,7 +295,6 @@ def test_an_import_against_the_plan_is_reported_once_with_its_place(tmp_path: Pa
         ("session.py", "from .core.gate import Gate\nfrom . import tools\nfrom callgate._version import __version__"),
         ("cli/a.py", "import callgate\nfrom callgate import Session\nfrom callgate import Session"),
         ("cli/demo.py", "from callgate.testing import ScriptedModel"),
-        ("cli/demo/a.py", "from callgate.testing import ScriptedModel"),
         ("testing/a.py", "from callgate.core.gate import Gate\nfrom callgate.tools import tool"),
         ("__init__.py", "from .session import Session\nfrom . import words"),
         ("__main__.py", "from callgate.cli import main"),

@@ -1,33 +1,28 @@
-"""``callgate demo``: a scripted model drives real sessions, and every claim is computed from their events and files."""
+"""The sessions of ``callgate demo`` in a checkout: every claim is computed from the events and files."""
 
 import asyncio
-import os
 import signal
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import chdir, suppress
-from math import isfinite
 from pathlib import Path
 
 from callgate import CallgateError
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
-from callgate.cli.demo import in_terminal, killed, rewrite, streaming
-from callgate.cli.demo.record import Fact, PlayRecord, facts
-from callgate.cli.demo.shop import Shop, make_files
-from callgate.cli.demo.stage import PlayStage
-from callgate.cli.demo.view import PlayView
 from callgate.cli.text_output import out
+from examples.demo import in_terminal, killed, rewrite, streaming
+from examples.demo.record import Fact, PlayRecord, facts
+from examples.demo.shop import Shop, make_files
+from examples.demo.stage import PlayStage
+from examples.demo.view import PlayView
 
 _INTRO = "A scripted model at work in a temporary folder. Everything but the model is real."
-FASTEST = 1000.0
 PLAYS = (streaming.PLAY, killed.PLAY, rewrite.PLAY)
 
 
-def demo(speed: str | None, as_json: bool, lines: bool, no_color: bool) -> int:
+def perform(speed: float, *, as_json: bool, lines: bool, no_color: bool) -> int:
     """Show the agent in this terminal, then perform all plays in a temporary folder; return 0 if every claim holds."""
-    pace = _pace(speed)
-    first = [] if as_json or lines or not in_terminal.plays_here() else in_terminal.perform(pace)
+    first = [] if as_json or lines or not in_terminal.plays_here() else in_terminal.perform(speed)
     view = PlayView(out(), "json" if as_json else "plain" if no_color else "color")
     with tempfile.TemporaryDirectory(prefix="callgate-demo-") as folder:
         shop = Path(folder, "shop")
@@ -35,7 +30,7 @@ def demo(speed: str | None, as_json: bool, lines: bool, no_color: bool) -> int:
         with chdir(shop):
             make_files()
             try:
-                found = asyncio.run(_perform(pace, view, first))
+                found = asyncio.run(_perform(speed, view, first))
             except asyncio.CancelledError:
                 return 128 + signal.SIGTERM
             except TimeoutError:
@@ -44,21 +39,6 @@ def demo(speed: str | None, as_json: bool, lines: bool, no_color: bool) -> int:
     for fact in broken:
         print(f"callgate demo: not kept: {fact.claim}: {fact.detail}", file=sys.stderr)
     return 1 if broken else 0
-
-
-def _pace(speed: str | None) -> float:
-    name, text = (
-        ("--speed", speed)
-        if speed is not None
-        else ("CALLGATE_DEMO_SPEED", os.environ.get("CALLGATE_DEMO_SPEED") or "1")
-    )
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not (isfinite(found) and 0 < found <= FASTEST):
-        raise CommandMisuse(f"{name} must be a number above 0 and up to {FASTEST:g}, not {text!r}")
-    return found
 
 
 async def _perform(speed: float, view: PlayView, first: Sequence[Fact]) -> list[Fact]:
@@ -77,20 +57,3 @@ async def _perform(speed: float, view: PlayView, first: Sequence[Fact]) -> list[
             events += len(record.events)
     view.facts(found, events)
     return found
-
-
-COMMANDS = (
-    CommandRow(
-        "demo",
-        demo,
-        "",
-        "A scripted model works on real files in a temporary folder that is removed at the end. "
-        "Shows what the runtime promises, then checks it against the events: 1 if a promise was not kept.",
-        (
-            ArgumentRow("--json", "print every event as a line of JSON, and nothing else", "as_json"),
-            ArgumentRow("--lines", "leave out the first part, the agent in this terminal"),
-            ArgumentRow("--speed X", "so many times faster (default 1, or $CALLGATE_DEMO_SPEED)"),
-            ArgumentRow("--no-color", "lines without colours (so does $NO_COLOR)"),
-        ),
-    ),
-)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from callgate import Session, Store
 from callgate.assembly.agent import agent_session
-from callgate.cli.demo.record import Fact
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.testing.script import Step
+from examples.demo.record import Fact
 
 if TYPE_CHECKING:
     from callgate.tui.app import TerminalApp

@@ -2,21 +2,24 @@
 
 import asyncio
 import json
+import os
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from callgate import Answer, Event, Session
-from callgate.cli.demo.record import Claim, PlayRecord
-from callgate.cli.demo.shop import Shop, end, files_now
-from callgate.cli.demo.view import PlayView
 from callgate.formats.jsonable import from_json
 from callgate.words.decisions import Confirmation
 from callgate.words.events import TurnEnded
 from callgate.words.inputs import Input
+from examples.demo.record import Claim, PlayRecord
+from examples.demo.shop import Shop, end, files_now
+from examples.demo.view import PlayView
 
+CHECKOUT = Path(__file__).parents[2]
 READY = "ready"
 """The line that the first process prints when it has done its part; all other lines are events."""
 KILLED = -9
@@ -60,10 +63,11 @@ class PlayStage:
         The process has a group of its own, so that Ctrl-C reaches this process alone, and does not outlive this call.
         """
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "callgate.cli.demo", play, str(self.shop.speed)),
+            *(sys.executable, "-m", "examples.demo", play, str(self.shop.speed)),
             stdin=PIPE,
             stdout=PIPE,
             start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(CHECKOUT)))},
         )
         assert process.stdout is not None
         was_ready = False

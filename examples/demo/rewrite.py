@@ -6,13 +6,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from callgate import Continue, Result, Session
-from callgate.cli.demo.record import PlayRecord
-from callgate.cli.demo.shop import Files, add_line, rules, store
-from callgate.cli.demo.stage import KILLED, Play, PlayStage
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import ActionResolved, ActionStaged, Noted
 from callgate.words.inputs import Undo
+from examples.demo.record import PlayRecord
+from examples.demo.shop import Files, add_line, rules, store
+from examples.demo.stage import KILLED, Play, PlayStage
 
 NAME = "rewrite"
 TOUCHED = ("cart.py", "checks.py", "prices.py")

@@ -1,9 +1,6 @@
 """The first play: one session of eight messages, from reads that overlap to a message that is cut off."""
 
 from callgate import Allow, Prompt, QuestionAsked, Session
-from callgate.cli.demo.record import PlayRecord, title_of
-from callgate.cli.demo.shop import FIRST_READS, GUARDED, rules
-from callgate.cli.demo.stage import Play, PlayStage
 from callgate.testing import ScriptedModel, call, limit, open_call, pause, say, turn
 from callgate.testing.script import Step
 from callgate.words.events import (
@@ -16,6 +13,9 @@ from callgate.words.events import (
     TextStreamed,
     TurnEnded,
 )
+from examples.demo.record import PlayRecord, title_of
+from examples.demo.shop import FIRST_READS, GUARDED, rules
+from examples.demo.stage import Play, PlayStage
 
 
 def _model(speed: float) -> ScriptedModel:

@@ -4,13 +4,13 @@ import asyncio
 from asyncio.subprocess import Process
 
 from callgate import Continue, QuestionAsked, Session, SessionLimits
-from callgate.cli.demo.record import PlayRecord, title_of
-from callgate.cli.demo.shop import DEPLOYED, GUARDED, UPLOADS, rules, store
-from callgate.cli.demo.stage import KILLED, Play, PlayStage
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import CallArrived, CallSettled, CallStarted, Passing, QuestionAnswered
 from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import ResultPart, Text
+from examples.demo.record import PlayRecord, title_of
+from examples.demo.shop import DEPLOYED, GUARDED, UPLOADS, rules, store
+from examples.demo.stage import KILLED, Play, PlayStage
 
 NAME = "killed"
 # Two calls are in the middle at once, whatever concurrency the environment sets for the other plays.

@@ -5,7 +5,6 @@ from difflib import unified_diff
 from typing import Literal, TextIO
 
 from callgate import ChangeSet, Event
-from callgate.cli.demo.record import Fact, title_of
 from callgate.cli.terminal import Line, Span, can_redraw, clip, fit, painted, paragraph, plain, signs_for
 from callgate.cli.text_output import columns, put_json
 from callgate.formats.jsonable import to_json
@@ -21,6 +20,7 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.model import WHOLE
+from examples.demo.record import Fact, title_of
 
 Form = Literal["color", "plain", "json"]
 """Lines in the colours of the terminal, lines without colours, or the events as JSON."""

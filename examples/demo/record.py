@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from callgate import Event, Result
-from callgate.cli.demo.shop import Files
 from callgate.words.events import CallArrived, CallSettled, MessageAdded, TurnStarted
+from examples.demo.shop import Files
 
 E = TypeVar("E")
 
