@@ -104,7 +104,7 @@ def keys() -> str:
 
 def slash_commands() -> str:
     """Every slash command of the terminal, by group, and those that say what is missing."""
-    from callgate.tui.commands.table import COMMANDS, MISSING
+    from callgate.tui.commands.command_table import COMMANDS, MISSING
 
     lines = ["| command | |", "|---|---|"]
     for group in dict.fromkeys(each.group for each in COMMANDS):

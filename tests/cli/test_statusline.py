@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tui.statusline.payload import SAMPLE, payload
+from callgate.tui.statusline.status_payload import SAMPLE, payload
 from tests.cli.policy_kit import Person
 
 

@@ -15,11 +15,10 @@ from callgate.formats.columns import width as measured
 from callgate.mcp.config import as_entry
 from callgate.testing import ScriptedModel, say, turn
 from callgate.tui.commands import all_commands, argument_words, run_command
-from callgate.tui.composer.completion import candidates_at
-from callgate.tui.composer.files import FileIndex
-from callgate.tui.composer.resources import ResourceIndex
-from callgate.tui.panels.page import CODES
-from callgate.tui.panels.queue import QuestionQueue
+from callgate.tui.composer.candidates import candidates_at
+from callgate.tui.composer.completion_sources import FileIndex, ResourceIndex
+from callgate.tui.panels.panel_page import CODES
+from callgate.tui.panels.question_queue import QuestionQueue
 from callgate.words.decisions import Question
 from callgate.words.inputs import Prompt
 from callgate.words.messages import Text

@@ -9,8 +9,8 @@ import pytest
 
 from callgate.config import load_config
 from callgate.tui.fold import ConversationFold
-from callgate.tui.panels.questions import QuestionPanel
-from callgate.tui.panels.queue import QuestionQueue
+from callgate.tui.panels.question_card import QuestionPanel
+from callgate.tui.panels.question_queue import QuestionQueue
 from callgate.tui.route import SETTLE, route
 from callgate.tui.theme import Theme
 from callgate.words.changes import ChangeSet, FileChange

@@ -12,8 +12,8 @@ import pytest
 from callgate import Session, Toolbox, load_config, tool
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.commands import COMMANDS
-from callgate.tui.commands.perf import report_of
-from callgate.tui.commands.table import MISSING
+from callgate.tui.commands.command_table import MISSING
+from callgate.tui.commands.slash_usage import report_of
 from callgate.words.events import CallSettled
 from callgate.words.inputs import Compact, Prompt
 from tests.search.deferred_kit import Changing, server_tool

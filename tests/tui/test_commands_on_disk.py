@@ -10,9 +10,9 @@ import pytest
 from callgate import Session, Store, load_config
 from callgate.assembly.agent import agent_session
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tui.panels.lists import ListPanel
-from callgate.tui.panels.page import CODES
-from callgate.tui.panels.scroll import ScrollPanel
+from callgate.tui.panels.list_panel import ListPanel
+from callgate.tui.panels.panel_page import CODES
+from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.tui.port import SessionStart
 from callgate.words.inputs import Prompt, Undo
 from tests.tui.fakes import FakeTerminal, settled

@@ -9,7 +9,7 @@ from callgate import Session, Toolbox, load_config, tool
 from callgate.assembly.agent import agent_session
 from callgate.testing import ScriptedModel, call, say, stop, turn
 from callgate.tui.blocks import LinesBlock
-from callgate.tui.commands.context import COLUMNS, ROWS, WindowPart, grid_cells, window_parts
+from callgate.tui.commands.slash_usage import COLUMNS, ROWS, WindowPart, grid_cells, window_parts
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Compact, Prompt
 from callgate.words.messages import Usage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.tui.panels.effort import EffortPanel
+from callgate.tui.panels.effort_panel import EffortPanel
 from callgate.words.model import Effort, EffortInForce
 from tests.tui.panel_terminal import PanelTerminal
 

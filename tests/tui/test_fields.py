@@ -2,8 +2,8 @@
 
 import pytest
 
-from callgate.tui.panels.fields import FieldsForm
-from callgate.tui.panels.page import PanelPage
+from callgate.tui.panels.card_forms import FieldsForm
+from callgate.tui.panels.panel_page import PanelPage
 from callgate.tui.theme import Theme
 from callgate.words.decisions import AskedField, AskedOption, FieldAnswer, Question
 

@@ -1,7 +1,7 @@
 """Lists to choose from."""
 
-from callgate.tui.composer.completion import Candidate, CandidateList
-from callgate.tui.panels.lists import ListItem, ListPanel
+from callgate.tui.composer.candidates import Candidate, CandidateList
+from callgate.tui.panels.list_panel import ListItem, ListPanel
 from callgate.tui.theme import Theme
 from tests.tui.panel_terminal import PanelTerminal, shown
 

@@ -11,8 +11,8 @@ import pytest
 from callgate import ModelSetup, Session, load_config
 from callgate.assembly.models import model_choices, open_model
 from callgate.testing import ScriptedModel, say, turn
-from callgate.tui.panels.effort import EffortPanel
-from callgate.tui.panels.lists import ListPanel
+from callgate.tui.panels.effort_panel import EffortPanel
+from callgate.tui.panels.list_panel import ListPanel
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.inputs import Prompt
 from callgate.words.model import Abilities, EffortInForce, RequestOptions, RunOptions

@@ -12,7 +12,7 @@ from callgate.assembly.status_command import Finished, StatusCommand
 from callgate.config import Config, load_config
 from callgate.policy.entries import StatusLineSettings
 from callgate.testing import ManualClock
-from callgate.tui.statusline.payload import SAMPLE, payload, payload_bytes
+from callgate.tui.statusline.status_payload import SAMPLE, payload, payload_bytes
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callgate import __version__
-from callgate.tui.statusline.payload import SAMPLE, StatusSnapshot, payload, payload_bytes
+from callgate.tui.statusline.status_payload import SAMPLE, StatusSnapshot, payload, payload_bytes
 from callgate.words.messages import Usage
 from tests.house.tree import ROOT
 

@@ -11,8 +11,8 @@ from callgate.config import Config, load_config
 from callgate.policy.entries import StatusLineSettings
 from callgate.testing import ManualClock, MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import stop
-from callgate.tui.statusline.runner import DEBOUNCE
-from callgate.tui.statusline.shown import LOOK, SessionStatusLine
+from callgate.tui.statusline.status_line import LOOK, SessionStatusLine
+from callgate.tui.statusline.status_runner import DEBOUNCE
 from callgate.words.inputs import SetMode
 from callgate.words.messages import Usage
 from callgate.words.model import Abilities

@@ -8,8 +8,8 @@ from callgate import ModelSetup, Session
 from callgate.testing import ScriptedModel, call, pause, run_virtual, say, turn
 from callgate.testing.script import stop
 from callgate.tools.builtin.shipped import shipped_tools
-from callgate.tui.statusline.payload import payload
-from callgate.tui.statusline.totals import StatusTotals, snapshot_of
+from callgate.tui.statusline.status_payload import payload
+from callgate.tui.statusline.status_totals import StatusTotals, snapshot_of
 from callgate.words import events as facts
 from callgate.words.inputs import Rewind
 from callgate.words.messages import Usage

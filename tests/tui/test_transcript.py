@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tui.blocks import Block, NoticeBlock
-from callgate.tui.panels.page import CODES
-from callgate.tui.transcript import TranscriptPane
+from callgate.tui.panels.panel_page import CODES
+from callgate.tui.panels.transcript_panel import TranscriptPane
 
 sizes = st.lists(st.integers(0, 5), max_size=12)
 moves = st.lists(st.sampled_from(("up", "down", "page up", "page down", "start", "end")), max_size=12)

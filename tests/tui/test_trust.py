@@ -7,7 +7,7 @@ import pytest
 
 from callgate.config import Config, load_config
 from callgate.policy.trust import Trust, Trusted
-from callgate.tui.panels.trust import TrustPanel, ask_trust
+from callgate.tui.panels.trust_panel import TrustPanel, ask_trust
 from tests.tui.panel_terminal import PanelTerminal, shown
 
 HOOK = '[[hooks.PreToolUse]]\nmatcher = "Bash"\ncommand = "make lint"\n'

@@ -8,9 +8,8 @@ from callgate.cli.command_rows import ArgumentRow, CommandRow
 from callgate.cli.terminal import Line, Span, can_redraw
 from callgate.cli.text_output import out, put, put_json, say
 from callgate.config import Config, load_config
-from callgate.tui.statusline.output import status_lines, without_colours
-from callgate.tui.statusline.payload import SAMPLE, payload, payload_bytes
-from callgate.tui.statusline.runner import failure_of
+from callgate.tui.statusline.status_payload import SAMPLE, payload, payload_bytes
+from callgate.tui.statusline.status_runner import failure_of, status_lines, without_colours
 from callgate.words.errors import UsageError
 
 

@@ -51,7 +51,7 @@ async def _trusts(terminal: Terminal, config: Config) -> bool:
     """Ask about a folder that is not trusted; return True if the person trusts it now."""
     if await asyncio.to_thread(lambda: config.has_no_untrusted_files):
         return False
-    from callgate.tui.panels.trust import ask_trust
+    from callgate.tui.panels.trust_panel import ask_trust
 
     return await ask_trust(terminal, config)
 
@@ -60,7 +60,7 @@ async def _picked(terminal: Terminal, options: StartOptions, start: SessionStart
     """Return the session that the person chooses, if the command line has ``--resume`` without an id."""
     if start != SessionStart() or options.resume != "":
         return start
-    from callgate.tui.panels.sessions import pick_session
+    from callgate.tui.panels.sessions_panel import pick_session
 
     found = await pick_session(terminal)
     return SessionStart(new=True) if found is None else SessionStart(resume=found, fork=options.fork)

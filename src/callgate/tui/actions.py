@@ -63,7 +63,7 @@ class InputActions:
         if self._app.questions.card is not None:
             self._app.questions.enter()
         else:
-            from callgate.tui.panels.pending import open_pending
+            from callgate.tui.panels.pending_panel import open_pending
 
             self._app.start(open_pending(self._app))
 
@@ -83,7 +83,7 @@ class InputActions:
         elif composer.text:
             composer.give_up()
         else:
-            from callgate.tui.panels.rewind import open_rewind
+            from callgate.tui.panels.rewind_panel import open_rewind
 
             self._app.start(open_rewind(self._app))
 
@@ -125,7 +125,7 @@ class InputActions:
             self._app.post(MoveToBackground())
 
     def transcript(self) -> None:
-        from callgate.tui.panels.pager import PagerPanel
+        from callgate.tui.panels.transcript_panel import PagerPanel
 
         self._app.open_panel(PagerPanel(self._app, self._app.transcript(expanded=True)))
 
@@ -142,7 +142,7 @@ class InputActions:
 
     def keys(self) -> None:
         """Shows the keys of the place, or closes what shows them."""
-        from callgate.tui.panels.keys import KeysPanel
+        from callgate.tui.panels.keys_panel import KeysPanel
 
         panel = self._app.receiver.panel
         if isinstance(panel, KeysPanel):

@@ -19,18 +19,17 @@ from callgate.tui.attention import Absence, recap_offer, rings
 from callgate.tui.bindings import vim_state
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
 from callgate.tui.composer import Composer
-from callgate.tui.fold import ConversationFold
+from callgate.tui.fold import ConversationFold, fold_of, keep_end, left_open
 from callgate.tui.footer import context_used
 from callgate.tui.frames import Frames
 from callgate.tui.keys import Context, KeyAction
 from callgate.tui.layout import build_application
-from callgate.tui.opening import fold_of, keep_end, left_open
-from callgate.tui.panels.queue import QuestionQueue
+from callgate.tui.panels.question_queue import QuestionQueue
+from callgate.tui.panels.transcript_panel import Transcript
 from callgate.tui.port import Panel, Receiver, SessionOpener, SessionStart, SlashCommand, ViewName
 from callgate.tui.route import route
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme, theme_for
-from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
 from callgate.words.events import Compacted, Event, ModelSet, Noted, StatusChanged, TurnEnded
 from callgate.words.inputs import Input, Prompt
@@ -38,7 +37,7 @@ from callgate.words.inputs import Input, Prompt
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
-    from callgate.tui.statusline.shown import SessionStatusLine
+    from callgate.tui.statusline.status_line import SessionStatusLine
 
 T = TypeVar("T")
 
@@ -232,7 +231,7 @@ class TerminalApp:
 
     def _start_status_line(self, session: Session, config: Config) -> None:
         """Starts the command of the person's status line, now or when the settings get one."""
-        from callgate.tui.statusline.shown import SessionStatusLine
+        from callgate.tui.statusline.status_line import SessionStatusLine
 
         self.statusline = SessionStatusLine(
             session,

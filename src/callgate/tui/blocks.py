@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from callgate.tui.streaming import Opened
+from callgate.tui.markdown_parts import Opened
 from callgate.words.calls import TERMINAL, Result, Status
 from callgate.words.decisions import Decision, Question
 from callgate.words.events import RunEnded

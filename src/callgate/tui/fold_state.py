@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 
 from callgate.tui.blocks import Block, CallBlock, Level, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
-from callgate.tui.streaming import Opened, finished_length
+from callgate.tui.markdown_parts import Opened, finished_length
 from callgate.words import events as e
 from callgate.words.calls import Status
 from callgate.words.decisions import Question

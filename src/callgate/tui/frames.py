@@ -6,13 +6,14 @@ Finished blocks are printed once, above; the others are painted anew in each fra
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from callgate.formats.display import visible
 from callgate.tui.attention import title_of
 from callgate.tui.blocks import Block, EndBlock, NoticeBlock
-from callgate.tui.opening import staged_line
+from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate.tui.inner_port import InnerTerminal
@@ -161,3 +162,11 @@ class Frames:
 
         session = self._app.session
         return PlainFace(name) if session is None else session.face(name, arguments)
+
+
+def staged_line(pending: Iterable[Staged], width: int) -> str:
+    """The line above the input that names what waits to be applied or discarded."""
+    *older, newest = pending
+    more = f" and {len(older)} more" if older else ""
+    hint = "  Tab: look, apply or discard"
+    return f"{visible(f'staged: {newest.label}{more}')[: max(width - len(hint) - 1, 8)]}{hint}"[: width - 1]

@@ -9,10 +9,10 @@ from callgate.tui.port import Panel, Terminal
 if TYPE_CHECKING:
     from callgate.tui.composer import Composer
     from callgate.tui.keys import Context
-    from callgate.tui.panels.queue import QuestionQueue
+    from callgate.tui.panels.question_queue import QuestionQueue
+    from callgate.tui.panels.transcript_panel import Transcript
     from callgate.tui.screen import InlineApplication
-    from callgate.tui.statusline.shown import SessionStatusLine
-    from callgate.tui.transcript import Transcript
+    from callgate.tui.statusline.status_line import SessionStatusLine
 
 
 class InnerTerminal(Terminal, Protocol):

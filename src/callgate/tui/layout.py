@@ -13,7 +13,7 @@ from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 
 from callgate.tui.bindings import bindings_of
-from callgate.tui.composer.marks import AttachmentLabels
+from callgate.tui.composer.attachments import AttachmentLabels
 from callgate.tui.footer import footer_lines
 from callgate.tui.keys import KeyAction
 from callgate.tui.screen import FrameOutput, InlineApplication

@@ -6,7 +6,7 @@ import pytest
 
 from callgate import Store
 from callgate.testing import say, turn
-from callgate.tui.panels.pending import PendingPanel, open_pending
+from callgate.tui.panels.pending_panel import PendingPanel, open_pending
 from callgate.words.events import ActionResolved, InputRefused
 from callgate.words.inputs import Resolve, Undo
 from callgate.words.limits import LoopLimits

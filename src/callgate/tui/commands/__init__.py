@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import NoticeBlock
-from callgate.tui.commands.table import COMMANDS, MISSING
+from callgate.tui.commands.command_table import COMMANDS, MISSING
 from callgate.tui.port import SlashCommand
 from callgate.words.errors import CallgateError, in_words
 
@@ -29,7 +29,7 @@ __all__ = ["COMMANDS", "all_commands", "argument_words", "read_custom", "run_com
 def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:
     """Those that ship, then the person's own and skills, then prompts of MCP servers."""
     has_servers = terminal.session is not None and terminal.session.servers is not None
-    return (*COMMANDS, *terminal.custom, *(_function("servers:server_prompts")(terminal) if has_servers else ()))
+    return (*COMMANDS, *terminal.custom, *(_function("slash_servers:server_prompts")(terminal) if has_servers else ()))
 
 
 def find_command(terminal: Terminal, name: str) -> SlashCommand | None:
@@ -64,7 +64,7 @@ async def read_custom(terminal: Terminal, config: Config) -> None:
     """Reads the commands of the person and of the folder, in a thread; files that are none are named."""
 
     def read() -> tuple[tuple[SlashCommand, ...], tuple[str, ...]]:
-        return _function("custom:custom_commands")(config)
+        return _function("slash_custom:custom_commands")(config)
 
     terminal.custom, problems = await asyncio.to_thread(read)
     if problems:

@@ -20,11 +20,11 @@ from prompt_toolkit.document import Document
 from callgate.formats.columns import width as width_of
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
-from callgate.tui.composer.completion import CandidateList, candidates_at, searched
+from callgate.tui.composer.candidates import CandidateList, candidates_at, searched
+from callgate.tui.composer.completion_sources import ResourceIndex
 from callgate.tui.composer.hints import enter_hint, waiting_lines
 from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at
 from callgate.tui.composer.recall import Recall, RecalledPrompt
-from callgate.tui.composer.resources import ResourceIndex
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import EditPrompt, Input, Prompt, Steer, WithdrawPrompt
 from callgate.words.messages import Image
@@ -32,7 +32,7 @@ from callgate.words.messages import Image
 if TYPE_CHECKING:
     from callgate.admin.prompt_history import PromptHistory
     from callgate.config import Config
-    from callgate.tui.composer.files import FileIndex
+    from callgate.tui.composer.completion_sources import FileIndex
     from callgate.tui.port import Terminal
 
 _Done = Callable[[str | None], None]
@@ -411,7 +411,7 @@ class Composer:
         return "" if found is None else f"/{found.name} {found.arguments}".rstrip() + f"  {found.help}"
 
     def _file_index(self) -> FileIndex:
-        from callgate.tui.composer.files import FileIndex
+        from callgate.tui.composer.completion_sources import FileIndex
 
         if self._files is None:
             self._files = FileIndex(self._terminal.start, self._root, self._look)

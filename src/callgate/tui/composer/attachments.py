@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import fragment_list_to_text
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+
 from callgate.words.messages import Content, Image, Resource, Text
 from callgate.words.noun import noun
 
@@ -155,3 +159,35 @@ class Attachments:
     def _remembered(self, mark: str) -> str:
         found = self._by_mark.get(mark)
         return found.label if isinstance(found, Pasted) else found.path if isinstance(found, Picture) else ""
+
+
+class AttachmentLabels(Processor):
+    """Shows each mark as its label, as wide as it is. The cursor stands before or behind it."""
+
+    def __init__(self, attachments: Attachments) -> None:
+        self._attachments = attachments
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        fragments = transformation_input.fragments
+        line = fragment_list_to_text(fragments)
+        if not self._attachments.within(line):
+            return Transformation(fragments)
+        shown: StyleAndTextTuples = []
+        starts: list[int] = []
+        length = 0
+        for style, text, *_handler in fragments:
+            for sign in text:
+                starts.append(length)
+                found = self._attachments.at(sign)
+                piece = sign if found is None else found.label
+                shown.append((style if found is None else f"{style} ansicyan", piece))
+                length += len(piece)
+        starts.append(length)
+
+        def shown_at(place: int) -> int:
+            return starts[place] if place < len(starts) else length + place - len(starts) + 1
+
+        def source_at(place: int) -> int:
+            return max((at for at, start in enumerate(starts) if start <= place), default=0)
+
+        return Transformation(shown, source_to_display=shown_at, display_to_source=source_at)

@@ -7,7 +7,7 @@ tables    what commands show
 spans     styled text, measured and wrapped; ``measures`` are times and amounts in few letters
 """
 
-from callgate.tui.render.calls import Face, PlainFace
+from callgate.tui.render.call_rows import Face, PlainFace
 from callgate.tui.render.painter import Painter
 
 __all__ = ["Face", "Painter", "PlainFace", "warm_up"]

@@ -1,7 +1,7 @@
 """Markdown as rows of styled text. Nothing of the text is lost: what has no form of its own is shown as it is written.
 
 An empty line stands between two blocks where one stands in the source: the form of a block does not depend on those
-that follow it. See ``tui.streaming``.
+that follow it. See ``tui.markdown_parts``.
 """
 
 import re
@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from callgate.tui.markdown_parts import Opened, closes, lines_of, markdown_reader, parts_of
 from callgate.tui.render.code import coloured
-from callgate.tui.render.columns import table_rows
 from callgate.tui.render.spans import Span, cut, width_of, wrapped
-from callgate.tui.streaming import Opened, closes, lines_of, markdown_reader, parts_of
+from callgate.tui.render.tables import table_rows
 from callgate.tui.theme import Theme
 
 if TYPE_CHECKING:

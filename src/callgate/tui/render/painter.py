@@ -15,12 +15,12 @@ from callgate.tui.blocks import (
     TextBlock,
     ThinkingBlock,
 )
-from callgate.tui.render.calls import Faces, call_rows
+from callgate.tui.markdown_parts import Opened
+from callgate.tui.render.call_rows import Faces, call_rows
 from callgate.tui.render.markdown import markdown_rows
 from callgate.tui.render.measures import seconds_text
 from callgate.tui.render.spans import Span, fitted, painted, wrapped
 from callgate.tui.render.tables import piece_lines, table_lines
-from callgate.tui.streaming import Opened
 from callgate.tui.theme import LEVELS, STATUSES, StatusFace, Theme
 from callgate.words.calls import Status
 

@@ -1,0 +1,131 @@
+"""/model and /effort."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from callgate.tui.blocks import TableBlock
+from callgate.tui.commands.slash_support import config_of, said, session_of
+from callgate.tui.panels.effort_panel import EffortPanel
+from callgate.tui.panels.list_panel import ListItem, ListPanel
+from callgate.words.errors import UsageError
+from callgate.words.inputs import SetEffort, SetModel
+from callgate.words.model import EFFORTS, EffortInForce, WantedEffort
+
+if TYPE_CHECKING:
+    from callgate.assembly.models import ModelChoice
+    from callgate.tui.port import Terminal
+
+
+_SAVE = "--save"
+
+
+def model(terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
+    """Sets a model by its name, or lets the person choose one. ``--save`` keeps the choice for later sessions too."""
+    words = text.split()
+    saves = _SAVE in words
+    names = [word for word in words if word != _SAVE]
+    if len(names) > 1:
+        raise UsageError(f"a model has one name, not {text!r:.60}: /model NAME [--save]")
+    if names:
+        return _take(terminal, names[0], saves=saves)
+    return _choose(terminal, saves=saves)
+
+
+async def _choose(terminal: Terminal, *, saves: bool) -> None:
+    from callgate.assembly.models import model_choices
+
+    found = await asyncio.to_thread(model_choices, config_of(terminal))
+    now = session_of(terminal).model
+    items = [_item(each, now) for each in found]
+
+    def chosen(item: ListItem) -> None:
+        terminal.start(_take(terminal, item.key, saves=saves))
+
+    at = next((at for at, each in enumerate(found) if each.name == now), 0)
+    terminal.open_panel(ListPanel(terminal, f"Model (now {now})", items, chosen, at=at))
+
+
+def _item(choice: ModelChoice, now: str) -> ListItem:
+    detail = choice.missing or ("local" if choice.local else f"{choice.window // 1000:,}k tokens")
+    return ListItem(choice.name, choice.name, detail, ">" if choice.name == now else "")
+
+
+async def _take(terminal: Terminal, name: str, *, saves: bool) -> None:
+    """The session says in an event whether it could open the model. A name is only saved if a model can be opened."""
+    if saves:
+        from callgate.admin.settings_change import change_setting
+        from callgate.assembly.models import open_model
+
+        opened = await asyncio.to_thread(open_model, name, config_of(terminal))
+        await opened.aclose()
+        changed = await asyncio.to_thread(change_setting, config_of(terminal), "models.default", [name], "user")
+        said(terminal, f"models.default is {name} in {changed.file}: it counts for new sessions.")
+    terminal.post(SetModel(name))
+
+
+def model_names(terminal: Terminal) -> Sequence[tuple[str, str]]:
+    """The names of the catalogue; keys are not looked for, so that it is quick."""
+    if terminal.config is None:
+        return ()
+    from callgate.assembly.models import model_source
+
+    catalogue = model_source(terminal.config).catalogue
+    return [(name, "") for name in catalogue.names]
+
+
+# ---- effort -------------------------------------------------------------------------------------------------------
+
+_SOURCES = {
+    "environment": "CALLGATE_EFFORT says so",
+    "turn": "the prompt that runs says so",
+    "session": "it was set in this session",
+    "settings": "your settings say so",
+    "model": "nothing is set, so the model decides",
+}
+
+
+def effort(terminal: Terminal, text: str) -> None:
+    session = session_of(terminal)
+    if not text and session.efforts:
+        terminal.open_panel(
+            EffortPanel(terminal, session.efforts, session.effort_in_force, lambda level: effort(terminal, level))
+        )
+        return
+    if text in ("", "current"):
+        found = session.effort_in_force
+        rows = (
+            ("wanted", found.wanted or "nothing"),
+            ("because", _SOURCES[found.source]),
+            ("sent", found.sent or "no level"),
+            ("why", _why(found, session.model)),
+        )
+        terminal.show(TableBlock(rows, f"Effort of {session.model}", note=f"/effort {'|'.join((*EFFORTS, 'auto'))}"))
+        return
+    if text not in (*EFFORTS, "auto"):
+        raise UsageError(f"There is no effort {text!r:.40}; there are {', '.join(EFFORTS)} and auto.")
+    wanted: WantedEffort = text
+    terminal.post(SetEffort(wanted))
+    found = session.effort_in_force
+    over = "" if found.source == "session" else f", but {_SOURCES[found.source]}: {found.wanted} counts"
+    said(terminal, f"Effort {wanted} from the next request on{over}. {_why(found, session.model)}")
+
+
+def _why(found: EffortInForce, name: str) -> str:
+    if found.wanted in (None, "auto"):
+        return f"{name} uses {found.sent} by itself." if found.sent else f"{name} decides by itself."
+    if found.sent is None:
+        return f"{name} has no levels of effort, so none is sent."
+    if found.sent != found.wanted:
+        return f"{name} has no {found.wanted}: the nearest is {found.sent}."
+    return f"{name} has this level."
+
+
+def efforts(_terminal: Terminal) -> Sequence[tuple[str, str]]:
+    return [
+        ("current", "what is in force, and why"),
+        *((level, "") for level in EFFORTS),
+        ("auto", "as the model likes"),
+    ]

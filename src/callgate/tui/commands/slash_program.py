@@ -1,0 +1,255 @@
+"""Commands of the program: /help, /keys, /quit, /version, /env, /doctor, /config, /statusline, /view, /setup."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from callgate._version import __version__
+from callgate.tui.blocks import NoticeBlock, TableBlock
+from callgate.tui.commands import all_commands, argument_words, find_command, unknown
+from callgate.tui.commands.slash_support import config_of, said, session_of
+from callgate.tui.keys import shown_keys
+from callgate.tui.port import SlashCommand
+from callgate.tui.theme import theme_for
+from callgate.words.errors import UsageError
+
+if TYPE_CHECKING:
+    from callgate.admin.settings import SettingRow
+    from callgate.tui.port import Terminal, ViewName
+
+
+def version(terminal: Terminal, _text: str) -> None:
+    import platform
+
+    said(terminal, f"callgate {__version__}, Python {platform.python_version()}, {platform.system()}")
+
+
+async def env(terminal: Terminal, _text: str) -> None:
+    from callgate.admin.surroundings import surroundings
+
+    found = await asyncio.to_thread(surroundings, config_of(terminal))
+    note = "What looks like a secret is masked. Variables: those of Callgate, the terminal and the network."
+    terminal.show(TableBlock(tuple(found), "Environment", note=note))
+
+
+async def doctor(terminal: Terminal, _text: str) -> None:
+    from callgate.admin.doctor import is_healthy, run_checks
+
+    found = await asyncio.to_thread(run_checks, config_of(terminal))
+    rows: list[tuple[str, str, str]] = []
+    for each in found:
+        problem = f". Problem: {each.problem}" if each.problem else ""
+        repair = f". Repair: {'; '.join(each.repair)}" if each.repair else ""
+        rows.append((each.status, each.name, f"{each.saw}{problem}{repair}"))
+    title = "Everything that was asked for works" if is_healthy(found) else "Something is wrong"
+    terminal.show(TableBlock(tuple(rows), title, note="`callgate doctor --online` asks the model, too."))
+
+
+async def config(terminal: Terminal, text: str) -> None:
+    """All settings, one of them, or a new value of one, in the person's own file."""
+    from callgate.admin.settings import find_setting, list_settings
+    from callgate.admin.settings_change import change_setting
+
+    words = text.split()
+    now = config_of(terminal)
+    if len(words) > 1:
+        changed = await asyncio.to_thread(change_setting, now, words[0], words[1:], "user")
+        force = "It counts from the next start on." if changed.counts else "Another value counts: /config shows which."
+        said(terminal, f"{words[0]} is set in {changed.file}. {force} {' '.join(changed.notes)}".rstrip())
+        return
+    rows = [find_setting(now, words[0])] if words else list_settings(now)
+    shown = tuple((row.name, _value(row), ", ".join(map(str, row.origins)) or "default") for row in rows)
+    note = (
+        rows[0].key.meaning
+        if words
+        else "/config KEY VALUE sets one in your own file; `callgate config edit` opens it."
+    )
+    terminal.show(TableBlock(shown, "" if words else "Settings", ("key", "value", "from"), note))
+
+
+def _value(row: SettingRow) -> str:
+    return "not set" if row.value is None else str(row.value)
+
+
+def setting_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
+    from callgate.admin.settings import setting_names
+
+    return [(name, "") for name in setting_names()]
+
+
+def statusline(terminal: Terminal, _text: str) -> None:
+    found = config_of(terminal).statusline
+    if found.command is None:
+        said(
+            terminal,
+            "There is no status line of your own. /config statusline.command COMMAND sets one: it gets JSON on its"
+            " standard input and prints up to three lines; `callgate statusline test` tries it.",
+        )
+        return
+    place = "the trusted folder" if found.from_repository else "your settings"
+    rows = (
+        ("command", found.command),
+        ("from", place),
+        ("refresh", f"every {found.refresh:g} s" if found.refresh else "after events"),
+        ("padding", str(found.padding)),
+    )
+    terminal.show(TableBlock(rows, "Status line", note="`callgate statusline test` runs it and shows its output."))
+
+
+def help_(terminal: Terminal, text: str) -> None:
+    if text:
+        _help_with(terminal, text.removeprefix("/"))
+        return
+    rows = tuple((_form(each), each.help) for each in all_commands(terminal))
+    note = "/help COMMAND says more. @ completes files, Esc interrupts; /keys lists the keys."
+    terminal.show(TableBlock(rows, "Commands", note=note))
+
+
+def _form(command: SlashCommand) -> str:
+    return f"/{command.name} {command.arguments}".rstrip()
+
+
+def _help_with(terminal: Terminal, name: str) -> None:
+    found = find_command(terminal, name)
+    if found is None:
+        raise UsageError(unknown(terminal, name))
+    facts = [("", found.help)]
+    if found.aliases:
+        facts.append(("also", ", ".join(f"/{alias}" for alias in found.aliases)))
+    facts.append(("when", "while the agent rests" if found.at_rest else "at any time"))
+    facts += [(word, about) for word, about in argument_words(terminal, found.name)]
+    terminal.show(TableBlock(tuple(facts), _form(found)))
+
+
+def names(terminal: Terminal) -> Sequence[tuple[str, str]]:
+    return [(each.name, each.help) for each in all_commands(terminal)]
+
+
+def keys(terminal: Terminal, _text: str) -> None:
+    plain = not terminal.theme.unicode
+    rows = tuple(
+        (row.context, ", ".join(shown_keys(each, plain) for each in row.keys), row.help) for row in terminal.keys
+    )
+    terminal.show(TableBlock(rows, "Keys", ("where", "keys", "")))
+
+
+def quit_(terminal: Terminal, text: str) -> None:
+    if text:
+        terminal.show(NoticeBlock("/quit takes no words", "warning"))
+        return
+    terminal.quit()
+
+
+VIEWS: tuple[ViewName, ...] = ("inline", "full")
+THEMES = ("auto", "dark", "light", "mono")
+
+
+async def view(terminal: Terminal, text: str) -> None:
+    """Changes the view without ending the session, and keeps the choice."""
+    if text in ("", "status"):
+        said(terminal, f"The view is {terminal.viewed}. /view inline or /view full changes it.")
+        return
+    if text not in VIEWS:
+        raise UsageError(f"There is no view {text!r:.40}; there are {', '.join(VIEWS)}.")
+    terminal.view(text)
+    await _set(terminal, "tui.view", text)
+
+
+def view_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
+    return [
+        ("inline", "finished output stays in the terminal's own scrollback"),
+        ("full", "the conversation on a screen of its own"),
+        ("status", "the view now"),
+    ]
+
+
+# ---- the steps of a first start -----------------------------------------------------------------------------------
+
+
+async def setup(terminal: Terminal, text: str) -> None:
+    step, _, rest = text.partition(" ")
+    match step:
+        case "" | "status":
+            await _status(terminal)
+        case "theme":
+            await _theme(terminal, rest.strip())
+        case "trust":
+            await _trust(terminal)
+        case "reset":
+            await _reset(terminal)
+        case _:
+            raise UsageError(f"There is no step {step!r:.40}; there are status, theme, trust and reset.")
+
+
+def setup_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
+    return [
+        ("status", "the steps and their state"),
+        *((f"theme {name}", "") for name in THEMES),
+        ("trust", "look at what this folder brings along, and trust it"),
+        ("reset", "reset colours, view and trust of this folder"),
+    ]
+
+
+async def _status(terminal: Terminal) -> None:
+    from callgate.admin.workspace_policy import Trusted, fingerprint
+
+    config, session = config_of(terminal), session_of(terminal)
+    found = await asyncio.to_thread(fingerprint, config.root)
+    trusted = "yes" if isinstance(config.trust, Trusted) else "no" if found.files else "nothing to trust"
+    rows = (
+        ("model", session.model, "/model changes it, callgate auth set PROVIDER stores a key"),
+        ("colours", config.theme, f"/setup theme {'|'.join(THEMES)}"),
+        ("view", terminal.viewed, "/view inline|full"),
+        ("trust", trusted, "/setup trust"),
+        ("settings", str(config.folder or "none"), "/config, callgate config edit"),
+    )
+    terminal.show(TableBlock(rows, "Setup", note="/setup reset forgets colours, view and trust of this folder."))
+
+
+async def _theme(terminal: Terminal, name: str) -> None:
+    if name not in THEMES:
+        raise UsageError(f"/setup theme takes {', '.join(THEMES)}{f', not {name!r:.40}' if name else ''}.")
+    terminal.theme = theme_for(encoding=sys.stdout.encoding, name=name)
+    await _set(terminal, "tui.theme", name)
+
+
+async def _trust(terminal: Terminal) -> None:
+    """Shows what the folder brings along, and asks."""
+    from callgate.admin.workspace_policy import Trusted, fingerprint, trust_store
+    from callgate.tui.panels.trust_panel import trust_now
+
+    config = config_of(terminal)
+    found = await asyncio.to_thread(fingerprint, config.root)
+    store = await asyncio.to_thread(trust_store, config.root)
+    if found.problem or not found.files:
+        said(terminal, f"There is nothing to trust: {found.problem or 'the folder brings no settings along'}.")
+    elif isinstance(await asyncio.to_thread(store.state, config.root), Trusted):
+        said(terminal, f"{config.root} is trusted as it is; `callgate trust revoke` ends that.")
+    elif await trust_now(terminal, config, found):
+        said(terminal, "The folder is trusted as it is now. It counts from the next session on: /clear begins one.")
+
+
+async def _reset(terminal: Terminal) -> None:
+    from callgate.admin.settings_change import change_setting
+    from callgate.admin.workspace_policy import trust_store
+
+    config = config_of(terminal)
+    for name in ("tui.theme", "tui.view"):
+        await asyncio.to_thread(change_setting, config, name, None, "user")
+    store = await asyncio.to_thread(trust_store, config.root)
+    revoked = await asyncio.to_thread(store.revoke, config.root)
+    terminal.theme = theme_for(encoding=sys.stdout.encoding)
+    terminal.view("inline")
+    trust = " and the folder is trusted no more" if revoked else ""
+    said(terminal, f"Colours and view are as at the first start{trust}.")
+
+
+async def _set(terminal: Terminal, name: str, value: str) -> None:
+    """Writes a setting into the person's own file."""
+    from callgate.admin.settings_change import change_setting
+
+    changed = await asyncio.to_thread(change_setting, config_of(terminal), name, [value], "user")
+    said(terminal, f"{name} is {value} from now on ({changed.file}).")

@@ -1,0 +1,146 @@
+"""Commands of the session: /clear, /resume, /branch, /rewind, /title, /tags, /mode, /compact, /export."""
+
+from __future__ import annotations
+
+import asyncio
+import os.path
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from callgate.tui.blocks import TableBlock
+from callgate.tui.commands.slash_support import config_of, said, session_of
+from callgate.tui.port import SessionStart
+from callgate.words.errors import UsageError
+from callgate.words.inputs import Compact, SetMode, SetTags, SetTitle
+from callgate.words.modes import MODES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from callgate import Session
+    from callgate.config import Config
+    from callgate.tui.port import Terminal
+
+
+def clear(terminal: Terminal, _text: str) -> None:
+    """A new session; the one before is kept."""
+    before = session_of(terminal)
+    back = f" /resume {before.id} goes back." if before.id and before.messages else ""
+    terminal.change_session(SessionStart(new=True), lambda: said(terminal, f"This is a new session.{back}"))
+
+
+async def resume(terminal: Terminal, text: str) -> None:
+    """A session of this folder by its id, a beginning of it, or words of its title; or one from a list."""
+    from callgate.tui.panels.sessions_panel import pick_session
+
+    current = session_of(terminal).id
+    chosen = await asyncio.to_thread(_found, terminal, text) if text else await pick_session(terminal, current)
+    if chosen == current:
+        said(terminal, "This session is open here already.")
+    elif chosen is not None:
+        terminal.change_session(SessionStart(resume=chosen))
+
+
+def _found(terminal: Terminal, text: str) -> str:
+    """Looked for before the session is left, so that a typing error changes nothing. Blocks."""
+    from callgate.admin.sessions import Archive
+
+    config = config_of(terminal)
+    return Archive(config.root, config.data).find(text).stem
+
+
+def branch(terminal: Terminal, _text: str) -> None:
+    """A copy of this session, in which it goes on; this one stays as it is."""
+    session = session_of(terminal)
+    if not session.id:
+        raise UsageError("This session is not kept (--no-save), so it cannot be copied.")
+    if not session.messages:
+        raise UsageError("Nothing was said yet, so there is nothing to copy: /clear begins anew.")
+    back = f"This is a copy. /resume {session.id} goes back to the session it was made of."
+    terminal.change_session(SessionStart(resume=session.id, fork=True), lambda: said(terminal, back))
+
+
+async def rewind(terminal: Terminal, _text: str) -> None:
+    from callgate.tui.panels.rewind_panel import open_rewind
+
+    await open_rewind(terminal)
+
+
+Shape = Literal["markdown", "html", "ai-sdk"]
+_SHAPES: Mapping[str, Shape] = {".md": "markdown", ".html": "html", ".json": "ai-sdk"}
+"""Formats by the end of the file's name, as ``callgate session export`` has them."""
+
+
+async def export(terminal: Terminal, text: str) -> None:
+    """Writes the session without secrets, in the format that the end of the name says."""
+    session, config = session_of(terminal), config_of(terminal)
+    if not session.id:
+        raise UsageError("This session is not kept (--no-save), so it cannot be exported.")
+    path = _place(text or f"callgate-{session.id}.md", config)
+    shape = _SHAPES.get(path.suffix)
+    if shape is None:
+        raise UsageError(f"The name of the file says the format: {', '.join(_SHAPES)}, not {path.suffix or 'none'}.")
+    await session.told_after(session.position)  # what is on its way is written first
+    try:
+        await asyncio.to_thread(_write, session, config, path, shape)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already: choose another name.") from None
+    said(terminal, f"Written to {path}. Secrets that were recognised are masked; read it before you share it.")
+
+
+def _write(session: Session, config: Config, path: Path, shape: Shape) -> None:
+    from callgate.admin.sessions import Archive, write_file
+
+    shown = Archive(config.root, config.data).show(session.id)
+    write_file(path, shown.written_as(shape).encode(), replace=False)
+
+
+def _place(text: str, config: Config) -> Path:
+    return config.root / os.path.expanduser(text)
+
+
+def formats(_terminal: Terminal) -> Sequence[tuple[str, str]]:
+    return [(f"session{end}", shape) for end, shape in _SHAPES.items()]
+
+
+def mode(terminal: Terminal, text: str) -> None:
+    if not text:
+        now = session_of(terminal).mode
+        rows = tuple((">" if name == now else "", name, rules.meaning) for name, rules in MODES.items())
+        terminal.show(TableBlock(rows, "Modes", note="/mode NAME sets one; Shift+Tab goes through the usual ones."))
+        return
+    wanted = text.replace("-", "_").replace(" ", "_").lower()
+    for name, rules in MODES.items():
+        if name == wanted:
+            terminal.post(SetMode(name))
+            said(terminal, f"mode {name}: {rules.meaning}")
+            return
+    raise UsageError(f"There is no mode {text!r}; there are {', '.join(MODES)}.")
+
+
+def modes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
+    return [(name, rules.meaning) for name, rules in MODES.items()]
+
+
+def compact(terminal: Terminal, text: str) -> None:
+    said(terminal, "A summary is being written; Esc stops that and leaves everything as it is.")
+    terminal.post(Compact(instructions=text))
+
+
+def title(terminal: Terminal, text: str) -> None:
+    if not text:
+        now = session_of(terminal).title
+        said(terminal, f"The title is: {now}" if now else "The session has no title: /title NAME gives it one.")
+        return
+    terminal.post(SetTitle(" ".join(text.split())))
+    said(terminal, f"The session is called {' '.join(text.split())!r} now.")
+
+
+def tags(terminal: Terminal, text: str) -> None:
+    if not text:
+        now = session_of(terminal).tags
+        said(terminal, f"Tags: {', '.join(now)}" if now else "The session has no tags: /tags WORD… sets them.")
+        return
+    wanted = () if text == "none" else tuple(dict.fromkeys(text.replace(",", " ").split()))
+    terminal.post(SetTags(wanted))
+    said(terminal, f"Tags: {', '.join(wanted)}" if wanted else "The tags are gone.")

@@ -1,0 +1,170 @@
+"""The list below the input line: files and resources behind ``@``, commands behind ``/``, earlier messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os.path import expanduser
+from typing import TYPE_CHECKING, Literal
+
+from callgate.formats.columns import clipped
+from callgate.formats.columns import width as width_of
+from callgate.formats.display import visible
+from callgate.tui.composer.mentions import mention_at, mention_of
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.tui.composer.completion_sources import FileIndex, ResourceIndex
+    from callgate.tui.composer.recall import Recall, RecalledPrompt
+    from callgate.tui.port import Terminal
+    from callgate.tui.theme import Theme
+
+
+ROWS = 8
+_PLACES = ("/", "~", ".")
+"""A path that begins so is completed by looking into its folder: it may be hidden, or lie outside the workspace."""
+Kind = Literal["files", "resources", "commands", "words", "history"]
+
+
+@noun
+class Candidate:
+    """``text`` takes the place of what was typed from ``start`` on. ``entry`` is the earlier message it stands for."""
+
+    text: str
+    shown: str
+    help: str = ""
+    entry: RecalledPrompt | None = None
+
+
+class CandidateList:
+    """Candidates, one of them marked. A new list of the same kind at the same place keeps nothing of the old one."""
+
+    def __init__(self, kind: Kind, start: int, candidates: Sequence[Candidate]) -> None:
+        self.kind: Kind = kind
+        self.start = start
+        self.candidates = candidates
+        self._at = 0
+
+    @property
+    def marked(self) -> Candidate:
+        return self.candidates[self._at]
+
+    def move(self, by: int) -> None:
+        self._at = (self._at + by) % len(self.candidates)
+
+    def lines(self, theme: Theme, width: int, rows: int = ROWS) -> list[str]:
+        """At most so many rows, the marked one among them."""
+        first = min(max(self._at - rows + 1, 0), max(len(self.candidates) - rows, 0))
+        shown = self.candidates[first : first + rows]
+        most = max(width * 2 // 3, 12) if any(each.help for each in shown) else width
+        room = min(max(width_of(visible(each.shown)) for each in shown), most, width - 4)
+        lines: list[str] = []
+        for at, each in enumerate(shown, first):
+            name = visible(each.shown)
+            name = _CUT.get(self.kind, clipped)(name, width - 4 if self.kind == "files" else room, _more(theme))
+            name = f" {name}{' ' * (room - width_of(name))}"
+            help_ = clipped(f"  {visible(each.help)}" if each.help else "", width - 1 - width_of(name), _more(theme))
+            blank = " " * (width - 1 - width_of(name + help_))
+            if at == self._at:
+                lines.append(theme.paint(name + help_ + blank, "reverse") if theme.colours else f">{name[1:]}{help_}")
+            else:
+                lines.append(name + theme.paint(help_, "grey"))
+        return lines
+
+
+def _more(theme: Theme) -> str:
+    return theme.sign("…", "...")
+
+
+def _tail(path: str, columns: int, mark: str) -> str:
+    """A path loses its beginning, because its end tells more."""
+    if width_of(path) <= columns:
+        return path
+    return mark + clipped(path[::-1], columns - len(mark), "")[::-1]
+
+
+def _ends(address: str, columns: int, mark: str) -> str:
+    """An address loses its middle, because it begins with its server and ends with what tells it from others."""
+    head = clipped(address, columns // 3, "")
+    return address if width_of(address) <= columns else head + _tail(address, columns - width_of(head), mark)
+
+
+_CUT = {"files": _tail, "resources": _ends}
+"""Functions that shorten names that are too long, by kind; others lose their end."""
+
+
+def searched(recall: Recall, typed: str) -> CandidateList | None:
+    """Earlier messages with this text."""
+    found = [Candidate("", " ".join(each.text.split()), "", each) for each in recall.found(typed)]
+    return CandidateList("history", 0, found) if found else None
+
+
+def candidates_at(
+    terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, text: str, cursor: int
+) -> CandidateList | None:
+    """The list for what stands before the cursor; None if nothing is to be completed there."""
+    before = text[:cursor]
+    if text.startswith("/") and "\n" not in before:
+        found = _commands(terminal, before)
+    else:
+        found = _mentioned(terminal, files, resources, before)
+    return found if found is not None and found.candidates else None
+
+
+def _commands(terminal: Terminal, before: str) -> CandidateList | None:
+    from callgate.tui.commands import all_commands, argument_words
+
+    name, blank, rest = before[1:].partition(" ")
+    if "/" in name:
+        return None
+    if blank:
+        start = len(before) - len(rest.rpartition(" ")[2])
+        typed = before[start:].lower()
+        if rest.count(" "):
+            return None
+        words = [(word, about) for word, about in argument_words(terminal, name) if word.lower().startswith(typed)]
+        found = [Candidate(word, word, about) for word, about in words if word.lower() != typed]
+        return CandidateList("words", start, found)
+    typed = name.lower()
+    ranked = [
+        (0 if each.name.startswith(typed) else 1 if any(one.startswith(typed) for one in each.aliases) else 2, at, each)
+        for at, each in enumerate(all_commands(terminal))
+        if any(typed in one for one in (each.name, *each.aliases))
+    ]
+    return CandidateList(
+        "commands",
+        0,
+        [
+            Candidate(
+                f"/{each.name}{' ' if each.arguments else ''}", f"/{each.name} {each.arguments}".rstrip(), each.help
+            )
+            for _rank, _at, each in sorted(ranked, key=lambda row: row[:2])
+        ],
+    )
+
+
+def _mentioned(
+    terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, before: str
+) -> CandidateList | None:
+    mention = mention_at(before)
+    if mention is None:
+        return None
+    servers = {} if terminal.session is None else {each.name: each for each in terminal.session.mcp_servers}
+    name, colon, typed = mention.typed.partition(":")
+    if colon and name in servers:
+        found = [each for each in resources.addresses(servers[name]) if typed.lower() in each.lower() and each != typed]
+        whole = [f"{name}:{each}" for each in found]
+        return CandidateList("resources", mention.start, [Candidate(f"{mention_of(each)} ", each) for each in whole])
+    named = [each for each in servers if name and not colon and each.lower().startswith(name.lower())]
+    shown = [Candidate(f"@{each}:", f"{each}:", "resources of an MCP server") for each in named]
+    return CandidateList("files", mention.start, [*shown, *_files(files(), mention.typed)])
+
+
+def _files(files: FileIndex, typed: str) -> list[Candidate]:
+    if typed.startswith(_PLACES):
+        folder, slash, name = typed.rpartition("/")
+        lead = folder + slash
+        names = [each for each in files.beside(expanduser(lead or ".")) if each.lower().startswith(name.lower())]
+        paths = [lead + each for each in names if name or not each.startswith(".")] if lead or name != "~" else []
+    else:
+        paths = files.ranked(typed)
+    return [Candidate(mention_of(path), path) for path in paths]

@@ -1,0 +1,218 @@
+"""Markdown in parts that are painted one by one, so that the finished ones of a text can leave while more arrives.
+
+A part is a block of Markdown; an item of a list; a stretch of a long code block or paragraph. The parts of a text do
+not depend on what follows them, and what a part needs of those before it is in ``Opened``: painting the parts of a text
+that arrived in pieces gives the same lines as painting the whole text.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+
+MOST_LINES = 120
+"""A stretch of a code block has at most so many lines."""
+FEWEST_LINES = 30
+"""After so many a stretch ends at the next empty line that is followed by a line without indent."""
+MOST_ROWS = 40
+"""A stretch of a table has at most so many rows; its head is shown again for the next one."""
+LONGEST_PARAGRAPH = 50
+"""A stretch of a paragraph has at most so many lines. Each is a row of its own on the screen."""
+LARGEST = 4_000
+"""Characters after which any part ends with its line, so that painting what is left of a text never takes long."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_DEEP = re.compile(r" {4}| {0,3}\t")
+_LISTS = ("bullet_list_open", "ordered_list_open")
+
+
+@noun
+class Opened:
+    """The state before a part. ``gap``: an empty line stands between it and the part before. ``number``: it is the
+    item of an ordered list with this number. ``head``: it goes on with a code block or a table that these lines
+    began."""
+
+    gap: bool = False
+    number: int | None = None
+    head: str = ""
+
+
+@noun
+class MarkdownPart:
+    """Some whole lines of a text, and the state before them."""
+
+    text: str
+    opened: Opened
+
+
+@noun
+class _Start:
+    """The first line of a part. ``head``: that of what goes on if the part is cut; so many of its lines are in the part
+    itself. ``anew``: the lines from here on have to be read again, because they mean something else as the beginning of
+    a text."""
+
+    line: int
+    opened: Opened
+    head: str = ""
+    own: int = 0
+    anew: bool = False
+
+
+def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
+    """All parts of a text; the last one is not finished while more text may come."""
+    parts: list[MarkdownPart] = []
+    lines, before = lines_of(text), opened or Opened()
+    while lines:
+        starts = list(_starts(lines, before))
+        ends = [start.line for start in starts[1:]] + [len(lines)]
+        for start, end in zip(starts, ends, strict=True):
+            if start.anew:
+                lines, before = lines[start.line :], start.opened
+                break
+            cut = _cut(lines, start, end)
+            parts.append(MarkdownPart("".join(lines[start.line : cut]), start.opened))
+            if cut < end:
+                lines, before = lines[cut:], Opened(head=start.head)
+                break
+        else:
+            break
+    return parts
+
+
+def finished_length(text: str, opened: Opened | None = None) -> tuple[int, Opened]:
+    """The length of the finished parts at the front of a text that still arrives, and the state behind them. A line
+    counts when its end has arrived."""
+    end = text.rfind("\n") + 1
+    parts = parts_of(text[:end], opened)
+    if len(parts) < 2:
+        return 0, opened or Opened()
+    return sum(len(part.text) for part in parts[:-1]), parts[-1].opened
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as Markdown knows them, each with its end."""
+    return _LINE.findall(text)
+
+
+def closes(line: str, markup: str) -> bool:
+    """True if the line ends a code block that began with this fence."""
+    bare = line.strip()
+    return len(bare) >= len(markup) and not bare.strip(markup[0]) and not _DEEP.match(line)
+
+
+# ---- where parts begin --------------------------------------------------------------------------------------------
+
+
+def _cut(lines: list[str], start: _Start, end: int) -> int:
+    """The line before which a part that is too large is cut; its end for others."""
+    size = 0
+    for at in range(start.line, end):
+        if size > LARGEST and at >= start.line + start.own:
+            return at
+        size += len(lines[at])
+    return end
+
+
+def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
+    """The beginnings of the parts of a text."""
+    ahead = lines_of(opened.head)
+    first = True
+    for token, children in _top(ahead + lines):
+        begin, end = token.map or (0, 0)
+        begin, end = max(begin - len(ahead), 0), end - len(ahead)
+        here = opened if first else Opened(gap=_blank(lines, begin - 1))
+        head = opened.head if first else ""
+        paragraph = begin
+        begin = 0 if first else begin
+        first = False
+        if token.type in _LISTS:
+            places = [(item.map or (0, 0))[0] - len(ahead) for item in children if item.type == "list_item_open"]
+            yield from _items(lines, token, [begin, *places[1:]], here)
+            continue
+        content = begin
+        if token.type in ("fence", "table_open") and not head:
+            content = begin + next(number for number, line in enumerate(lines[begin:]) if line.strip())
+            content += 1 if token.type == "fence" else 2
+            head = "".join(lines[begin:content])
+        yield _Start(begin, here, head, content - begin)
+        match token.type:
+            case "fence":
+                yield from (_Start(at, Opened(head=head), head) for at in _stretches(lines, token, content, end))
+            case "table_open":
+                yield from (_Start(at, Opened(head=head), head) for at in range(content + MOST_ROWS, end, MOST_ROWS))
+            case "paragraph_open" | "heading_open":
+                end -= token.type == "heading_open" and token.markup in ("=", "-")
+                if end - paragraph > LONGEST_PARAGRAPH:
+                    yield _Start(paragraph + LONGEST_PARAGRAPH, Opened(), anew=True)
+                    return
+            case _:
+                pass
+    if first and lines:
+        yield _Start(0, opened)
+
+
+def _items(lines: list[str], token: "Token", places: list[int], here: Opened) -> Iterator[_Start]:
+    """The items of a list, whose first lines are given."""
+    number = int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
+    if number is not None and here.number is not None:
+        number = here.number
+    for count, at in enumerate(places):
+        if count and _DEEP.match(lines[at]):
+            continue  # alone it would be code
+        gap = _blank(lines, at - 1) if count else here.gap
+        yield _Start(at, Opened(gap=gap, number=None if number is None else number + count))
+
+
+def _stretches(lines: list[str], token: "Token", start: int, end: int) -> Iterator[int]:
+    """The lines in a code block at which its next stretch begins."""
+    last = end - 1 if end > start and closes(lines[end - 1], token.markup) else end
+    for at in range(start, last):
+        long = at - start
+        new = not lines[at][:1].isspace() and _blank(lines, at - 1)
+        if long >= MOST_LINES or (long >= FEWEST_LINES and new):
+            yield at
+            start = at
+
+
+def _blank(lines: list[str], at: int) -> bool:
+    return at >= 0 and not lines[at].strip(" \t\r\n")
+
+
+def _top(lines: list[str]) -> Iterator[tuple["Token", list["Token"]]]:
+    """The blocks of a text, each with the blocks right inside it."""
+    tokens = block_reader().parse("".join(lines))
+    block: Token | None = None
+    inside: list[Token] = []
+    for token in tokens:
+        if token.level == 0 and token.nesting >= 0:
+            if block is not None:
+                yield block, inside
+            block, inside = token, []
+        elif token.level == 1 and token.nesting >= 0:
+            inside.append(token)
+    if block is not None:
+        yield block, inside
+
+
+@cache
+def block_reader() -> "MarkdownIt":
+    """Reads blocks and leaves the text inside them alone."""
+    reader = markdown_reader()
+    reader.core.ruler.enableOnly(["normalize", "block"])
+    return reader
+
+
+def markdown_reader() -> "MarkdownIt":
+    """CommonMark with tables and strikethrough. HTML is text. Definitions of links stay text too: a definition at the
+    end of an answer would change links that have left the screen."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
+    return reader.enable(["table", "strikethrough"]).disable(["reference", "html_block", "html_inline"])

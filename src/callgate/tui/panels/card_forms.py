@@ -1,0 +1,237 @@
+"""Questions with options: the answers of a person to their fields, before they are sent. Pure state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from callgate.tui.panels.panel_page import PanelPage
+from callgate.words.decisions import AskedField, Choice, Confirmation, FieldAnswer, Question, Scope, answers_fault
+
+
+@dataclass
+class _Given:
+    """The answer to one field as far as it is given; ``at`` is the row of the cursor, the last one is for own words."""
+
+    chosen: list[str] = field(default_factory=list)
+    text: str = ""
+    at: int = 0
+
+
+class FieldsForm:
+    """One field is shown at a time; with more than one, all answers are shown before they are sent. ``ready``: the
+    person has sent them. ``escape`` says what Escape does at the first one."""
+
+    def __init__(self, question: Question, escape: str = "no answer, and stop") -> None:
+        self._fields = question.asks
+        self._escape = escape
+        self._given = [_Given() for _ in question.asks]
+        self.number = 0
+        self.fault = ""
+        self.ready = False
+
+    @property
+    def reviewing(self) -> bool:
+        return self.number == len(self._fields)
+
+    @property
+    def own_words(self) -> bool:
+        """True if the cursor is in the row for own words."""
+        return not self.reviewing and self._here.at == len(self._field.options)
+
+    @property
+    def _takes_words(self) -> bool:
+        return self._field.kind != "option" or not self._field.options
+
+    @property
+    def answers(self) -> tuple[FieldAnswer, ...]:
+        return tuple(FieldAnswer(tuple(each.chosen), each.text.strip()) for each in self._given)
+
+    @property
+    def _field(self) -> AskedField:
+        return self._fields[self.number]
+
+    @property
+    def _here(self) -> _Given:
+        return self._given[self.number]
+
+    # ---- keys ---------------------------------------------------------------------------------------------------
+
+    def move(self, by: int) -> None:
+        if not self.reviewing:
+            self._here.at = (self._here.at + by) % (len(self._field.options) + self._takes_words)
+
+    def typed(self, text: str) -> None:
+        """A digit names an option and a blank toggles it, unless the cursor is in the own words; all other text goes
+        there."""
+        if self.reviewing:
+            return
+        self.fault = ""
+        here, options = self._here, len(self._field.options)
+        if not self.own_words and text == " ":
+            self._toggle(here.at)
+        elif not self.own_words and text.isascii() and text.isdecimal() and 1 <= int(text) <= options:
+            here.at = int(text) - 1
+            if self._field.several:
+                self._toggle(here.at)
+        elif self._takes_words:
+            here.at = options
+            here.text += text
+
+    def erase(self) -> None:
+        if self.own_words:
+            self._here.text = self._here.text[:-1]
+
+    def _toggle(self, row: int) -> None:
+        label, chosen = self._field.options[row].label, self._here.chosen
+        if label in chosen:
+            chosen.remove(label)
+        elif self._field.several:
+            chosen.append(label)
+        else:
+            chosen[:] = [label]
+
+    def enter(self) -> None:
+        """Takes the option under the cursor where one is wanted and none is marked, and goes on."""
+        if self.reviewing:
+            self.ready = True
+            return
+        here = self._here
+        if not self.own_words and (not self._field.several or not here.chosen):
+            here.chosen = [self._field.options[here.at].label]
+        self.on()
+
+    def skip(self) -> None:
+        """The next field; an answer that does not fit is dropped where none is needed."""
+        if not self.reviewing and not self._field.required and self._fault() is not None:
+            self._given[self.number] = _Given(at=self._here.at)
+        self.on()
+
+    def on(self) -> None:
+        """The next field, without a new choice; after the last one the review, or the end."""
+        if self.reviewing:
+            return
+        self.fault = self._fault() or ""
+        if not self.fault:
+            self.number += 1
+            self.ready = self.reviewing and len(self._fields) == 1
+
+    def _fault(self) -> str | None:
+        return answers_fault([self._field], [self.answers[self.number]])
+
+    def back(self) -> bool:
+        """The field before; False at the first one."""
+        if self.number == 0:
+            return False
+        self.number -= 1
+        self.ready = False
+        return True
+
+    # ---- lines --------------------------------------------------------------------------------------------------
+
+    def write(self, page: PanelPage, *, brief: bool = False) -> None:
+        """``brief``: the row of the cursor alone, for a low screen."""
+        if self.reviewing:
+            self._write_review(page)
+        else:
+            self._write_field(page, brief)
+        if self.fault:
+            page.words(self.fault, "red")
+
+    def _write_field(self, page: PanelPage, brief: bool) -> None:
+        asked, here, theme = self._field, self._here, page.theme
+        of = f"  ({self.number + 1} of {len(self._fields)})" if len(self._fields) > 1 else ""
+        page.words(f"{asked.header}: {asked.question}{of}", "bold")
+        for number, option in enumerate(asked.options):
+            if brief and number != here.at:
+                continue
+            cursor = theme.sign("❯", ">") if number == here.at else " "
+            mark = ("[x] " if option.label in here.chosen else "[ ] ") if asked.several else ""
+            taken = "*" if not asked.several and option.label in here.chosen else ""
+            page.block(f"{cursor} {number + 1}. {mark}{option.label}{taken}", "bold" if number == here.at else "")
+            if option.description:
+                page.words(option.description, "grey", 7)
+        if self._takes_words and (self.own_words or not brief):
+            cursor = theme.sign("❯", ">") if self.own_words else " "
+            end = theme.sign("▏", "_") if self.own_words else ""
+            label = "own words" if asked.options else "answer"
+            page.block(f"{cursor} {label}: {here.text}{end}", "bold" if self.own_words else "grey")
+        if brief:
+            return
+        preview = "" if self.own_words else asked.options[here.at].preview
+        if preview:
+            page.block(preview, indent=4, before=theme.sign("│ ", "| "))
+
+    def _write_review(self, page: PanelPage) -> None:
+        page.words("Your answers:", "bold")
+        for asked, answer in zip(self._fields, self.answers, strict=True):
+            said = ", ".join((*answer.chosen, *((answer.text,) if answer.text else ())))
+            said = said or (f"no answer, so {asked.default}" if asked.default else "no answer")
+            page.words(f"{asked.header}: {said}")
+
+    def write_keys(self, page: PanelPage) -> None:
+        if self.reviewing:
+            page.keys([("Enter", "send"), ("Esc", "back")])
+            return
+        choose = [(page.theme.sign("↑ ↓", "up/down"), "choose")] if self._field.options else []
+        several = [("Space", "mark")] if choose and self._field.several else []
+        skip = [] if self._field.required else [("Tab", "no answer")]
+        enter = ("Enter", "next" if len(self._fields) > 1 else "send")
+        page.keys([*choose, *several, enter, *skip, ("Esc", "back" if self.number else self._escape)])
+
+
+DOOR = "terminal"
+SCOPES: tuple[tuple[Scope, str], ...] = (
+    ("session", "this session"),
+    ("project", "this project"),
+    ("user", "everywhere"),
+)
+
+
+class AlwaysChoice:
+    """``keeps``: answers can be kept beyond the session, in the folder ``kept_in``."""
+
+    def __init__(self, question: Question, *, keeps: bool = True, kept_in: str = "") -> None:
+        self._question = question
+        self._kept_in = kept_in
+        self.scopes: Sequence[tuple[Scope, str]] = SCOPES if keeps else SCOPES[:1]
+        self.at = 0
+        self.scope = 0
+
+    @property
+    def choice(self) -> Choice:
+        return self._question.choices[self.at]
+
+    def move(self, by: int) -> None:
+        self.at = (self.at + by) % len(self._question.choices)
+
+    def turn(self, by: int) -> None:
+        """The next scope."""
+        self.scope = (self.scope + by) % len(self.scopes)
+
+    def answer(self) -> Confirmation:
+        return self._question.always(self.choice, scope=self.scopes[self.scope][0], door=DOOR)
+
+    def write(self, page: PanelPage, *, brief: bool = False) -> None:
+        """``brief``: the marked rule alone, for a low screen."""
+        count = len(self._question.choices)
+        page.words(f"Always allow ({self.at + 1} of {count}):" if brief else "Always allow:", "bold")
+        for number, each in enumerate(self._question.choices):
+            here = number == self.at
+            if brief and not here:
+                continue
+            label = "" if each.label in each.rule else f"  ({each.label})"
+            mark = page.theme.sign("❯", ">") if here else " "
+            page.block(f"{mark} {each.rule or each.label}{label}", "bold" if here else "")
+        names = [f"[{name}]" if number == self.scope else name for number, (_, name) in enumerate(self.scopes)]
+        page.words(f"for  {'  '.join(names)}", "bold")
+        if not brief:
+            page.words(self._place(), "grey")
+
+    def write_keys(self, page: PanelPage) -> None:
+        keys = [(page.theme.sign("↑ ↓", "up/down"), "rule"), ("Tab", "for how long")]
+        page.keys([*keys, ("Enter", "allow and remember"), ("Esc", "back")])
+
+    def _place(self) -> str:
+        if self.scopes[self.scope][0] == "session":
+            return "Remembered in the record of this session alone."
+        where = f" in {self._kept_in}" if self._kept_in else ""
+        return f"Written{where}; `callgate policy list` shows it, `callgate policy revoke` takes it back."

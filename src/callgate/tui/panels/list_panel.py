@@ -1,0 +1,190 @@
+"""A list to choose from: filtered as one types, scrolled, with a preview beside it, or below it if it is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from callgate.formats.columns import clipped, width, words
+from callgate.formats.display import visible
+from callgate.tui.keys import Context
+from callgate.tui.panels.panel_page import CODES, PanelPage
+from callgate.tui.theme import Theme
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.tui.port import Terminal
+
+
+_WIDE = 100
+"""Columns from which on a preview stands beside the list; on fewer it stands below."""
+_HIGH = 14
+"""Lines from which on there is room for a preview below."""
+_FRAME = 4
+"""Lines around the items: title, filter, keys."""
+
+
+@noun
+class ListItem:
+    """``sign`` stands before the title, ``detail`` at the right end; ``words`` are searched besides these."""
+
+    key: str
+    title: str
+    detail: str = ""
+    sign: str = ""
+    words: str = ""
+
+
+class ListPanel:
+    """``chosen`` gets the item of Enter, after the panel has been closed. ``preview`` gives the text for an item, or
+    None while there is none yet. ``other`` is called for Tab, ``other_help`` says what it does. ``closed`` is called if
+    the person takes none."""
+
+    context: Context = "selector"
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        title: str,
+        items: Sequence[ListItem],
+        chosen: Callable[[ListItem], None],
+        *,
+        preview: Callable[[ListItem], str | None] | None = None,
+        other: Callable[[], None] | None = None,
+        other_help: str = "",
+        closed: Callable[[], None] | None = None,
+        at: int = 0,
+    ) -> None:
+        self._terminal = terminal
+        self.title = title
+        self._chosen = chosen
+        self._preview = preview
+        self._other = other
+        self.other_help = other_help
+        self._closed = closed
+        self.filter = ""
+        self._top = 0
+        self._rows = 1
+        self.at = at
+        self.items = items
+
+    @property
+    def items(self) -> Sequence[ListItem]:
+        return self._items
+
+    @items.setter
+    def items(self, items: Sequence[ListItem]) -> None:
+        """Another list; the cursor stays at its item if that is still there."""
+        key = self.current.key if hasattr(self, "_items") and self.current is not None else None
+        self._items = items
+        self._searched = [f"{each.title} {each.detail} {each.words}".casefold() for each in items]
+        self._sieve()
+        if key is not None:
+            self.at = next((at for at, each in enumerate(self.shown) if each.key == key), 0)
+
+    @property
+    def current(self) -> ListItem | None:
+        return self.shown[self.at] if 0 <= self.at < len(self.shown) else None
+
+    def _sieve(self) -> None:
+        """The items that have every word of the filter."""
+        wanted = self.filter.casefold().split()
+        pairs = zip(self._items, self._searched, strict=True)
+        self.shown = [each for each, text in pairs if all(word in text for word in wanted)]
+        self.at = min(self.at, max(len(self.shown) - 1, 0))
+
+    # ---- keys ---------------------------------------------------------------------------------------------------
+
+    def act(self, action: str) -> None:
+        match action:
+            case "up" | "down":
+                self._move(1 if action == "down" else -1)
+            case "page_up" | "page_down":
+                self._move(self._rows if action == "page_down" else -self._rows)
+            case "start" | "end":
+                self._move(len(self.shown) if action == "end" else -len(self.shown))
+            case "erase":
+                self._set_filter(self.filter[:-1])
+            case "other" if self._other is not None:
+                self._other()
+            case "choose" if self.current is not None:
+                item = self.current
+                self._terminal.close_panel(self)
+                self._chosen(item)
+            case "cancel":
+                self._cancel()
+            case _:
+                return
+
+    def typed(self, text: str) -> None:
+        text = " ".join(text.splitlines())
+        if text.isprintable():
+            self._set_filter(self.filter + text)
+
+    def _cancel(self) -> None:
+        """The filter first, then the panel."""
+        if self.filter:
+            self._set_filter("")
+            return
+        self._terminal.close_panel(self)
+        if self._closed is not None:
+            self._closed()
+
+    def _set_filter(self, text: str) -> None:
+        self.filter = text
+        self.at = self._top = 0
+        self._sieve()
+
+    def _move(self, by: int) -> None:
+        self.at = max(min(self.at + by, len(self.shown) - 1), 0)
+
+    # ---- lines --------------------------------------------------------------------------------------------------
+
+    def lines(self, width: int, height: int) -> Sequence[str]:
+        theme = self._terminal.theme
+        beside = self._preview is not None and width >= _WIDE
+        below = height // 3 if self._preview is not None and not beside and height >= _HIGH else 0
+        self._rows = max(height - _FRAME - (width < 60) - below, 1)
+        self._top = max(min(self._top, self.at), self.at - self._rows + 1)
+        page = PanelPage(theme, width)
+        page.line(self.title, "bold", f"{self.at + 1 if self.shown else 0} of {len(self.shown)}")
+        page.line(f"search: {self.filter}{theme.sign('▏', '_')}", "cyan" if self.filter else "grey")
+        rows = self._item_lines(width // 2 if beside else width)
+        if beside:
+            rows = _beside(rows, self._preview_lines(width - width // 2 - 3, self._rows), width // 2, theme)
+        page.lines += rows
+        if below:
+            page.rule()
+            page.lines += [f"  {line}" for line in self._preview_lines(width - 3, below - 1)]
+        other = [("Tab", self.other_help)] if self._other is not None else []
+        page.keys([(theme.sign("↑ ↓", "up/down"), "move"), ("Enter", "take"), *other, ("Esc", "close")])
+        return page.lines
+
+    def _item_lines(self, room: int) -> list[str]:
+        theme = self._terminal.theme
+        page = PanelPage(theme, room)
+        for number, each in enumerate(self.shown[self._top : self._top + self._rows], start=self._top):
+            here = number == self.at
+            cursor = theme.sign("❯", ">") if here else " "
+            sign = f"{each.sign} " if each.sign else ""
+            title = f"{cursor} {sign}{each.title}"
+            detail = clipped(visible(each.detail), max(room // 2, room - width(visible(title)) - 3), page.mark)
+            page.line(title, "bold" if here else "", detail)
+        if not self.shown:
+            page.words("nothing matches" if self.filter else "there is nothing", "grey")
+        return page.lines
+
+    def _preview_lines(self, room: int, most: int) -> list[str]:
+        assert self._preview is not None
+        text = None if self.current is None else self._preview(self.current)
+        if text is None:
+            return []
+        return [line for each in text.split("\n") for line in words(visible(each), room)][:most]
+
+
+def _beside(left: list[str], right: list[str], at: int, theme: Theme) -> list[str]:
+    """Two columns; the right one begins at a column."""
+    bar = theme.sign("│", "|")
+    rows = max(len(left), len(right))
+    pairs = zip([*left, *[""] * (rows - len(left))], [*right, *[""] * (rows - len(right))], strict=True)
+    return [f"{one}{' ' * max(at - width(CODES.sub('', one)), 0)}{bar} {other}" for one, other in pairs]

@@ -1,0 +1,126 @@
+"""Staged changes: their files and diffs, applied or discarded by the person, all or some."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.keys import Context
+from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_change
+from callgate.tui.panels.scroll_panel import DiffPanel
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import CallgateError
+from callgate.words.inputs import Resolve
+from callgate.words.pending import ResolveAction, Staged
+
+if TYPE_CHECKING:
+    from callgate.tui.port import Terminal
+
+
+_REASON = "The person said so in the terminal."
+
+
+class PendingPanel:
+    """One pending action. ``change`` is None for one that is no change of files. Nothing is marked off at first: Enter
+    applies all."""
+
+    context: Context = "selector"
+
+    def __init__(self, terminal: Terminal, staged: Staged, change: ChangeSet | None) -> None:
+        self._terminal = terminal
+        self.staged = staged
+        self._change = change
+        self._paths = () if change is None else tuple(each.path for each in change.files)
+        self.marked = set(self._paths)
+        self.at = 0
+        self._diffs: dict[tuple[int, int], list[str]] = {}
+
+    # ---- keys ---------------------------------------------------------------------------------------------------
+
+    def act(self, action: str) -> None:
+        match action:
+            case "up" | "down" if self._paths:
+                self.at = (self.at + (1 if action == "down" else -1)) % len(self._paths)
+            case "choose":
+                self._apply()
+            case "cancel":
+                self._terminal.close_panel(self)
+            case _:
+                return
+
+    def typed(self, text: str) -> None:
+        match text:
+            case " " if self._paths:
+                self.marked ^= {self._paths[self.at]}
+            case "d" if self._change is not None:
+                self._terminal.open_panel(DiffPanel(self._terminal, self.staged.label, self._change))
+            case "x":
+                self._resolve("discard", None)
+            case _:
+                return
+
+    def _apply(self) -> None:
+        wanted = [path for path in self._paths if path in self.marked]
+        if self._paths and not wanted:
+            return  # x discards it
+        self._resolve("apply", wanted if len(wanted) < len(self._paths) else None)
+
+    def _resolve(self, action: ResolveAction, files: list[str] | None) -> None:
+        self._terminal.close_panel(self)
+        extra = None if files is None else {"files": files}
+        self._terminal.post(Resolve(action, _REASON, id=self.staged.id, extra=extra))
+
+    # ---- lines --------------------------------------------------------------------------------------------------
+
+    def lines(self, width: int, height: int) -> Sequence[str]:
+        theme, staged = self._terminal.theme, self.staged
+        page, foot = PanelPage(theme, width), PanelPage(theme, width)
+        page.rule()
+        more = len(self._terminal.fold.pending) - 1
+        page.line(f"Staged: {staged.label}", "bold yellow", f"{more} more" if more > 0 else "")
+        page.words(f"by {staged.source}{': ' if staged.summary else ''}{staged.summary}", "grey")
+        for number, path in enumerate(self._paths):
+            here = number == self.at
+            mark = "x" if path in self.marked else " "
+            cursor = theme.sign("❯", ">") if here else " "
+            page.line(f"{cursor} [{mark}] {path}", "bold" if here else "")
+        many = len(self.marked)
+        which = "all" if many == len(self._paths) else f"{many} of {len(self._paths)} files"
+        apply = (
+            ("Enter", f"apply {which}" if self._paths else "apply") if many or not self._paths else ("Space", "mark")
+        )
+        several = [("Space", "mark")] if len(self._paths) > 1 and apply[0] != "Space" else []
+        view = [("d", "whole diff")] if self._change is not None else []
+        foot.keys([apply, *several, ("x", "discard"), *view, ("Esc", "later")])
+        room = max(height - len(page.lines) - len(foot.lines), 3)
+        return [*page.lines, *clip_lines(self._diff(width), room, " (d shows all)", theme), *foot.lines]
+
+    def _diff(self, width: int) -> list[str]:
+        """The diff of the file under the cursor; kept, because it costs time."""
+        if self._change is None:
+            return []
+        key = (width, self.at)
+        if key not in self._diffs:
+            page = PanelPage(self._terminal.theme, width)
+            write_change(page, ChangeSet(self._change.label, (self._change.files[self.at],)))
+            self._diffs[key] = page.lines
+        return self._diffs[key]
+
+
+async def open_pending(terminal: Terminal) -> None:
+    """Opens the newest pending action, or says that there is none."""
+    staged = next(reversed(terminal.fold.pending.values()), None)
+    if staged is None:
+        terminal.show(NoticeBlock("Nothing is staged."))
+        return
+    session, change = terminal.session, None
+    if staged.change is not None and session is not None and session.id:
+        from callgate.admin.session_changes import read_staged
+
+        try:
+            change = await asyncio.to_thread(read_staged, session.id, staged.change)
+        except (CallgateError, OSError) as error:
+            terminal.show(NoticeBlock(f"The diff cannot be shown: {error}", "warning"))
+    terminal.open_panel(PendingPanel(terminal, staged, change))

@@ -1,0 +1,375 @@
+"""The card of an open question: permission, plan, questions with options, requests of the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from json import dumps, loads
+from time import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from callgate.formats.columns import clipped
+from callgate.formats.display import visible
+from callgate.formats.home import home_path
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.keys import Context
+from callgate.tui.panels.card_forms import DOOR, AlwaysChoice, FieldsForm
+from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_arguments, write_change
+from callgate.tui.panels.scroll_panel import ScrollPanel
+from callgate.tui.panels.servers_panel import server_tools
+from callgate.tui.render.measures import seconds_text
+from callgate.words.decisions import Confirmation, Question, arguments_hash
+from callgate.words.inputs import Answer
+
+if TYPE_CHECKING:
+    from callgate.tui.port import Terminal
+
+
+class CardPlace(Protocol):
+    """The place of a card in its queue."""
+
+    total: int
+
+    @property
+    def number(self) -> int: ...
+
+    def leave(self) -> None:
+        """Give the keys to the input line."""
+        ...
+
+
+def asks_itself(question: Question) -> bool:
+    """True for a question that an MCP server puts, in a session of its own and with a tool that is made for it: then
+    there is no call that would need to be shown."""
+    server = question.by.removeprefix("MCP server ")
+    return question.by in question.path[-1:] and question.tool == f"mcp__{server}__question"
+
+
+class QuestionPanel:
+    """One question. ``sent``: an answer is on its way, so that no second one is given. ``edited`` are the arguments as
+    the person changed them; yes runs these, after they have been shown."""
+
+    def __init__(self, terminal: Terminal, question: Question, place: CardPlace) -> None:
+        self._terminal = terminal
+        self._place = place
+        self.question = question
+        self.sent = False
+        self.fault = ""
+        self.edited: dict[str, Any] | None = None
+        self.view: ScrollPanel | None = None
+        self._always: AlwaysChoice | None = None
+        self._asker = question.by if asks_itself(question) else ""
+        """The MCP server that puts the question itself, in the session that is made for it."""
+        escape = "no answer" if self._asker else "no answer, and stop"
+        self._form = FieldsForm(question, escape) if question.asks else None
+        self.context: Context = "question" if self._form is None else "selector"
+        self._over = False
+        self._body: tuple[tuple[int, dict[str, Any] | None], list[str]] | None = None
+
+    def refused(self, reason: str) -> None:
+        """The session did not take the answer: the question is still open."""
+        if self.sent:
+            self.sent, self.fault = False, reason
+
+    def withdraw(self) -> None:
+        """The question is not open any more."""
+        self._over = True
+        if self.view is not None:
+            self._terminal.close_panel(self.view)
+
+    # ---- keys ---------------------------------------------------------------------------------------------------
+
+    def act(self, action: str) -> None:
+        if self.sent:
+            return
+        if self._always is not None:
+            self._act_always(self._always, action)
+        elif self._form is not None:
+            self._act_form(self._form, action)
+        else:
+            self._act_card(action)
+
+    def _act_card(self, action: str) -> None:
+        match action:
+            case "yes":
+                self._send(self.question.yes(self.edited, door=DOOR))
+            case "always":
+                self._open_always()
+            case "no":
+                self._terminal.ask_text("no, because (Enter: no reason)", "", self._no)
+            case "edit":
+                self._edit()
+            case "view":
+                self._show_all()
+            case "cancel" if self.edited is not None:
+                self.edited, self.fault = None, ""
+            case "cancel":
+                self._send(self.question.no(stop=True, door=DOOR))
+            case "leave":
+                self._place.leave()
+            case _:
+                return
+
+    def _act_always(self, always: AlwaysChoice, action: str) -> None:
+        match action:
+            case "up" | "down":
+                always.move(-1 if action == "up" else 1)
+            case "left" | "right" | "other":
+                always.turn(-1 if action == "left" else 1)
+            case "choose":
+                self._close_always()
+                self._send(always.answer())
+            case "cancel":
+                self._close_always()
+            case _:
+                return
+
+    def _act_form(self, form: FieldsForm, action: str) -> None:
+        match action:
+            case "up" | "down":
+                form.move(-1 if action == "up" else 1)
+            case "choose":
+                form.enter()
+            case "other":
+                form.skip()
+            case "erase":
+                form.erase()
+            case "cancel" if not form.back():
+                self._send(self.question.no(stop=True, door=DOOR))
+            case _:
+                return
+        if form.ready:
+            form.ready = False
+            self._send(self.question.answered(*form.answers, door=DOOR))
+
+    def typed(self, text: str) -> None:
+        text = " ".join(text.splitlines())
+        if self._form is not None and not self.sent and text.isprintable():
+            self._form.typed(text)
+
+    @property
+    def takes_text(self) -> bool:
+        """True while own words are written: a paste belongs to them."""
+        return self._form is not None and self._form.own_words
+
+    def _send(self, answer: Confirmation) -> None:
+        self.sent, self.fault = True, ""
+        self._terminal.post(Answer(answer))
+
+    def _no(self, reason: str | None) -> None:
+        if reason is None:
+            return
+        if self._over:
+            self._too_late(reason)
+        else:
+            self._send(self.question.no(reason.strip() or None, door=DOOR))
+
+    def _too_late(self, text: str) -> None:
+        """A text for a question that is not open any more goes to the input line."""
+        if text.strip():
+            self._terminal.set_input(text)
+        self._terminal.show(NoticeBlock("The question was answered elsewhere; nothing was sent.", "warning"))
+
+    def _open_always(self) -> None:
+        if not self._remembers:
+            changed = self.edited is not None
+            self.fault = "Changed arguments run once: y." if changed else "This is asked every time: no always for it."
+            return
+        config = self._terminal.config
+        keeps = config is not None and config.own_data
+        kept_in = "" if config is None else home_path(config.data / "policies")
+        self._always = AlwaysChoice(self.question, keeps=keeps, kept_in=kept_in)
+        self.context, self.fault = "selector", ""
+
+    @property
+    def _remembers(self) -> bool:
+        """False where no answer can be remembered: a rule would be for the arguments before the change."""
+        return bool(self.question.choices) and self.edited is None
+
+    def _close_always(self) -> None:
+        self._always, self.context = None, "question"
+
+    # ---- arguments changed by the person --------------------------------------------------------------------------
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        return self.question.arguments if self.edited is None else self.edited
+
+    def _edit(self) -> None:
+        """The one text of a call in the input line, if it is a line; else in the editor, as text or as JSON."""
+        if not self._exact:
+            self.fault = "Secrets are masked in these arguments, so they cannot be changed here."
+            return
+        name = self._only_text()
+        if name and "\n" not in self.arguments[name]:
+            self._terminal.ask_text(f"{visible(name)}:", self.arguments[name], lambda text: self._changed(name, text))
+        else:
+            self._terminal.start(self._edit_outside(name))
+
+    def _only_text(self) -> str:
+        """The argument that is meant: the only text, or the only one by which the call is shown."""
+        texts = [name for name, value in self.arguments.items() if isinstance(value, str)]
+        if len(self.arguments) > 1 and self.question.preview is None:
+            line = self._face(self.arguments)
+            texts = [
+                name for name in texts if name == "command" or (self.arguments[name] and self.arguments[name] in line)
+            ]
+        return texts[0] if len(texts) == 1 and (len(self.arguments) == 1 or self.question.preview is None) else ""
+
+    async def _edit_outside(self, name: str) -> None:
+        before = self.arguments[name] if name else dumps(dict(self.arguments), ensure_ascii=False, indent=2)
+        after = await self._terminal.edit_text(before, ".txt" if name else ".json")
+        if after is None:
+            self.fault = "The editor failed, so nothing was changed."
+        elif name:
+            # Editors end a file with a line feed of their own.
+            self._changed(name, after if before.endswith("\n") else after.removesuffix("\n"))
+        else:
+            self._changed_all(after)
+        self._terminal.redraw()
+
+    def _changed(self, name: str, text: str | None) -> None:
+        if text is None:
+            return
+        if self._over:
+            self._too_late(text)
+        else:
+            self._take({**self.arguments, name: text})
+
+    def _changed_all(self, text: str) -> None:
+        try:
+            found: Any = loads(text)
+        except (ValueError, RecursionError) as error:
+            self.fault = f"This is not JSON, so nothing was changed: {error}"
+            return
+        if isinstance(found, dict):
+            self._take(found)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            self.fault = "The arguments are one JSON object, so nothing was changed."
+
+    def _take(self, arguments: dict[str, Any]) -> None:
+        self.fault = ""
+        self.edited = None if arguments == dict(self.question.arguments) else arguments
+
+    # ---- lines --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _exact(self) -> bool:
+        """False where secrets are masked in the arguments."""
+        question = self.question
+        return arguments_hash(question.through or question.tool, question.arguments) == question.arguments_hash
+
+    def _face(self, arguments: Mapping[str, Any]) -> str:
+        session, tool = self._terminal.session, self.question.through or self.question.tool
+        return tool if session is None else session.face(tool, arguments).line
+
+    def lines(self, width: int, height: int) -> Sequence[str]:
+        """Head, keys, and as much of the arguments or the diff as there is room for."""
+        theme = self._terminal.theme
+        head, body, foot, low = (PanelPage(theme, width) for _ in range(4))
+        self._write_head(head)
+        if self._asker:
+            for line in self.question.reason.split("\n"):
+                body.words(line)
+        elif self._form is None:
+            body.lines = self._body_lines(width)
+        elif set(self.question.arguments) != {"questions"}:  # those are the fields
+            write_arguments(body, self.question.arguments)
+        self._write_foot(foot)
+        if len(head.lines) + len(foot.lines) >= height:
+            self._write_foot(low, brief=True)
+            foot = low
+        room = max(height - len(head.lines) - len(foot.lines), 1)
+        more = " (d shows all)" if self._form is None and self._always is None else ""
+        lines = [*head.lines, *clip_lines(body.lines, room, more, theme), *foot.lines]
+        # On a low screen the title stays, and what there is to press.
+        return lines if len(lines) <= height else [head.lines[1], *lines[len(lines) - height + 1 :]]
+
+    def _write_head(self, page: PanelPage) -> None:
+        question = self.question
+        page.rule()
+        counter = f"{self._place.number} of {self._place.total}" if self._place.total > 1 else ""
+        page.line(f"? {self._title()}", "bold yellow", counter)
+        agents = question.path[:-1] if self._asker else question.path
+        if agents:
+            page.words(f"asked by the agent {' > '.join(agents)}", "cyan")
+        origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
+        because = f"{question.by}{origin}: {question.reason}".rstrip(": ")
+        if not self._asker and (self._form is None or origin):  # that it needs a person is plain to see
+            page.words(because, "grey")
+        if question.risk:
+            page.words(f"risk: {question.risk}", "red")
+        if question.deadline is not None:
+            left = max(question.deadline - time(), 0)
+            page.words(f"counts as no in {seconds_text(left)}", "yellow")
+        if not self._exact:
+            page.words("Secrets in it are masked here.", "yellow")
+
+    def _title(self) -> str:
+        if self._form is not None or self._asker:
+            return f"The {self._asker or 'agent'} asks you"
+        face = self._face(self.arguments)
+        return f"Allow {clipped(visible(face), 200)}" + (" (with your changes)" if self.edited is not None else "")
+
+    def _body_lines(self, width: int) -> list[str]:
+        """Kept for the next frames, because a diff costs time."""
+        key = (width, self.edited)
+        if self._body is None or self._body[0] != key:
+            page = PanelPage(self._terminal.theme, width)
+            self._write_body(page)
+            self._body = key, page.lines
+        return self._body[1]
+
+    def _write_body(self, page: PanelPage) -> None:
+        if self.question.preview is None or self.edited is not None:
+            write_arguments(page, self.arguments)
+        if self.question.preview is not None:
+            if self.edited is not None:
+                page.words("The diff of the call before your changes:", "grey")
+            write_change(page, self.question.preview)
+
+    def _write_foot(self, page: PanelPage, *, brief: bool = False) -> None:
+        if self.fault:
+            page.words(self.fault, "red")
+        form = self._always or self._form
+        if form is not None:
+            form.write(page, brief=brief)
+        if self.sent:
+            page.words("Your answer is on its way.", "grey")
+        elif self._terminal.receiver.card_waits:
+            page.keys([("Tab", "answer this; what you type goes to the input line")])
+        elif self._terminal.receiver.part != "card":
+            page.words(page.mark, "grey")  # keys are named when they are taken
+        elif form is not None:
+            form.write_keys(page)
+        else:
+            self._write_keys(page)
+
+    def _write_keys(self, page: PanelPage) -> None:
+        if self._asker:
+            page.keys([("y", "yes"), ("n", "no"), ("Esc", "no")])
+            return
+        always = [("a", "always")] if self._remembers else []
+        back = ("Esc", "drop your changes") if self.edited is not None else ("Esc", "no, and stop")
+        page.keys([("y", "yes"), *always, ("n", "no"), ("e", "edit"), ("d", "details"), back])
+
+    def _show_all(self) -> None:
+        def write(page: PanelPage) -> None:
+            self._write_server_tool(page)
+            write_arguments(page, self.arguments)
+            if self.question.preview is not None:
+                page.rule(visible(self.question.preview.label))
+                write_change(page, self.question.preview)
+
+        self.view = ScrollPanel(self._terminal, self._title(), write)
+        self._terminal.open_panel(self.view)
+
+    def _write_server_tool(self, page: PanelPage) -> None:
+        """The description of a tool of an MCP server, cleaned and bounded where it was read, as the server's words."""
+        session = self._terminal.session
+        server, said = ("", "") if session is None else server_tools(session).get(self.question.tool, ("", ""))
+        if server:
+            page.words(f"A tool of the MCP server {server}, which says of it:", "grey")
+            for line in (said or "nothing").split("\n"):
+                page.words(line, indent=4)
+            page.rule("arguments")

@@ -1,0 +1,125 @@
+"""The picker of an earlier prompt to go back to: the conversation alone, with files, or in a copy of the session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from time import time
+from typing import TYPE_CHECKING
+
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.panels.list_panel import ListItem, ListPanel
+from callgate.tui.port import SessionStart
+from callgate.words.errors import CallgateError
+from callgate.words.events import Event, MessageAdded
+from callgate.words.inputs import Rewind, Undo
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.tui.port import Terminal
+
+
+_WAYS = (
+    ListItem("conversation", "the conversation only", "files stay as they are"),
+    ListItem("files", "the conversation and files", "changes of files after it are taken back"),
+    ListItem("fork", "in a copy of this session", "this one stays as it is"),
+)
+
+
+@noun
+class SaidPrompt:
+    """A message of the person; ``at`` is when."""
+
+    id: str
+    at: float
+    text: str
+
+
+def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[SaidPrompt]:
+    """The prompts of the person that are still in the conversation, newest first."""
+    ids = set(live)
+    added = [each for each in events if isinstance(each, MessageAdded) and each.about is None]
+    found = {
+        each.message.id: SaidPrompt(each.message.id, each.at, each.message.text)
+        for each in added
+        if each.message.role == "user" and each.message.id in ids
+    }
+    return [*found.values()][::-1]
+
+
+class RewindPanel(ListPanel):
+    """Lists the prompts; the chosen one is put into the input line, after the conversation went back to before it."""
+
+    def __init__(self, terminal: Terminal, prompts: list[SaidPrompt]) -> None:
+        from callgate.admin.sessions import ago
+
+        self._prompts = {each.id: each for each in prompts}
+        now = time()
+        items = [ListItem(each.id, " ".join(each.text.split()), ago(each.at, now)) for each in prompts]
+        super().__init__(
+            terminal,
+            "Go back to before a message",
+            items,
+            self._ask_how,
+            preview=lambda item: self._prompts[item.key].text,
+        )
+
+    def _ask_how(self, item: ListItem) -> None:
+        prompt = self._prompts[item.key]
+        title = f"Go back to before: {item.title}"
+        panel = ListPanel(
+            self._terminal,
+            title,
+            _WAYS,
+            lambda way: self._go(prompt, way.key),
+            closed=lambda: self._terminal.open_panel(self),
+        )
+        self._terminal.open_panel(panel)
+
+    def _go(self, prompt: SaidPrompt, way: str) -> None:
+        self._terminal.start(go_back(self._terminal, prompt, way))
+
+
+async def open_rewind(terminal: Terminal) -> None:
+    """Opens the picker, or says why there is nothing to go back to."""
+    session = terminal.session
+    prompts: list[SaidPrompt] = []
+    if session is not None:
+        told = await session.told_after(0)
+        prompts = prompts_of((event for _number, event in told), (each.id for each in session.messages))
+    if prompts:
+        terminal.open_panel(RewindPanel(terminal, prompts))
+    else:
+        terminal.show(NoticeBlock("There is no message yet to go back to."))
+
+
+async def go_back(terminal: Terminal, prompt: SaidPrompt, way: str) -> None:
+    """Goes back to before the prompt and puts its text into the input line."""
+    session = terminal.session
+    if session is None:
+        return
+    if way == "fork":
+        terminal.change_session(SessionStart(resume=session.id, fork=True), lambda: _rewind(terminal, prompt))
+        return
+    if way == "files":
+        try:
+            numbers = await asyncio.to_thread(changes_after, session.id, prompt.at)
+        except (CallgateError, OSError) as error:
+            terminal.show(NoticeBlock(f"Nothing was changed: {error}", "error"))
+            return
+        for number in numbers:
+            await session.send(Undo(change=number))
+    _rewind(terminal, prompt)
+
+
+def _rewind(terminal: Terminal, prompt: SaidPrompt) -> None:
+    terminal.post(Rewind(prompt.id))
+    terminal.set_input(prompt.text)
+
+
+def changes_after(session: str, at: float) -> list[int]:
+    """The numbers of the changes to files since then that are in force, newest first. Blocks."""
+    from callgate.admin.session_changes import UNDO, read_changes
+
+    found = read_changes(session).changes
+    return [each.number for each in found if each.state == "applied" and each.tool != UNDO and each.at >= at]

@@ -1,0 +1,109 @@
+"""The MCP servers of the session, drawn again as they connect; each can be connected again, ended, and its log read."""
+
+from __future__ import annotations
+
+from asyncio import Task
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from callgate.formats.display import counted
+from callgate.tui.blocks import TableBlock
+from callgate.tui.commands.slash_support import seconds
+from callgate.tui.panels.list_panel import ListItem, ListPanel
+
+if TYPE_CHECKING:
+    from callgate.admin.servers import Server, ServerState
+    from callgate.assembly import Session
+    from callgate.tui.port import Terminal
+
+
+ACTIONS = {
+    "log": "its last lines",
+    "reconnect": "connects it again",
+    "disable": "ends it for this session",
+}
+_LOG_LINES = 40
+_SIGNS = {"connected": "+", "connecting": "~", "disabled": "-"}
+
+
+class ServersPanel(ListPanel):
+    """Enter asks what to do with a server. Beside the list are the last lines of its log."""
+
+    def __init__(self, terminal: Terminal, servers: Sequence[Server]) -> None:
+        self._servers = {each.name: each for each in servers}
+        self._following: list[Task[Any]] = []
+        super().__init__(
+            terminal, "MCP servers", self._rows_now(), self._ask_what, preview=self._about, closed=self._rest
+        )
+
+    def open(self) -> None:
+        self._terminal.open_panel(self)
+        self._following = [self._terminal.start(self._follow(each)) for each in self._servers.values()]
+
+    def lines(self, width: int, height: int) -> Sequence[str]:
+        self.items = self._rows_now()
+        return super().lines(width, height)
+
+    def _rows_now(self) -> list[ListItem]:
+        states = [(name, each.state) for name, each in self._servers.items()]
+        return [
+            ListItem(name, name, f"{state.status}  {_briefly(state)}".rstrip(), _SIGNS.get(state.status, "!"))
+            for name, state in states
+        ]
+
+    def _about(self, item: ListItem) -> str:
+        server = self._servers[item.key]
+        return "\n".join((about_state(server.state), "", *server.log.lines()[-_LOG_LINES:]))
+
+    async def _follow(self, server: Server) -> None:
+        while True:
+            await server.moved()
+            self._terminal.redraw()
+
+    def _rest(self) -> None:
+        """The panel is not on the screen any more."""
+        for each in self._following:
+            each.cancel()
+
+    def _ask_what(self, item: ListItem) -> None:
+        self._rest()
+        actions = [ListItem(name, name, about) for name, about in ACTIONS.items()]
+        server = self._servers[item.key]
+        title = f"{item.title}: {server.state.status}. {about_state(server.state)}"
+        self._terminal.open_panel(
+            ListPanel(self._terminal, title, actions, lambda way: self._act(server, way.key), closed=self.open)
+        )
+
+    def _act(self, server: Server, action: str) -> None:
+        if action == "log":
+            show_log(self._terminal, server)
+            return
+        self._terminal.start(server.end() if action == "disable" else server.reconnect())
+        self.open()
+
+
+def show_log(terminal: Terminal, server: Server) -> None:
+    shown = tuple((line,) for line in server.log.lines()[-_LOG_LINES:])
+    where = "" if server.log.path is None else str(server.log.path)
+    terminal.show(TableBlock(shown, f"Log of {server.name}", note=where))
+
+
+def _briefly(state: ServerState) -> str:
+    """As much as a row has room for; the rest is beside the list."""
+    return counted(state.tools, "tool") if state.status == "connected" else state.reason
+
+
+def about_state(state: ServerState) -> str:
+    if state.status != "connected":
+        return state.reason
+    took = "" if state.seconds is None else f", connected in {seconds(state.seconds)}"
+    return f"{_briefly(state)}, protocol {state.version}{took}"
+
+
+def server_tools(session: Session) -> dict[str, tuple[str, str]]:
+    """The server of each tool by its name, and the description that the server gives of it."""
+    return {
+        each.spec.name: (server.name, each.definition.description)
+        for server in session.mcp_servers
+        for each in server.tools
+    }

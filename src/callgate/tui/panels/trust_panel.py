@@ -1,0 +1,125 @@
+"""The question whether a folder is trusted, at the start and before anything of the folder counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from callgate.admin.workspace_policy import ChangedFolder, Fingerprint, Trust, Trusted, Untrusted, fingerprint
+from callgate.formats.home import home_path
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.keys import Context
+from callgate.tui.panels.panel_page import PanelPage, clip_lines
+from callgate.tui.panels.scroll_panel import ScrollPanel
+from callgate.words.errors import CallgateError
+
+if TYPE_CHECKING:
+    from callgate.config import Config
+    from callgate.tui.port import Terminal
+
+
+TrustAnswer = Literal["later", "trust", "never"]
+_ANSWERS: tuple[tuple[TrustAnswer, str], ...] = (
+    ("later", "not now: its hooks, tools and skills stay off"),
+    ("trust", "trust it as it is now; any change asks again"),
+    ("never", "never ask for this folder again"),
+)
+
+
+class TrustPanel:
+    """Lists what would count. The cursor begins at "not now", and letters do nothing, so that a key that was meant for
+    the input line trusts nothing."""
+
+    context: Context = "selector"
+
+    def __init__(
+        self, terminal: Terminal, config: Config, found: Fingerprint, answer: asyncio.Future[TrustAnswer]
+    ) -> None:
+        self._terminal = terminal
+        self._config = config
+        self._found = found
+        self._answer = answer
+        self.at = 0
+
+    def act(self, action: str) -> None:
+        match action:
+            case "up" | "down":
+                self.at = (self.at + (1 if action == "down" else -1)) % len(_ANSWERS)
+            case "choose":
+                self._say(_ANSWERS[self.at][0])
+            case "other":
+                self._terminal.open_panel(ScrollPanel(self._terminal, "What would count", self._write))
+            case "cancel":
+                self._say("later")
+            case _:
+                return
+
+    def typed(self, text: str) -> None:
+        pass
+
+    def _say(self, answer: TrustAnswer) -> None:
+        self._terminal.close_panel(self)
+        if not self._answer.done():
+            self._answer.set_result(answer)
+
+    def lines(self, width: int, height: int) -> Sequence[str]:
+        theme = self._terminal.theme
+        head, body, foot = (PanelPage(theme, width) for _ in range(3))
+        head.rule()
+        head.line(f"? Trust {home_path(self._config.root)}", "bold yellow")
+        changed = isinstance(self._config.trust, ChangedFolder)
+        head.words("It changed since you trusted it." if changed else "It has settings or code of its own.", "grey")
+        self._write(body)
+        for number, (_answer, text) in enumerate(_ANSWERS):
+            here = number == self.at
+            foot.line(f"{theme.sign('❯', '>') if here else ' '} {text}", "bold" if here else "")
+        foot.keys(
+            [(theme.sign("↑ ↓", "up/down"), "choose"), ("Enter", "take"), ("Tab", "all of it"), ("Esc", "not now")]
+        )
+        room = max(height - len(head.lines) - len(foot.lines), 3)
+        return [*head.lines, *clip_lines(body.lines, room, " (Tab shows all)", theme), *foot.lines]
+
+    def _write(self, page: PanelPage) -> None:
+        page.words("Once it is trusted, it", "bold")
+        for effect in self._found.effects or ("does nothing by itself",):
+            page.safe_words(effect, indent=4)
+        page.words(f"Its files: {', '.join(sorted(each.path for each in self._found.files))}", "grey")
+        for fault in (fault for each in self._found.settings for fault in each.faults):
+            page.words(f"fault: {fault}", "red", 4)
+        if isinstance(self._config.trust, ChangedFolder):
+            page.words("Changed since then:", "bold")
+            for line in self._config.trust.describe():
+                page.block(line, {"+": "green", "-": "red"}.get(line[2:3], "") if line.startswith("  ") else "", 4)
+
+
+async def ask_trust(terminal: Terminal, config: Config) -> bool:
+    """Asks once, if the folder brings something along that is not trusted. True if the person trusts it now, so that
+    settings have to be read again."""
+    if isinstance(config.trust, Trusted) or not config.own_data:
+        return False
+    store = Trust(config.data)
+    found = await asyncio.to_thread(fingerprint, config.root)
+    if not found.files or found.problem or await asyncio.to_thread(store.declined, config.root):
+        return False
+    return await trust_now(terminal, config, found)
+
+
+async def trust_now(terminal: Terminal, config: Config, found: Fingerprint) -> bool:
+    """Shows what would count, asks, and keeps the answer; True if the person trusts the folder."""
+    store = Trust(config.data)
+    answer: asyncio.Future[TrustAnswer] = asyncio.get_running_loop().create_future()
+    terminal.open_panel(TrustPanel(terminal, config, found, answer))
+    said = await answer
+    try:
+        if said == "trust":
+            state = await asyncio.to_thread(store.trust, config.root, found)
+            if isinstance(state, Untrusted):
+                terminal.show(NoticeBlock(f"Not trusted: {state.why}", "error"))
+            return isinstance(state, Trusted)
+        if said == "never":
+            await asyncio.to_thread(store.decline, config.root)
+            terminal.show(NoticeBlock("Not asked again; `callgate trust add` trusts the folder."))
+    except CallgateError as error:
+        terminal.show(NoticeBlock(str(error), "error"))
+    return False

@@ -1,0 +1,239 @@
+"""A call in one line, and what stands below it: live output, an error, a diff, a list."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from callgate.tui.blocks import CallBlock
+from callgate.tui.render.measures import gauge, seconds_text
+from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
+from callgate.tui.render.spans import Span, cut, fitted, head_of, width_of, wrapped
+from callgate.tui.theme import CUT, STATUSES, Theme
+from callgate.words.calls import Code, Status
+from callgate.words.decisions import Allow, Deny
+from callgate.words.noun import noun
+
+INDENT = "  "
+SHORTEST_NAME = 12
+LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
+"""Lines that are shown of a running call's output, of a command that ended, of an error, of a text, of a diff."""
+SENTENCE = 3
+"""Rows that a line of an error takes at most."""
+ALL_KEY = "Ctrl-O"
+"""The key that shows what is left out."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_WORDS: Mapping[Code, str] = {
+    "denied": "denied",
+    "cancelled_by_user": "interrupted",
+    "cancelled_by_sibling": "another call failed",
+    "discarded": "the answer was thrown away",
+    "not_run_truncated": "the answer was cut off",
+    "never_started": "never started",
+    "skipped": "skipped",
+    "unknown_tool": "no such tool",
+    "invalid_arguments": "invalid arguments",
+    "blocked_by_hook": "blocked by a hook",
+    "timed_out": "timed out",
+    "limit": "too large",
+    "outcome_unknown": "outcome unknown",
+}
+"""Causes beside the word of the status, for people."""
+
+Row = list[Span]
+
+
+class Face(Protocol):
+    """The form of a call that its tool gives: a kind of icon, and one line such as ``Read(src/app.py)``."""
+
+    @property
+    def icon(self) -> str: ...
+
+    @property
+    def line(self) -> str: ...
+
+
+@noun
+class PlainFace:
+    """A face for calls of tools that are not at hand."""
+
+    line: str
+    icon: str = "run"
+
+
+Faces = Callable[[str, Mapping[str, Any]], Face]
+
+
+def call_rows(theme: Theme, call: CallBlock, face: Face, width: int, now: float, *, expanded: bool) -> list[Row]:
+    """The rows of a call. ``expanded``: with its arguments, its decision, and all of its output."""
+    inside = width - len(INDENT)
+    if inside < 8:
+        return [_line(theme, call, face, width, now)]
+    rows = _whole(theme, call, inside) if expanded else _below(theme, call, face, inside)
+    return [_line(theme, call, face, width, now), *([(INDENT, ""), *row] if row else [] for row in rows)]
+
+
+# ---- the line -----------------------------------------------------------------------------------------------------
+
+
+def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> Row:
+    shown = CUT if call.cut else STATUSES[call.status]
+    words = [shown.word, *(theme.line(part) for part in _about(call, now) if part)]
+    joint = theme.sign(" · ", " - ")
+    agents = f"{' > '.join(call.path)}: " if call.path else ""
+    name = theme.line(agents + face.line)
+    wanted = min(width_of(name), SHORTEST_NAME)
+    while len(words) > 1 and width_of(joint.join(words)) + wanted + 4 > width:
+        words.pop()
+    said = joint.join(words)
+    sign = theme.sign(shown.sign, shown.ascii)
+    room = width - 4 - width_of(said)
+    more = theme.sign("…", "...")
+    if room < 1:
+        return [(head_of(f"{sign} {said}", width), shown.style)]
+    strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
+    return [(f"{sign} ", shown.style), (fitted(name, room, more), strong), (f"  {said}", _quiet(call))]
+
+
+def _quiet(call: CallBlock) -> str:
+    """Words are grey where all is well."""
+    well = call.status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING)
+    return CUT.style if call.cut else "grey" if well else STATUSES[call.status].style
+
+
+def _about(call: CallBlock, now: float) -> list[str]:
+    """Texts behind the word of the status, the least important last."""
+    told: list[str] = []
+    if call.status is Status.CANCELLED or call.status is Status.ERROR:
+        told.append(_why(call))
+    if call.status is Status.EXECUTING and call.started is not None and not call.cut:
+        told.append(seconds_text(max(now - call.started, 0.0)))
+    elif call.duration_ms is not None and call.duration_ms >= 50:
+        told.append(seconds_text(call.duration_ms / 1000))
+    if not call.done and call.of > 1 and call.index >= 0:
+        told.append(f"{call.index + 1} of {call.of}")
+    if call.result is not None:
+        told.append(summary_of(call.result))
+    return told
+
+
+def _why(call: CallBlock) -> str:
+    code = None if call.result is None else call.result.code
+    if code == "denied":
+        if call.answered == "no":
+            return "denied by you"
+        by = call.decision.by if isinstance(call.decision, Deny) else ""
+        return f"denied by {by}" if by else "denied"
+    return "" if code is None else _WORDS.get(code, "")
+
+
+# ---- below the line -----------------------------------------------------------------------------------------------
+
+
+def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
+    result = call.result
+    if result is None:
+        return _live(theme, call, width)
+    if call.status is Status.CANCELLED:
+        note = call.note or (call.decision.reason if isinstance(call.decision, Deny) else "")
+        rows = _folded(theme, text_rows(theme, note, "grey"), width) if note.strip() else []
+        return _fitted(theme, rows, width, ERROR)
+    if call.status is Status.ERROR:
+        at_end = "exit_code" in result.details
+        rows = content_rows(theme, result)
+        if at_end and rows and rows[-1] == [(f"[exit code {result.details['exit_code']}]", "")]:
+            del rows[-1]  # the line says it
+        if not at_end:
+            rows = _folded(theme, [[(text, "red") for text, _ in row] for row in rows], width)
+        return _fitted(theme, rows, width, ERROR, at_end=at_end)
+    if result.display:
+        rows: list[Row] = []
+        for display in result.display:
+            made = display_rows(theme, display, width)
+            todo = display.kind == "text" and display.title == "To do"
+            rows += made if todo else _fitted(theme, made, width, TEXT if display.kind == "text" else DIFF)
+        return [cut(row, width)[0] for row in rows]
+    if face.icon in ("read", "search", "fetch", "edit"):
+        return []
+    grey = [[(text, "grey") for text, _ in row] for row in content_rows(theme, result)]
+    if face.icon == "run":
+        return _fitted(theme, grey, width, OUTPUT, at_end=True)
+    return _fitted(theme, [row for row in grey if any(text.strip() for text, _ in row)], width, TEXT)
+
+
+def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
+    """The gauge and the newest lines of a call that runs."""
+    if call.status is not Status.EXECUTING:
+        return []
+    rows: list[Row] = []
+    if call.current is not None and call.total is not None:
+        bar = gauge(theme, call.current, call.total, width)
+        rows += [[(bar, "cyan")]] if bar else []
+    # A progress bar goes back to the beginning of its line; its newest state counts.
+    shown = [line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", call.output).split("\n")]
+    newest = [line for line in shown if line.strip()][-LIVE:]
+    more = theme.sign("…", "...")
+    return rows + [[(fitted(theme.page(line).expandtabs(4), width, more), "grey")] for line in newest]
+
+
+def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: bool = False) -> list[Row]:
+    """At most so many rows, none wider than the width; what is left out is counted."""
+    left = len(rows) - most
+    # One line more is better shown than counted.
+    if left > 1:
+        rows = rows[left:] if at_end else rows[:most]
+    shown = [_one_row(theme, row, width) for row in rows]
+    if left <= 1:
+        return shown
+    said = f"{theme.sign('…', '...')} {left:,} more lines ({ALL_KEY})"
+    more: list[Row] = [[(fitted(said, width, ""), "grey")]]
+    return more + shown if at_end else shown + more
+
+
+def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
+    """Sentences in up to SENTENCE rows each, broken at blanks."""
+    more, found = theme.sign("…", "..."), list[Row]()
+    for row in rows:
+        parts = wrapped(row, width)
+        if len(parts) > SENTENCE:
+            parts[SENTENCE - 1 :] = [[*cut(parts[SENTENCE - 1], width - len(more))[0], (more, "grey")]]
+        found += parts
+    return found
+
+
+def _one_row(theme: Theme, row: Row, width: int) -> Row:
+    if sum(width_of(text) for text, _ in row) <= width:
+        return row
+    more = theme.sign("…", "...")
+    return [*cut(row, width - len(more))[0], (more, "grey")]
+
+
+# ---- all of it ----------------------------------------------------------------------------------------------------
+
+
+def _whole(theme: Theme, call: CallBlock, width: int) -> list[Row]:
+    rows: list[Row] = []
+    for name, value in call.arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        rows += wrapped([(f"{theme.line(str(name))}: ", "grey"), (theme.page(text).expandtabs(4), "")], width)
+    rows += wrapped([(theme.line(_decided(call)), "grey")], width) if call.decision is not None else []
+    if call.result is None:
+        output = _ESCAPES.sub("", call.output)
+        return rows + [each for row in text_rows(theme, output) for each in cut(row, width)] if output else rows
+    shown = [row for display in call.result.display for row in display_rows(theme, display, width)]
+    for row in shown or content_rows(theme, call.result):
+        rows += cut(row, width)
+    for kept in call.result.artifacts:
+        rows += wrapped([(theme.line(f"whole output: {kept.path} ({kept.size:,} bytes)"), "grey")], width)
+    return rows
+
+
+def _decided(call: CallBlock) -> str:
+    """The decision on the call, in words."""
+    decision = call.decision
+    assert decision is not None
+    word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
+    origin = "" if decision.origin is None else str(decision.origin)
+    reason = f": {decision.reason}" if decision.reason else ""
+    return f"{word} by {decision.by}{f' ({origin})' if origin else ''}{reason}"

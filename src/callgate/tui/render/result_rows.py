@@ -1,0 +1,138 @@
+"""Results of calls: what they say in a few words, and each kind of display in rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from callgate.formats.display import counted
+from callgate.tui.render.diff import diff_rows
+from callgate.tui.render.measures import gauge
+from callgate.tui.render.spans import Span
+from callgate.tui.render.tables import table_rows
+from callgate.tui.theme import Theme
+from callgate.words.calls import Display, Result
+from callgate.words.messages import Image, Resource
+
+DEEPEST = 20
+"""Levels of a tree that are shown."""
+
+_TODO = {
+    "[x] ": ("✓ ", "+ ", "green"),
+    "[>] ": ("▸ ", "> ", "bold cyan"),
+    "[ ] ": ("○ ", "o ", ""),
+}
+"""Signs of a to-do list, whose lines begin so."""
+
+Row = list[Span]
+
+
+def summary_of(result: Result) -> str:
+    """The result in two or three words that the details of known tools give; empty for others."""
+    details = result.details
+    lines, total = details.get("lines"), details.get("of")
+    if isinstance(lines, list | tuple) and len(cast(Sequence[Any], lines)) == 2:
+        first, last = cast(Sequence[Any], lines)
+        if isinstance(first, int) and isinstance(last, int):
+            shown = counted(last - first + 1, "line")
+            return f"{shown} of {total:,}" if isinstance(total, int) and total > last - first + 1 else shown
+    if isinstance(details.get("matches"), int):
+        files = details.get("files")
+        where = f" in {counted(files, 'file')}" if isinstance(files, int) else ""
+        return f"{counted(details['matches'], 'match', 'matches')}{where}"
+    if isinstance(details.get("files"), int):
+        return counted(details["files"], "file")
+    if isinstance(details.get("exit_code"), int) and details["exit_code"] != 0:
+        return f"exit {details['exit_code']}"
+    diffs = [each.body for each in result.display if each.kind == "diff" and isinstance(each.body, str)]
+    if diffs:
+        return changed_lines(diffs)
+    if isinstance(details.get("bytes"), int):
+        return f"{details['bytes']:,} bytes"
+    return ""
+
+
+def changed_lines(diffs: Sequence[str]) -> str:
+    """``+2 −1``: lines that the diffs add and take away."""
+    lines = [line for diff in diffs for line in diff.split("\n")]
+    added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
+    return f"+{added} −{removed}"
+
+
+def display_rows(theme: Theme, display: Display, width: int) -> list[Row]:
+    """The rows of a display; of one whose body is not as its kind says, the body as it is."""
+    body = display.body
+    match display.kind:
+        case "diff" if isinstance(body, str):
+            return diff_rows(theme, body)
+        case "table" if isinstance(body, Mapping):
+            return _table(theme, cast(Mapping[str, Any], body), width)
+        case "tree" if isinstance(body, Mapping):
+            return _tree(theme, cast(Mapping[str, Any], body))
+        case "image" if isinstance(body, Mapping):
+            image = cast(Mapping[str, Any], body)
+            return [[(theme.line(f"[{image.get('media_type', 'image')}] {image.get('path', '')}".rstrip()), "")]]
+        case "progress" if isinstance(body, Mapping):
+            progress = cast(Mapping[str, Any], body)
+            current, total = progress.get("current"), progress.get("total")
+            if isinstance(current, int | float) and isinstance(total, int | float):
+                return [[(gauge(theme, current, total, width), "cyan")]]
+            return []
+        case "text" if isinstance(body, str):
+            return [_todo(theme, line) for line in theme.page(body).expandtabs(4).rstrip("\n").split("\n")]
+        case _:
+            return text_rows(theme, str(body))
+
+
+def content_rows(theme: Theme, result: Result) -> list[Row]:
+    """The content for the model, as rows."""
+    rows = text_rows(theme, result.text) if result.text.strip() else []
+    for part in result.content:
+        if isinstance(part, Image):
+            rows.append([(theme.line(f"[{part.media_type}, {len(part.data):,} bytes]"), "")])
+        elif isinstance(part, Resource):
+            rows.append([(theme.line(f"[{part.uri}]"), "")])
+    return rows
+
+
+def text_rows(theme: Theme, text: str, style: str = "") -> list[Row]:
+    return [[(line, style)] for line in theme.page(text).expandtabs(4).rstrip("\n").split("\n")]
+
+
+def _todo(theme: Theme, line: str) -> Row:
+    mark = _TODO.get(line[:4])
+    if mark is None:
+        return [(line, "")]
+    sign, plain, style = mark
+    return [(theme.sign(sign, plain), style), (line[4:], "grey" if style == "green" else style)]
+
+
+def _table(theme: Theme, body: Mapping[str, Any], width: int) -> list[Row]:
+    columns, rows = body.get("columns"), body.get("rows")
+    if not isinstance(columns, list | tuple) or not isinstance(rows, list | tuple):
+        return text_rows(theme, str(dict(body)))
+    head = [[(theme.line(str(name)), "bold")] for name in cast(Sequence[Any], columns)]
+    lines = [
+        [[(theme.line(str(cell)), "")] for cell in cast(Sequence[Any], row)]
+        for row in cast(Sequence[Any], rows)
+        if isinstance(row, list | tuple)
+    ]
+    return table_rows(theme, [head, *lines], (), width)
+
+
+def _tree(theme: Theme, body: Mapping[str, Any], depth: int = 0) -> list[Row]:
+    """A label and its children, joined by lines. Deeper ones than DEEPEST are left out."""
+    rows: list[Row] = [[(theme.line(str(body.get("label", ""))), "")]]
+    children = body.get("children")
+    inside = [
+        cast(Mapping[str, Any], child)
+        for child in (cast(Sequence[Any], children) if isinstance(children, list | tuple) else ())
+        if isinstance(child, Mapping)
+    ]
+    if depth >= DEEPEST and inside:
+        return [*rows, [(theme.sign("└ …", "`- ..."), "grey")]]
+    for number, child in enumerate(inside):
+        last = number == len(inside) - 1
+        first, *rest = _tree(theme, child, depth + 1)
+        rows.append([(theme.sign("└ " if last else "├ ", "`- " if last else "|- "), "grey"), *first])
+        rows += [[("  " if last else theme.sign("│ ", "|  "), "grey"), *row] for row in rest]
+    return rows

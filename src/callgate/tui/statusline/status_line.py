@@ -1,0 +1,156 @@
+"""The status line of an open session: hears its events, runs the command, and gives the lines to show.
+
+The settings files are looked at every two seconds, so that a command that was changed, set or removed there counts at
+once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from callgate.assembly.status_command import StatusCommand
+from callgate.config import Config, load_config
+from callgate.tui.statusline.status_payload import payload_bytes
+from callgate.tui.statusline.status_runner import StatusLine, without_colours
+from callgate.tui.statusline.status_totals import StatusTotals, snapshot_of
+from callgate.words.errors import CallgateError
+from callgate.words.events import Event
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.core.ports import Timer
+
+
+LOOK = 2.0
+"""Seconds between two looks at the settings files."""
+
+Stamps = tuple[tuple[int, int] | None, ...]
+
+
+class SessionStatusLine:
+    """Starts with the first run, if the settings have a command. ``vim`` gives the state of vim mode, ``redraw`` is
+    called when the lines have changed, ``tell`` takes a note for people; ``read`` reads the settings again."""
+
+    def __init__(
+        self,
+        session: Session,
+        config: Config,
+        *,
+        redraw: Callable[[], object],
+        tell: Callable[[str], object],
+        vim: Callable[[], str | None] = lambda: None,
+        read: Callable[[], Config] | None = None,
+    ) -> None:
+        self._session = session
+        self._config = config
+        self._clock = session.host.clock
+        self._began = self._clock.monotonic()
+        self._totals = StatusTotals.of(session.messages)
+        self._redraw = redraw
+        self._tell = tell
+        self._vim = vim
+        self._vim_state = vim()
+        self._read = (lambda: load_config(config.root)) if read is None else read
+        self._stamps = self._look()
+        self._line = self._started()
+        self._timer: Timer | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._deaf = session.listen(self._hear)
+        if not any(
+            each.name == "statusline.command" and each.origin.layer == "command line" for each in config.set_values
+        ):
+            self._look_later()  # what an argument has set no file changes
+
+    def lines(self, *, colours: bool = True, keep_place: bool = False) -> list[str]:
+        """The lines with their padding, for each frame: another vim state than in the last one asks for a run.
+        ``keep_place``: an empty line while there are none yet, so that a full-screen view does not jump."""
+        if self._line is None:
+            return []
+        state = self._vim()
+        if state != self._vim_state:
+            self._vim_state = state
+            self._line.ask()
+        shown = self._line.lines or (("",) if keep_place else ())
+        padding = " " * self._config.statusline.padding
+        return [f"{padding}{line if colours else without_colours(line)}" for line in shown]
+
+    async def close(self) -> None:
+        self._deaf()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+        if self._line is not None:
+            await self._line.close()
+
+    def _started(self) -> StatusLine | None:
+        settings = self._config.statusline
+        if settings.command is None:
+            return None
+        command = StatusCommand(self._config, self._clock)
+        line = StatusLine(
+            command,
+            self._payload,
+            lambda lines: self._redraw(),
+            clock=self._clock,
+            refresh=settings.refresh,
+            tell=self._tell,
+        )
+        line.start()
+        return line
+
+    def _hear(self, event: Event) -> None:
+        self._totals = self._totals.after(event)
+        if self._line is not None:
+            self._line.hear(event)
+
+    def _payload(self) -> bytes:
+        seconds = self._clock.monotonic() - self._began
+        found = snapshot_of(
+            self._session, self._totals, project=str(self._config.root), seconds=seconds, vim=self._vim()
+        )
+        return payload_bytes(found)
+
+    # ---- changes of the settings --------------------------------------------------------------------------------
+
+    def _look_later(self) -> None:
+        self._timer = self._clock.call_later(LOOK, self._look_now)
+
+    def _look_now(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._take_up())
+
+    async def _take_up(self) -> None:
+        """Reads the settings again if a file has changed. One with a fault changes nothing: the fault is told where
+        settings are read for good, at the next start."""
+        stamps = await asyncio.to_thread(self._look)
+        if stamps != self._stamps:
+            self._stamps = stamps
+            try:
+                found = await asyncio.to_thread(self._read)
+            except CallgateError:
+                found = self._config
+            if found.statusline != self._config.statusline and not found.faults:
+                await self._change_to(found)
+        self._look_later()
+
+    async def _change_to(self, config: Config) -> None:
+        before, self._line, self._config = self._line, None, config
+        if before is not None:
+            await before.close()
+        self._line = self._started()
+        self._redraw()
+
+    def _look(self) -> Stamps:
+        return tuple(_stamp(str(each.path)) for each in self._config.files)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

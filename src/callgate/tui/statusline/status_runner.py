@@ -1,0 +1,231 @@
+"""The lines of the status line, made of what its command printed.
+
+Branch names and titles pass through such a command, and they are written by strangers: colours (SGR) stay, every other
+control sequence, control character and mark of reading direction is removed. Signs of private use stay, because fonts
+have their symbols there.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from itertools import groupby
+from unicodedata import category
+
+from callgate.assembly.status_command import TIME_LIMIT, Finished
+from callgate.core.ports import Clock, Timer
+from callgate.words.errors import in_words
+from callgate.words.events import (
+    Branched,
+    Compacted,
+    EffortSet,
+    Event,
+    MessageAdded,
+    MetadataSet,
+    ModelSet,
+    ModeSet,
+    Rewound,
+    TurnEnded,
+)
+
+MOST_LINES = 3
+LONGEST = 500
+"""Characters of a line that are kept, colours not counted."""
+MOST_COLOURS = 200
+"""Colour sequences of a line that are kept."""
+MARKS = 4
+"""Accents that are kept on one letter: a flood of them covers the lines around it."""
+
+_RESET = "\x1b[0m"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_COLOUR = re.compile(r"(\x1b\[[0-9;:]{0,64}m)")
+_SEQUENCE = re.compile(
+    # A text for the terminal, such as its title or a link, up to its end: BEL, ST, or the end of the line.
+    r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\r\n]*(?:\x07|\x9c|\x1b\\)?"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI: the cursor, the screen, modes
+    r"|\x1b[ -/]*[0-~]?"  # two characters and charsets
+)
+_JOINER = "\u200d"  # joins pictures to one
+
+
+def status_lines(printed: bytes) -> tuple[str, ...]:
+    """At most three lines, without blanks at their ends; empty ones are left out. A line with colours ends them."""
+    found = (_line(line) for line in _LINE_END.split(printed.decode("utf-8", "replace")))
+    return tuple(line for line in found if line)[:MOST_LINES]
+
+
+def without_colours(line: str) -> str:
+    """The text of a line that ``status_lines`` gave."""
+    return _COLOUR.sub("", line)
+
+
+def _line(text: str) -> str:
+    # The odd pieces are colours. The others have no ESC left, so that what is removed joins nothing to a new sequence.
+    pieces = [piece if number % 2 else _harmless(piece) for number, piece in enumerate(_COLOUR.split(text))]
+    plain = "".join(pieces[::2])
+    start = len(plain) - len(plain.lstrip())
+    end = start + len(plain[start : start + LONGEST].rstrip())
+    kept, at = list[str](), 0
+    for number, piece in enumerate(pieces):
+        if number % 2 == 0:
+            kept.append(piece[max(start - at, 0) : max(end - at, 0)])
+            at += len(piece)
+        elif at < end and number < 2 * MOST_COLOURS:
+            kept.append(piece)
+    line = "".join(kept)
+    if start == end:
+        return ""
+    return f"{line}{_RESET}" if "\x1b" in line and not line.endswith(_RESET) else line
+
+
+def _harmless(text: str) -> str:
+    """The text without control sequences and characters, and with few accents on a letter."""
+    seen = (_sign(sign) for sign in _SEQUENCE.sub("", text))
+    return "".join(
+        "".join([*group][:MARKS] if is_mark else group)
+        for is_mark, group in groupby((sign for sign in seen if sign), _is_mark)
+    )
+
+
+def _sign(sign: str) -> str:
+    if sign == "\t":
+        return " "
+    return "" if sign != _JOINER and category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp") else sign
+
+
+def _is_mark(sign: str) -> bool:
+    return category(sign) in ("Mn", "Me")
+
+
+DEBOUNCE = 0.3
+
+Run = Callable[[bytes], Awaitable[Finished | str]]
+"""Runs the command with this standard input; gives its end, or the reason why it was not run. A cancel ends it."""
+
+
+def asks_for_run(event: Event) -> bool:
+    """True if this event may change the status line."""
+    match event:
+        case MessageAdded(message=message):
+            return message.role == "assistant"
+        case MetadataSet(key=key):
+            return key in ("title", "agent", "worktree")
+        case _:
+            return isinstance(event, TurnEnded | ModeSet | ModelSet | EffortSet | Compacted | Rewound | Branched)
+
+
+class StatusLine:
+    """Runs the command and keeps the lines. ``payload`` makes its standard input when it is started, ``changed`` is
+    called with the lines whenever they are others than before, ``tell`` once with the first failure, for people.
+    ``refresh`` are the seconds between two runs without an event, 0 for none."""
+
+    def __init__(
+        self,
+        run: Run,
+        payload: Callable[[], bytes],
+        changed: Callable[[tuple[str, ...]], object],
+        *,
+        clock: Clock,
+        refresh: float = 0.0,
+        tell: Callable[[str], object] = lambda text: None,
+    ) -> None:
+        self.lines: tuple[str, ...] = ()
+        self._run = run
+        self._payload = payload
+        self._changed = changed
+        self._clock = clock
+        self._refresh = refresh
+        self._tell = tell
+        self._told = False
+        self._window: Timer | None = None  # the 300 ms in which further requests are merged
+        self._by_event = False  # one of them was an event
+        self._timer: Timer | None = None
+        self._task: asyncio.Task[Finished | str] | None = None
+        self._again = False  # the run under way was ended for another one
+        self._closed = False
+
+    def start(self) -> None:
+        """Asks for the first run, and starts the timer."""
+        self.ask()
+        self._set_timer()
+
+    def hear(self, event: Event) -> None:
+        if asks_for_run(event):
+            self.ask()
+
+    def ask(self) -> None:
+        """Asks for a run because something has changed."""
+        self._by_event = True
+        self._open_window()
+
+    async def close(self) -> None:
+        """Ends the run under way and waits until nothing of it is left. Nothing is called after this."""
+        self._closed = True
+        for timer in (self._window, self._timer):
+            if timer is not None:
+                timer.cancel()
+        task = self._task
+        if task is not None:
+            if not self._again:  # a second cancel would not wait for its end
+                task.cancel()
+            await asyncio.wait((task,))
+
+    def _set_timer(self) -> None:
+        if self._refresh and not self._closed:
+            self._timer = self._clock.call_later(self._refresh, self._tick)
+
+    def _tick(self) -> None:
+        self._set_timer()
+        self._open_window()
+
+    def _open_window(self) -> None:
+        if self._window is None and not self._closed:
+            self._window = self._clock.call_later(DEBOUNCE, self._due)
+
+    def _due(self) -> None:
+        by_event, self._by_event, self._window = self._by_event, False, None
+        if self._task is None:
+            self._begin()
+        elif by_event and not self._again:
+            self._again = True
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._ran())
+        self._task.add_done_callback(self._ended)
+
+    async def _ran(self) -> Finished | str:
+        try:
+            return await self._run(self._payload())
+        except Exception as error:  # no caller waits for it: a line that cannot be made stays as it is
+            return in_words(error)
+
+    def _ended(self, task: "asyncio.Task[Finished | str]") -> None:
+        again, self._again, self._task = self._again, False, None
+        if self._closed:
+            return
+        if again:
+            self._begin()
+        elif not task.cancelled():
+            self._take(task.result())
+
+    def _take(self, end: Finished | str) -> None:
+        failure = failure_of(end)
+        if failure is not None:
+            if not self._told:
+                self._told = True
+                self._tell(f"the command of the status line {failure}: see callgate statusline test")
+            return
+        assert isinstance(end, Finished)
+        lines = status_lines(end.stdout)
+        if lines != self.lines:
+            self.lines = lines
+            self._changed(lines)
+
+
+def failure_of(end: Finished | str) -> str | None:
+    """The reason why a run changes nothing, in words that follow "the command"; None if it counts."""
+    if isinstance(end, str):
+        return f"was not run ({end})"
+    if end.timed_out:
+        return f"took longer than {TIME_LIMIT:g} s"
+    return f"ended with code {end.returncode}" if end.returncode else None
