@@ -25,7 +25,7 @@ FEATURE = (
 )
 ROOMS = {
     "host": ROOM,
-    # The file of keys is written as all private files are.
+    # The file of keys is read and written as all private files are.
     "providers": (*ROOM, "host.files"),
     # Effects and locks of Bash come from the reading of its command that the gate uses too.
     "tools": (*ROOM, "changes", "host", "policy", "shell"),
@@ -42,7 +42,7 @@ ROOMS = {
         "staging",
         "transcript",
     ),
-    "prompt": ROOM,
+    "prompt": (*ROOM, "host.files"),
     "search": FEATURE,
     "shell": ("words",),
     "policy": (*ROOM, "host", "shell"),

@@ -65,7 +65,7 @@ def test_a_link_out_of_the_repository_is_not_read(repository: Path, tmp_path: Pa
 def test_a_pipe_is_not_waited_for(repository: Path) -> None:
     os.mkfifo(repository / "AGENTS.md")
     parts, notes = find_instructions(repository, own=None, trusted=True)
-    assert (parts, "it is no plain file" in notes[0]) == ([], True)
+    assert (parts, "it is not a regular file" in notes[0]) == ([], True)
 
 
 def test_a_long_file_is_cut_and_said(repository: Path) -> None:

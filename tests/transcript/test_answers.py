@@ -122,9 +122,9 @@ def _foreign(log: Path) -> None:
 
 BAD = {
     "cut off": (_damaged, "it cannot be read"),
-    "a symbolic link": (_linked, "symbolic links"),
+    "a symbolic link": (_linked, "it is a symbolic link"),
     "a pipe": (_fifo, "not a regular file"),
-    "a folder": (_folder, "not a regular file"),
+    "a folder": (_folder, "it is a folder"),
     "too long": (_long, "it is too long"),
     "of another question": (_moved, "it was left for another question"),
     "of another user": (_foreign, "it belongs to another user"),

@@ -1,12 +1,11 @@
 """Images for a message of a person: from files and from the clipboard. Everything here blocks."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 from shutil import which
-from stat import S_ISREG
 
+from callgate.host.files import read_regular
 from callgate.tools.files.file_kinds import MOST_IMAGE, image_type
 from callgate.words.errors import UsageError
 from callgate.words.messages import Image
@@ -22,23 +21,15 @@ _CLIPBOARD: tuple[tuple[str, ...], ...] = (
 def read_picture(path: Path) -> Image | None:
     """The image in a file; None if there is no such file, or something else in it. UsageError if it is too large."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not S_ISREG(status.st_mode):
-                return None
-            head = file.read(16)
-            if image_type(head) is None:
-                return None
-            if status.st_size > MOST_IMAGE:
-                raise UsageError(
-                    f"{path.name} has {status.st_size:,} bytes, and models take images of at most {MOST_IMAGE:,}: "
-                    "make a smaller copy"
-                )
-            data = head + file.read(MOST_IMAGE)
+        found = read_regular(path, MOST_IMAGE)
     except (OSError, ValueError):
         return None
-    return _image(data)
+    if found.is_cut and image_type(found.data) is not None:
+        raise UsageError(
+            f"{path.name} has {found.status.st_size:,} bytes, and models take images of at most {MOST_IMAGE:,}: "
+            "make a smaller copy"
+        )
+    return _image(found.data)
 
 
 def clipboard_picture() -> Image:

@@ -12,11 +12,11 @@ from callgate.assembly.agent import ServerFlags
 from callgate.assembly.servers import KeptSecrets, server_configs, unset_variables
 from callgate.config import Config, load_config
 from callgate.core.ports import Run
-from callgate.host.files import replace_file
+from callgate.host.files import read_regular, replace_file
 from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import ServerConfig, ServerConfigs, as_entry, file_bytes, read_file, read_server
+from callgate.mcp.config import LARGEST, ServerConfig, ServerConfigs, as_entry, read_file, read_server
 from callgate.mcp.names import server_name
 from callgate.mcp.place import ServerLimits, ServerPlace, ServerState
 from callgate.mcp.server import Server
@@ -263,11 +263,15 @@ def _is_named(key: str, name: str) -> bool:
 
 def _whole(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file_bytes(file))
+        read = read_regular(file, LARGEST)
+        if read.is_cut:
+            raise ValueError("it has more than 1 MiB")
+        found = json.loads(read.data)
     except FileNotFoundError:
         return {"mcpServers": {}}
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{file} cannot be changed: {error}; mend it, or remove it") from None
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"{file} cannot be changed: {why}; mend it, or remove it") from None
     if not isinstance(found, dict) or not isinstance(found.setdefault("mcpServers", {}), dict):  # pyright: ignore[reportUnknownMemberType]
         raise UsageError(f'{file} cannot be changed: an object {{"mcpServers": {{…}}}} is wanted')
     return found  # pyright: ignore[reportUnknownVariableType]

@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 
+from callgate.host.files import NEVER_BLOCK
+
 HOLDS_FOLDERS = {os.open, os.stat, os.mkdir, os.rmdir, os.unlink, os.link, os.rename} <= os.supports_dir_fd
 """True if system calls take names relative to an open folder; not on Windows."""
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 # To pass through a folder one need not be allowed to list it.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
@@ -87,7 +88,7 @@ class OpenFolder:
     def opened(self, name: str) -> int:
         """A regular file in it, for reading. Never waits, neither for a pipe nor, when it is read, for
         a file of the kernel such as /proc/kmsg that has no end. OSError says why not."""
-        descriptor = _opened(self.of(name), os.O_RDONLY | _NO_WAIT, self.descriptor)
+        descriptor = _opened(self.of(name), os.O_RDONLY | NEVER_BLOCK, self.descriptor)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise OSError(errno.EINVAL, "is not a regular file", name)
@@ -119,7 +120,7 @@ def _openat2() -> Callable[[int, bytes], int] | None:
 
     syscall = CDLL(None).syscall
     syscall.restype, syscall.argtypes = c_long, (c_long, c_int, c_char_p, c_void_p, c_size_t)
-    how = (c_uint64 * 3)(os.O_RDONLY | os.O_CLOEXEC | _NO_WAIT, 0, _BENEATH_WITHOUT_LINKS)
+    how = (c_uint64 * 3)(os.O_RDONLY | os.O_CLOEXEC | NEVER_BLOCK, 0, _BENEATH_WITHOUT_LINKS)
     return lambda top, path: syscall(_OPENAT2, top, path, how, 24)
 
 

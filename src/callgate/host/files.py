@@ -1,16 +1,77 @@
-"""Writes files and folders so that they survive a power cut: every write and every new name is synced."""
+"""Read regular files without blocking, and write files so that they survive a power cut.
+
+Every write and every new name is synced.
+"""
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from callgate.words.errors import UsageError
+
+NEVER_BLOCK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+"""Flags of ``os.open`` with which opening a pipe or a terminal neither blocks nor has an effect."""
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 16
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+
+
+class NotRegular(OSError):
+    """A folder, pipe or device was found instead of a regular file."""
+
+
+class ReadFile(NamedTuple):
+    """The content of a regular file, and its status when it was read."""
+
+    data: bytes
+    status: os.stat_result
+    is_cut: bool
+    """True if the file is longer than ``data``."""
+
+    @property
+    def is_writable_by_others(self) -> bool:
+        return os.name == "posix" and bool(self.status.st_mode & stat.S_IWOTH)
+
+
+def open_regular(path: Path | str, flags: int = os.O_RDONLY, *, follow: bool = True, dir_fd: int | None = None) -> int:
+    """Open a regular file without blocking and return its descriptor. NotRegular for any other kind of file.
+
+    flags   those of ``os.open``; a file that is created gets the mode 0600
+    follow  whether ``path`` may be a link
+    """
+    try:
+        _check_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)  # opening a device can have effects
+    except FileNotFoundError:
+        if not flags & os.O_CREAT:
+            raise
+    flags |= NEVER_BLOCK | getattr(os, "O_CLOEXEC", 0) | (0 if follow else getattr(os, "O_NOFOLLOW", 0))
+    descriptor = os.open(path, flags, 0o600, dir_fd=dir_fd)
+    try:
+        _check_regular(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_regular(path: Path | str, most: int, *, follow: bool = True, dir_fd: int | None = None) -> ReadFile:
+    """Return at most the first ``most`` bytes of a regular file; see ``open_regular``."""
+    with open(open_regular(path, follow=follow, dir_fd=dir_fd), "rb") as file:
+        status, data = os.fstat(file.fileno()), file.read(most + 1)
+        return ReadFile(data[:most], status, len(data) > most)
+
+
+def _check_regular(status: os.stat_result, path: Path | str) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, "it is a symbolic link", os.fspath(path))
+    if not stat.S_ISREG(status.st_mode):
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise NotRegular(errno.EINVAL, f"it is {what}", os.fspath(path))
 
 
 def write_new(

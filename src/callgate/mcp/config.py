@@ -5,15 +5,14 @@ variable that is not set leaves the text as it is, and so does ``$VAR``. A fault
 """
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, Literal, TypeGuard, cast
 from urllib.parse import urlsplit
 
+from callgate.host.files import read_regular
 from callgate.mcp.names import server_name
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
@@ -22,8 +21,7 @@ from callgate.words.noun import nothing, noun
 Layer = Literal["user", "project", "command line"]
 Transport = Literal["stdio", "http", "sse"]
 MOST_SERVERS = 200
-_LARGEST = 1 << 20
-_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+LARGEST = 1 << 20
 _HALF = late_pattern("[\ud800-\udfff]")
 _HEADER = late_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -123,24 +121,14 @@ class ServerConfigs:
 def read_file(path: Path, layer: Layer) -> ServerConfigs:
     """The servers of a file; none where there is no file. Blocks."""
     try:
-        text = file_bytes(path).decode("utf-8", "replace")
+        found = read_regular(path, LARGEST)
     except FileNotFoundError:
         return ServerConfigs()
     except OSError as error:
         return _fault(f"this cannot be read: {error.strerror or error}", Origin(layer, str(path), 1))
-    return read_text(text, layer, str(path))
-
-
-def file_bytes(path: Path) -> bytes:
-    """The content of a file of servers. OSError for what is no file of a sensible size: a repository may have a link to
-    a device in its place, which never ends or never answers. Blocks."""
-    with open(os.open(path, _OPEN), "rb") as stream:
-        if not S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError("it is not a regular file")
-        data = stream.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise OSError("it has more than 1 MiB")
-    return data
+    if found.is_cut:
+        return _fault("this cannot be read: it has more than 1 MiB", Origin(layer, str(path), 1))
+    return read_text(found.data.decode("utf-8", "replace"), layer, str(path))
 
 
 def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:

@@ -18,6 +18,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
 from callgate.formats.display import visible
+from callgate.host.files import open_regular
 from callgate.policy.entries import HookLine
 from callgate.policy.keys import EVENTS
 from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
@@ -33,7 +34,6 @@ LARGEST_TEXT = 64 * 1024
 """Of files up to this size the text is kept, so that a change can be shown."""
 MOST_TEXT = 1024 * 1024
 
-_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _TOKEN = late_pattern(r"""[^\s;&|<>()'"`=,]+""")
 _VARIABLE = late_pattern(r"\$\{?\w+\}?/")
 _MODULE = late_pattern(r"-m\s+([A-Za-z_][\w.]*)")
@@ -149,7 +149,7 @@ class _Survey:
         if not S_ISREG(status.st_mode):
             return Seen(name, "other")
         digest, kept = sha256(), b""
-        with open(os.open(path, _OPEN), "rb") as file:
+        with open(open_regular(path, follow=False), "rb") as file:
             while chunk := file.read(1 << 16):
                 self._bytes += len(chunk)
                 if self._bytes > MOST_BYTES:

@@ -5,11 +5,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from json import dumps, loads
 from pathlib import Path
-from stat import S_ISREG, S_IWOTH
 from typing import Any, NoReturn, TypeVar, cast
 
 from callgate.formats.jsonable import from_json
-from callgate.host.files import make_folders, replace_file
+from callgate.host.files import make_folders, open_regular, read_regular, replace_file
 from callgate.words.errors import UsageError
 
 try:
@@ -20,7 +19,6 @@ except ImportError:  # Windows: two programs that write at once may lose one of 
 T = TypeVar("T")
 VERSION = 1
 LARGEST = 16 * 1024 * 1024
-_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Damaged(Exception):
@@ -30,16 +28,12 @@ class Damaged(Exception):
 def read_record(file: Path) -> dict[str, Any] | None:
     """The object in the file; None when there is no such file. Damaged for all that is no honest record."""
     try:
-        with open(os.open(file, os.O_RDONLY | _SAFELY), "rb") as opened:
-            status = os.fstat(opened.fileno())
-            if not S_ISREG(status.st_mode):
-                raise Damaged("is not a regular file")
-            if os.name == "posix" and status.st_mode & S_IWOTH:
-                raise Damaged("may be written by anybody")
-            data = opened.read(LARGEST + 1)
-        if len(data) > LARGEST:
+        found = read_regular(file, LARGEST, follow=False)
+        if found.is_writable_by_others:
+            raise Damaged("may be written by anybody")
+        if found.is_cut:
             raise Damaged("is too large")
-        value = loads(data, parse_constant=_refuse)
+        value = loads(found.data, parse_constant=_refuse)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -79,7 +73,7 @@ def one_at_a_time(file: Path) -> Generator[None]:
     lock = file.with_name(f"{file.name}.lock")
     try:
         make_folders(lock.parent, 0o700)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
+        descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT, follow=False)
     except OSError as error:
         raise UsageError(f"{lock} cannot be opened: {error.strerror or error}") from error
     try:

@@ -14,7 +14,6 @@
 deny every call and name them.
 """
 
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -22,9 +21,9 @@ from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG, S_IWOTH
 from typing import Any, TypeGuard, cast
 
+from callgate.host.files import read_regular
 from callgate.policy import toml_lines
 from callgate.policy.entries import (
     IN_REPOSITORY,
@@ -51,7 +50,6 @@ LONGEST_LINE = 2_000
 _EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
 _TARGETS: dict[str, HookKind] = {"command": "command", "python": "python", "url": "http"}
 _FIELDS = {"rule": "text", "expires": "expires_at", "if": "condition"}
-_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 
 
 @noun
@@ -117,31 +115,21 @@ def shown(value: object) -> str:
 
 
 def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | None:
-    """The bytes and when they were written; None when there is no such file. Never blocks: pipes and devices are
-    refused before they are opened."""
+    """Return the bytes and the time of the last change; None if there is no such file."""
     origin = Origin(layer, str(file))
     try:
-        _check_regular(os.stat(file))
-        with open(os.open(file, _OPEN), "rb") as opened:
-            status = os.fstat(opened.fileno())
-            _check_regular(status)
-            data = opened.read(LARGEST + 1)
+        found = read_regular(file, LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         is_cut = file.is_symlink() or (file.parent.is_symlink() and not file.parent.exists())
         return SettingsFault("this link leads nowhere: mend or remove it", origin) if is_cut else None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         return SettingsFault(f"this cannot be read ({why}): make it a readable file, or remove it", origin)
-    if len(data) > LARGEST:
+    if found.is_cut:
         return SettingsFault(f"this is larger than {LARGEST // 1024} KiB: make it smaller", origin)
-    if layer not in IN_REPOSITORY and os.name == "posix" and status.st_mode & S_IWOTH:
+    if layer not in IN_REPOSITORY and found.is_writable_by_others:
         return SettingsFault("anybody may write this file, so it is not to be relied on: chmod o-w it", origin)
-    return data, status.st_mtime
-
-
-def _check_regular(status: os.stat_result) -> None:
-    if not S_ISREG(status.st_mode):
-        raise ValueError("it is a folder" if S_ISDIR(status.st_mode) else "it is not a regular file")
+    return found.data, found.status.st_mtime
 
 
 class _Wrong(Exception):

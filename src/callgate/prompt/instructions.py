@@ -8,16 +8,15 @@ Folders above the working folder count only if they are the person's own, as a s
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from stat import S_ISREG
 
 from callgate.formats.display import visible_page
+from callgate.host.files import read_regular
 from callgate.prompt.environment import repository_top
 from callgate.prompt.parts import PromptPart, enclosed
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 LARGEST_FILE = 40_000
 LARGEST_SUM = 120_000
-_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _TRUSTED = (
     "Instructions for work on this project, kept in files by the people who work on it. Where two disagree, the later "
     "one counts; what the user says in the conversation comes before both. Folders further down may have an AGENTS.md "
@@ -85,12 +84,7 @@ def _read(path: Path, within: Path | None, notes: list[str]) -> str | None:
         if within is not None and not real.is_relative_to(os.path.realpath(within)):
             notes.append(f"{path} was not read: it leads out of the repository, to {real}")
             return None
-        descriptor = os.open(real, _OPEN)
-        with open(descriptor, "rb") as file:
-            if not S_ISREG(os.fstat(descriptor).st_mode):
-                notes.append(f"{path} was not read: it is no plain file")
-                return None
-            return file.read(4 * LARGEST_SUM).decode("utf-8", "replace")
+        return read_regular(real, 4 * LARGEST_SUM).data.decode("utf-8", "replace")
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from json import dumps, loads
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, Protocol, cast
 
-from callgate.host.files import replace_file
+from callgate.host.files import NotRegular, read_regular, replace_file
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
@@ -23,7 +22,6 @@ SERVICE = "callgate"
 _LARGEST = 1 << 20
 _LONGEST_KEY = 8_192
 _COMMAND_SECONDS = 30.0
-_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @noun
@@ -201,10 +199,10 @@ def _printed(command: str, provider: str, environ: Mapping[str, str]) -> str:
 
 def _private_bytes(file: Path) -> bytes:
     """The bytes of a file that is the person's own and that no other can read; UsageError otherwise."""
-    with open(os.open(file, os.O_RDONLY | _SAFELY), "rb") as opened:
-        status = os.fstat(opened.fileno())
-        if not S_ISREG(status.st_mode):
-            raise UsageError(f"{file} is not a regular file: remove it")
-        if os.name == "posix" and (status.st_mode & 0o077 or status.st_uid != os.geteuid()):
-            raise UsageError(f"others can read {file}, so its keys are not used: replace them, then chmod 600 it")
-        return opened.read(_LARGEST)
+    try:
+        found = read_regular(file, _LARGEST, follow=False)
+    except NotRegular:
+        raise UsageError(f"{file} is not a regular file: remove it") from None
+    if os.name == "posix" and (found.status.st_mode & 0o077 or found.status.st_uid != os.geteuid()):
+        raise UsageError(f"others can read {file}, so its keys are not used: replace them, then chmod 600 it")
+    return found.data

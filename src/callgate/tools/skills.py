@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from stat import S_ISREG
 
+from callgate.host.files import NotRegular, read_regular
 from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_markdown
 from callgate.words.errors import ToolFailure
 from callgate.words.late_pattern import late_pattern
@@ -29,7 +29,6 @@ _NAME = late_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LONGEST_NAME = 64
 _PLACES = (".callgate/skills", ".agents/skills", ".claude/skills")
 _FILLED = late_pattern(r"\$(ARGUMENTS\b|[1-9](?![0-9]))")
-_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _LISTED_CHARS = 12_000
 _SHORT = 300
 
@@ -134,20 +133,15 @@ def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
         real = os.path.realpath(path, strict=True)
         if folder.within is not None and not _is_below(real, os.path.realpath(folder.within)):
             raise ToolFailure(f"it leads out of {folder.within}, so it is not read")
-        descriptor = os.open(real, _OPEN | getattr(os, "O_NOFOLLOW", 0))
-        try:
-            if not S_ISREG(os.fstat(descriptor).st_mode):
-                raise ToolFailure("it is not a regular file")
-            with open(descriptor, "rb", closefd=False) as stream:
-                data = stream.read(LARGEST + 1)
-        finally:
-            os.close(descriptor)
+        found = read_regular(real, LARGEST, follow=False)
+    except NotRegular:
+        raise ToolFailure("it is not a regular file") from None
     except OSError as error:
         raise ToolFailure(f"it cannot be read: {error.strerror or error}") from error
-    if len(data) > LARGEST:
+    if found.is_cut:
         raise ToolFailure(f"it has more than {LARGEST:,} bytes: move parts into files beside it")
     try:
-        return read_markdown(data.decode("utf-8"))
+        return read_markdown(found.data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ToolFailure(f"it is not UTF-8 (byte {error.start})") from error
 

@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from errno import EPERM
 from json import dumps, loads
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR
 from typing import Any, NoReturn
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.host.files import make_folders, read_regular, sync_folder, write_new
 from callgate.transcript.asked import AskedQuestion, key_of
 from callgate.transcript.beside import read_beside
 from callgate.words.decisions import Confirmation
@@ -232,25 +232,18 @@ def _names(folder: int, kind: re.Pattern[str]) -> list[str]:
 def _read(folder: int, name: str) -> Confirmation:
     """_Unusable says what is wrong with it."""
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        found = read_regular(name, LARGEST, follow=False, dir_fd=folder)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise _Unusable(error.strerror or str(error)) from None
-    try:
-        _refuse_others(os.fstat(fd))
-        with open(fd, "rb", closefd=False) as file:
-            data = file.read(LARGEST + 1)
-    finally:
-        os.close(fd)
-    if len(data) > LARGEST:
+    _refuse_others(found.status)
+    if found.is_cut:
         raise _Unusable("it is too long")
-    return _confirmation(name, data)
+    return _confirmation(name, found.data)
 
 
 def _refuse_others(status: os.stat_result) -> None:
-    if not S_ISREG(status.st_mode):
-        raise _Unusable("it is not a regular file")
     if status.st_uid != os.geteuid():
         raise _Unusable("it belongs to another user")
     if status.st_mode & _OTHERS_MAY_WRITE:

@@ -1,25 +1,15 @@
-"""Small files beside a log. Only their owner may read them, and only regular files are touched: a link of
-that name is not followed, and a pipe does not block."""
+"""Small files beside a log, readable by their owner alone."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
-from stat import S_ISREG
 
-_SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-class NotAFile(OSError):
-    """Something else than a regular file has the name."""
+from callgate.host.files import open_regular
 
 
 def open_beside(path: Path, flags: int) -> int:
-    """A descriptor of a regular file, made for its owner alone if it has to be. OSError otherwise."""
-    fd = os.open(path, flags | _SAFELY, 0o600)
-    if S_ISREG(os.fstat(fd).st_mode):
-        return fd
-    os.close(fd)
-    raise NotAFile(f"{path} is not a regular file")
+    """Open or create a regular file and return its descriptor. Links are not followed; NotRegular for other kinds."""
+    return open_regular(path, flags, follow=False)
 
 
 def read_beside(path: Path) -> bytes:
@@ -28,7 +18,7 @@ def read_beside(path: Path) -> bytes:
 
 
 def replace_beside(path: Path, text: str) -> None:
-    """Replace the file as a whole. Where it cannot be written, nothing is lost: these are caches."""
+    """Replace the whole file. Errors are ignored, because these files are caches."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(open_beside(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", errors="replace") as file:

@@ -9,7 +9,8 @@ from json import dumps, loads
 from pathlib import Path
 from time import gmtime, strftime
 
-from callgate.transcript.beside import NotAFile, drop_beside, open_beside, read_beside
+from callgate.host.files import NotRegular
+from callgate.transcript.beside import drop_beside, open_beside, read_beside
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
 
@@ -125,7 +126,7 @@ def open_log(log: Path, flags: int) -> int:
     """A descriptor of a regular file, and nothing that only looks like one: JournalError. OSError as usual."""
     try:
         return open_beside(log, flags)
-    except NotAFile:
+    except NotRegular:
         raise JournalError(f"{log} is not a regular file, so it is no log") from None
     except OSError:
         if log.is_symlink():

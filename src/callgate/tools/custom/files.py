@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISREG
 
+from callgate.host.files import NotRegular, read_regular
 from callgate.tools.custom.problems import Layer, Problem, SkippedTools
 from callgate.words.noun import nothing, noun
 
 LARGEST = 1024 * 1024
 _ENDING = ".py"
-_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @noun
@@ -91,26 +90,14 @@ def _read(folder: ToolFolder, names: Iterable[str], skipped: list[SkippedTools])
 
 def _file(path: str, layer: Layer) -> ToolFile:
     try:
-        data = _bytes_of(path)
+        found = read_regular(path, LARGEST)
+    except NotRegular:
+        return ToolFile(path, layer, fault="it is not a regular file")
     except OSError as error:
         return ToolFile(path, layer, fault=f"it cannot be read: {error.strerror or error}")
-    if data is None:
-        return ToolFile(path, layer, fault="it is not a regular file")
-    if len(data) > LARGEST:
+    if found.is_cut:
         return ToolFile(path, layer, fault=f"it has more than {LARGEST // 1024} KiB: no file of tools has")
-    return ToolFile(path, layer, data, sha256(data).hexdigest())
-
-
-def _bytes_of(path: str) -> bytes | None:
-    """The bytes of a regular file; None for a folder, a pipe and the like. Opening one never blocks."""
-    descriptor = os.open(path, _OPEN)
-    try:
-        if not S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as stream:
-            return stream.read(LARGEST + 1)
-    finally:
-        os.close(descriptor)
+    return ToolFile(path, layer, found.data, sha256(found.data).hexdigest())
 
 
 def _stem(file: ToolFile) -> str:

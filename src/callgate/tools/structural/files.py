@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 
+from callgate.host.files import read_regular
 from callgate.host.paths import Resolver
 from callgate.tools.structural.embedded import GUESTS, HOST
 from callgate.tools.structural.ignore import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
@@ -200,10 +201,6 @@ def _ignore_files(path: str, folder: str = "", lead: str = "") -> Iterator[Ignor
 def read_ignore(path: str) -> str:
     """Nothing of what is no regular file: a link may lead anywhere, and git does not follow it either."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        return read_regular(path, _MOST_IGNORE_BYTES, follow=False).data.decode("utf-8", "replace")
     except OSError:
         return ""
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        return file.read(_MOST_IGNORE_BYTES).decode("utf-8", "replace")
