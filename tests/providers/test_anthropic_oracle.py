@@ -27,7 +27,7 @@ from tests.providers.test_deferred_tools import bodies
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), needs("anthropic")]
 
-RECORD = Path(__file__).parents[2] / "docs" / "decisions" / "0028-anthropic-and-gemini.md"
+RECORD = Path(__file__).parents[2] / "docs" / "decisions" / "0027-models.md"
 WHOLE = [path.stem for path in sorted((DATA / "anthropic").glob("*.sse")) if path.stem not in ("cut", "overloaded")]
 
 

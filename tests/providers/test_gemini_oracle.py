@@ -22,7 +22,7 @@ from tests.providers.servers import Answer, Call, Reply, Say, Think, serving, wr
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), needs("google.genai")]
 
-RECORD = Path(__file__).parents[2] / "docs" / "decisions" / "0028-anthropic-and-gemini.md"
+RECORD = Path(__file__).parents[2] / "docs" / "decisions" / "0027-models.md"
 NAMES = [path.stem for path in sorted((DATA / "gemini").glob("*.sse")) if path.stem != "overloaded"]
 CONFIGURING = {"media_resolution", "video_metadata", "media_processing", "speech_metadata", "audio_transcription"}
 """Fields of a part that say how media are read or spoken, which stand beside its content."""

@@ -14,7 +14,7 @@ bodies       answers of servers on the web, bounded before the SDK reads them
 asking       questions of servers to a person; ``login`` is OAuth; ``log`` the log file of a server
 
 Nothing of the package ``mcp`` is imported before a server is configured: ``link`` and what it imports are loaded in a
-thread when the first server connects. See docs/decisions/0046-mcp-client.md.
+thread when the first server connects. See docs/decisions/0046-mcp.md.
 """
 
 PROJECT_FILE, OWN_FILE = ".mcp.json", "mcp.json"

@@ -1,4 +1,4 @@
-"""The door through which programs that speak MCP call our tools: `callgate mcp serve`. See docs/decisions/0047.
+"""The door through which programs that speak MCP call our tools: `callgate mcp serve`. See docs/decisions/0046.
 
     client_model  the client as the model of a session: its calls are the messages
     calls         one session of a client: calls in, their progress, questions and results out

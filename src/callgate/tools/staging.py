@@ -63,7 +63,7 @@ class _Call(NamedTuple):
     store: PendingStore
 
 
-# The API that a custom tool's factory is given has no parameter for the call (see docs/decisions/0016).
+# The API that a custom tool's factory is given has no parameter for the call (see docs/decisions/0014).
 _call: ContextVar[_Call | None] = ContextVar("callgate_staging_call", default=None)
 
 

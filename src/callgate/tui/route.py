@@ -1,7 +1,7 @@
 """Decides which part of the terminal receives a key.
 
 ``route`` has no side effects. The terminal calls it before each key and before each frame, and stores the result; all
-key filters, the layout and the panels read that value. See decision 0051.
+key filters, the layout and the panels read that value. See decision 0036.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def route(
 
 
 class InputGuard:
-    """Keeps a key that was meant for something else from answering a question that has just appeared (decision 0042).
+    """Keeps a key that was meant for something else from answering a question that has just appeared (decision 0036).
 
     Its state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. Times are seconds of any
     one clock.
