@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.sandbox.attacks import load
+from callgate.host.sandbox.attacks import ATTACKS
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.policy import sandbox_policy as sandboxing
 from tests.cli.policy_kit import Person
@@ -77,7 +77,7 @@ def test_prove_says_what_held_and_run_runs_inside(person: Person) -> None:
         assert (refused.code, "so nothing was run" in refused.err) == (1, True)
         return
     best = next(proof for proof in said["proofs"] if proof["holds"])
-    assert {row["attack"] for row in best["attacks"]} == load().keys()
+    assert {row["attack"] for row in best["attacks"]} == ATTACKS.keys()
     assert "In force: " in person.run("sandbox", "prove").out
     # In a process of its own: the command writes to the real standard output.
     # In a folder: Landlock alone lets nothing be created directly in the workspace, where places are reserved.

@@ -13,12 +13,6 @@ KNOWN = frozenset(
     {
         "callgate.assembly.agent",
         "callgate.assembly.servers",
-        "callgate.host.sandbox.attacks",
-        "callgate.host.sandbox.attacks.kernel",
-        "callgate.host.sandbox.attacks.network",
-        "callgate.host.sandbox.attacks.proxy",
-        "callgate.host.sandbox.attacks.reading",
-        "callgate.host.sandbox.attacks.writing",
         "callgate.session.conversation",
         "callgate.session.run",
         "callgate.shell.programs.language_programs",

@@ -184,7 +184,7 @@ class Proofs:
     def prove(self, *, every: bool = False) -> tuple[Proof, ...]:
         """Tries the kinds of sandboxes, the best first, until one holds (or ``every`` one), and keeps the outcome.
         Blocks for seconds. UsageError when the outcome cannot be written."""
-        from callgate.host.sandbox.proving import prove, try_outside  # with the attacks, which a session does not need
+        from callgate.host.sandbox.prover import prove, try_outside  # with the attacks, which a session does not need
         from callgate.policy.allowed_hosts import proxy_rules
 
         found: list[Proof] = []

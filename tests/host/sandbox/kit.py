@@ -16,7 +16,7 @@ import pytest
 from callgate.host.ports import Command
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import BACKENDS, Backend, Sandbox, missing
-from tests.house.tree import SRC
+from tests.house.tree import ROOT, SRC
 
 LINUX: tuple[Backend, ...] = ("bubblewrap", "namespaces", "landlock")
 NOBODY = 65534
@@ -29,11 +29,15 @@ sys.exit(sys.version_info < (3, 11) or subprocess.run([sys.executable, "-c", ""]
 PROVE = """
 import json, sys
 from pathlib import Path
-from callgate.host.sandbox.proving import prove
+from callgate.host.sandbox.prover import prove
 from callgate.host.sandbox.sandbox import Sandbox
 from callgate.policy.allowed_hosts import proxy_rules
 folder = Path(sys.argv[2])
-found = prove(Sandbox(sys.argv[1], folder), folder, proxy_rules)
+if "--all-attacks" in sys.argv:
+    from tests.host.sandbox.wide_arena import WideArena as Arena
+else:
+    from callgate.host.sandbox.arena import Arena
+found = prove(Sandbox(sys.argv[1], folder), folder, proxy_rules, arenas=Arena)
 rows = [[each.name, each.outcome, each.why] for each in found.outcomes]
 print(json.dumps({"fault": found.fault, "holds": found.holds, "rows": rows}))
 """
@@ -122,8 +126,8 @@ def proof_as_nobody(backend: Backend, folder: Path) -> dict[str, Any]:
     else:
         pytest.skip("no Python 3.11 on this machine can be run by another user")
     ran = subprocess.run(
-        [*become, python, "-c", PROVE, backend, str(folder)],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1"},
+        [*become, python, "-c", PROVE, backend, str(folder), "--all-attacks"],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{SRC}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=110,

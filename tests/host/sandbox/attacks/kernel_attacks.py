@@ -1,30 +1,24 @@
 """Attacks on other processes and on the kernel."""
 
 import ctypes
-import fcntl
 import os
 import resource
 import signal
 import stat
 import struct
 
-from callgate.host.sandbox.attacks import LIBC, X86, Arena, Spot, attack, called, exited, in_child, read, write
+from callgate.host.sandbox.attacks import LIBC, ArenaFacts, Spot, called, exited, in_child
+from tests.host.sandbox.attacks.table import X86, attack
 
 
 @attack
-def signal_victim(arena: Arena, at: Spot) -> bool:
-    os.kill(arena["victim"], 0)
-    return True
-
-
-@attack
-def limit_victim(arena: Arena, at: Spot) -> bool:
+def limit_victim(arena: ArenaFacts, at: Spot) -> bool:
     resource.prlimit(arena["victim"], resource.RLIMIT_CORE, (0, 0))
     return True
 
 
 @attack
-def share_memory(arena: Arena, at: Spot) -> bool:
+def share_memory(arena: ArenaFacts, at: Spot) -> bool:
     LIBC.shmat.restype = ctypes.c_void_p
     found = LIBC.shmget(arena["memory"], ctypes.c_size_t(0), 0)
     called(found)
@@ -33,35 +27,19 @@ def share_memory(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def make_file_with_rights_of_its_owner(arena: Arena, at: Spot) -> bool:
-    path = os.path.join(at.free, "file")
-    write(path)
-    os.chmod(path, 0o4755)
-    return bool(os.stat(path).st_mode & stat.S_ISUID)
-
-
-@attack
-def create_file_with_rights_of_its_owner(arena: Arena, at: Spot) -> bool:
+def create_file_with_rights_of_its_owner(arena: ArenaFacts, at: Spot) -> bool:
     path = os.path.join(at.free, "file")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))
     return bool(os.stat(path).st_mode & stat.S_ISUID)
 
 
 @attack
-def trace_victim(arena: Arena, at: Spot) -> bool:
+def trace_victim(arena: ArenaFacts, at: Spot) -> bool:
     return called(LIBC.ptrace(0x4206, arena["victim"], None, None))  # PTRACE_SEIZE, which does not stop it
 
 
 @attack
-def trace_child(arena: Arena, at: Spot) -> bool:
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if LIBC.ptrace(0, 0, None, None) == 0 else 1)
-    return exited(child)
-
-
-@attack
-def read_victim_memory_by_call(arena: Arena, at: Spot) -> bool:
+def read_victim_memory_by_call(arena: ArenaFacts, at: Spot) -> bool:
     with open(f"/proc/{os.getpid()}/maps") as file:
         start = int(file.readline().split("-")[0], 16)
     number = 310 if X86 else 270
@@ -75,23 +53,18 @@ def read_victim_memory_by_call(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def take_descriptor_of_victim(arena: Arena, at: Spot) -> bool:
+def take_descriptor_of_victim(arena: ArenaFacts, at: Spot) -> bool:
     process = os.pidfd_open(arena["victim"])
     return called(LIBC.syscall(438, process, 0, 0))
 
 
 @attack
-def new_user_namespace(arena: Arena, at: Spot) -> bool:
-    return in_child(lambda: called(LIBC.unshare(0x10000000)))
-
-
-@attack
-def new_mount_namespace(arena: Arena, at: Spot) -> bool:
+def new_mount_namespace(arena: ArenaFacts, at: Spot) -> bool:
     return in_child(lambda: called(LIBC.unshare(0x10000000 | 0x20000)))
 
 
 @attack
-def new_namespace_by_clone(arena: Arena, at: Spot) -> bool:
+def new_namespace_by_clone(arena: ArenaFacts, at: Spot) -> bool:
     number = 56 if X86 else 220
     pid = LIBC.syscall(number, ctypes.c_ulong(0x10000000 | signal.SIGCHLD), None, None, None, None)
     if pid == 0:
@@ -101,7 +74,7 @@ def new_namespace_by_clone(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def new_namespace_by_clone3(arena: Arena, at: Spot) -> bool:
+def new_namespace_by_clone3(arena: ArenaFacts, at: Spot) -> bool:
     arguments = struct.pack("8Q", 0x10000000, 0, 0, 0, signal.SIGCHLD, 0, 0, 0)
     pid = LIBC.syscall(435, arguments, ctypes.c_size_t(len(arguments)))
     if pid == 0:
@@ -111,13 +84,13 @@ def new_namespace_by_clone3(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def join_namespace(arena: Arena, at: Spot) -> bool:
+def join_namespace(arena: ArenaFacts, at: Spot) -> bool:
     handle = os.open(f"/proc/{arena['victim']}/ns/uts", os.O_RDONLY)
     return in_child(lambda: called(LIBC.setns(handle, 0)))
 
 
 @attack
-def mount_something(arena: Arena, at: Spot) -> bool:
+def mount_something(arena: ArenaFacts, at: Spot) -> bool:
     def work() -> bool:
         LIBC.unshare(0x20000)  # as root, in a namespace of its own, so that the machine keeps its mounts
         LIBC.mount(None, b"/", None, ctypes.c_ulong(0x44000), None)
@@ -127,12 +100,12 @@ def mount_something(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def change_root(arena: Arena, at: Spot) -> bool:
+def change_root(arena: ArenaFacts, at: Spot) -> bool:
     return in_child(lambda: called(LIBC.chroot(at.free.encode())))
 
 
 @attack
-def keep_key(arena: Arena, at: Spot) -> bool:
+def keep_key(arena: ArenaFacts, at: Spot) -> bool:
     def work() -> bool:
         keyctl = 250 if X86 else 219
         called(LIBC.syscall(keyctl, 1, None))  # a keyring of its own
@@ -142,7 +115,7 @@ def keep_key(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def open_by_handle(arena: Arena, at: Spot) -> bool:
+def open_by_handle(arena: ArenaFacts, at: Spot) -> bool:
     handle = ctypes.create_string_buffer(struct.pack("Ii", 128, 0) + bytes(128))
     mount = ctypes.c_int()
     path = arena["workspace"].encode()
@@ -152,36 +125,29 @@ def open_by_handle(arena: Arena, at: Spot) -> bool:
 
 
 @attack
-def load_bpf(arena: Arena, at: Spot) -> bool:
+def load_bpf(arena: ArenaFacts, at: Spot) -> bool:
     attributes = struct.pack("4I", 2, 4, 4, 1) + bytes(112)
     return called(LIBC.syscall(321 if X86 else 280, 0, attributes, len(attributes)))
 
 
 @attack
-def watch_performance(arena: Arena, at: Spot) -> bool:
+def watch_performance(arena: ArenaFacts, at: Spot) -> bool:
     attributes = struct.pack("II5Q", 1, 64, 0, 0, 0, 0, 1 | 1 << 5 | 1 << 6) + bytes(16)
     return called(LIBC.syscall(298 if X86 else 241, attributes, 0, -1, -1, 0))
 
 
 @attack
-def use_io_uring(arena: Arena, at: Spot) -> bool:
+def use_io_uring(arena: ArenaFacts, at: Spot) -> bool:
     return called(LIBC.syscall(425, 2, ctypes.create_string_buffer(256)))
 
 
 @attack
-def use_userfaultfd(arena: Arena, at: Spot) -> bool:
+def use_userfaultfd(arena: ArenaFacts, at: Spot) -> bool:
     return called(LIBC.syscall(323 if X86 else 282, 1))
 
 
 @attack
-def write_kernel_setting(arena: Arena, at: Spot) -> bool:
-    path = "/proc/sys/vm/overcommit_memory"
-    write(path, read(path))  # its own value
-    return True
-
-
-@attack
-def make_control_group(arena: Arena, at: Spot) -> bool:
+def make_control_group(arena: ArenaFacts, at: Spot) -> bool:
     for folder in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
         made = os.path.join(folder, f"callgate-{os.getpid()}")
         try:
@@ -191,17 +157,3 @@ def make_control_group(arena: Arena, at: Spot) -> bool:
             continue
         return True
     raise PermissionError("no control group can be made")
-
-
-@attack
-def type_into_terminal(arena: Arena, at: Spot) -> bool:
-    """Types into a terminal of its own, which is its controlling one."""
-
-    def work() -> bool:
-        os.setsid()
-        _, end = os.openpty()
-        fcntl.ioctl(end, 0x540E, 0)  # TIOCSCTTY
-        fcntl.ioctl(end, 0x5412, b"x")
-        return True
-
-    return in_child(work)

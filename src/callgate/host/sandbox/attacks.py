@@ -1,0 +1,311 @@
+"""The attacks by which a sandbox is proven, and the program that runs them inside and outside.
+
+    attacks.py ARENA        (JSON: see ArenaFacts)
+
+It runs isolated and imports nothing of ours. It prints a line for each attack: ``name<TAB>did`` if the attack saw
+itself succeed, ``name<TAB>tried`` if only the arena can tell, ``name<TAB>failed<TAB>why`` if it did not succeed, and
+``name<TAB>absent<TAB>why`` if the machine has nothing to attack.
+
+Each attack has folders of its own and does nothing that would harm a machine on which it succeeds. The tests of the
+sandbox run about eighty more attacks in the same way.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import socket
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+ArenaFacts = dict[str, Any]
+"""``outside`` and ``workspace`` (each with a folder for every attack), ``victim`` (a process), ``token`` (the secret),
+``port`` and ``socket`` (listeners outside), ``allowed`` (the port of localhost that the proxy allows), ``rebound`` (a
+name that the proxy allows and that leads to this machine)."""
+WORK_FILE = "works/file"
+"""The file in the workspace that the program writes first."""
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+_PROXY = "HTTP_PROXY"
+
+
+class NothingToAttack(Exception):
+    """This machine does not have what the attack is about."""
+
+
+class Spot:
+    """The files and folders of one attack.
+
+    name     of the attack
+    target   a file outside
+    secret   a file outside that cannot be read, for attacks with ``secret`` in their name
+    free     a writable folder in the workspace
+    kept     a read-only folder in the workspace, for attacks with ``kept`` in their name
+    new      a reserved path in the workspace that does not exist, for attacks with ``new`` in their name
+    """
+
+    def __init__(self, arena: ArenaFacts, name: str) -> None:
+        self.name = name
+        self.outside = os.path.join(arena["outside"], name)
+        self.target = os.path.join(self.outside, "target")
+        self.secret = os.path.join(self.outside, "secret")
+        self.inside = os.path.join(arena["workspace"], name)
+        self.free = os.path.join(self.inside, "free")
+        self.kept = f"{self.inside}.kept"
+        self.new = f"{self.inside}.new"
+
+
+Attack = Callable[[ArenaFacts, Spot], object]
+"""Returns true if it saw itself succeed, and None if only the arena can tell: a write may end in a private copy."""
+
+
+# ---- files outside, and protected places ----------------------------------------------------------------------------
+
+
+def write_outside(arena: ArenaFacts, at: Spot) -> None:
+    write(at.target)
+
+
+def create_outside(arena: ArenaFacts, at: Spot) -> None:
+    write(os.path.join(at.outside, "created"))
+
+
+def write_over_symlink(arena: ArenaFacts, at: Spot) -> None:
+    link = os.path.join(at.free, "link")
+    os.symlink(at.target, link)
+    write(link)
+
+
+def write_over_leftover_descriptor(arena: ArenaFacts, at: Spot) -> None:
+    for handle in range(3, 256):
+        try:
+            found = os.open(os.path.join(at.name, "target"), os.O_WRONLY | os.O_TRUNC, dir_fd=handle)
+        except OSError:
+            continue
+        os.write(found, b"attacked")
+
+
+def write_kept(arena: ArenaFacts, at: Spot) -> None:
+    write(os.path.join(at.kept, "config"))
+
+
+def replace_kept(arena: ArenaFacts, at: Spot) -> None:
+    os.rename(at.kept, os.path.join(at.free, "old"))
+    os.mkdir(at.kept)
+    write(os.path.join(at.kept, "config"))
+
+
+def create_new(arena: ArenaFacts, at: Spot) -> None:
+    os.makedirs(at.new, exist_ok=True)
+    write(os.path.join(at.new, "hook"))
+
+
+# ---- secrets --------------------------------------------------------------------------------------------------------
+
+
+def read_secret(arena: ArenaFacts, at: Spot) -> bool:
+    return arena["token"] in read(at.secret)
+
+
+def read_environment_of_victim(arena: ArenaFacts, at: Spot) -> bool:
+    return arena["token"] in read(f"/proc/{arena['victim']}/environ")
+
+
+# ---- network --------------------------------------------------------------------------------------------------------
+
+
+def connect_tcp(arena: ArenaFacts, at: Spot) -> None:
+    send_name(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", arena["port"]), at)
+
+
+def connect_unix(arena: ArenaFacts, at: Spot) -> None:
+    send_name(socket.AF_UNIX, socket.SOCK_STREAM, short_path(arena["socket"]), at)
+
+
+def tunnel_to_host_not_allowed(arena: ArenaFacts, at: Spot) -> None:
+    tunnel(at, "localhost", arena["port"])
+
+
+def tunnel_to_name_of_own_machine(arena: ArenaFacts, at: Spot) -> None:
+    """The name is allowed, and leads to this machine."""
+    tunnel(at, arena["rebound"], arena["port"])
+
+
+# ---- processes ------------------------------------------------------------------------------------------------------
+
+
+def signal_victim(arena: ArenaFacts, at: Spot) -> bool:
+    os.kill(arena["victim"], 0)
+    return True
+
+
+def type_into_terminal(arena: ArenaFacts, at: Spot) -> bool:
+    """Types into a terminal of its own, which is its controlling one."""
+
+    def work() -> bool:
+        os.setsid()
+        _, end = os.openpty()
+        fcntl.ioctl(end, 0x540E, 0)  # TIOCSCTTY
+        fcntl.ioctl(end, 0x5412, b"x")  # TIOCSTI
+        return True
+
+    return in_child(work)
+
+
+# ---- kernel ---------------------------------------------------------------------------------------------------------
+
+
+def trace_child(arena: ArenaFacts, at: Spot) -> bool:
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if LIBC.ptrace(0, 0, None, None) == 0 else 1)
+    return exited(child)
+
+
+def new_user_namespace(arena: ArenaFacts, at: Spot) -> bool:
+    return in_child(lambda: called(LIBC.unshare(0x10000000)))
+
+
+def make_file_with_rights_of_its_owner(arena: ArenaFacts, at: Spot) -> bool:
+    path = os.path.join(at.free, "file")
+    write(path)
+    os.chmod(path, 0o4755)
+    return bool(os.stat(path).st_mode & stat.S_ISUID)
+
+
+def write_kernel_setting(arena: ArenaFacts, at: Spot) -> bool:
+    path = "/proc/sys/vm/overcommit_memory"
+    write(path, read(path))  # its own value
+    return True
+
+
+WALLS: Mapping[str, tuple[Attack, ...]] = {
+    "files outside": (write_outside, create_outside, write_over_symlink, write_over_leftover_descriptor),
+    "protected places": (write_kept, replace_kept, create_new),
+    "secrets": (read_secret, read_environment_of_victim),
+    "network": (connect_tcp, connect_unix, tunnel_to_host_not_allowed, tunnel_to_name_of_own_machine),
+    "processes": (signal_victim, type_into_terminal),
+    "kernel": (trace_child, new_user_namespace, make_file_with_rights_of_its_owner, write_kernel_setting),
+}
+"""The attacks on each wall of a sandbox."""
+
+ATTACKS: Mapping[str, Attack] = {each.__name__: each for attacks in WALLS.values() for each in attacks}
+
+
+# ---- steps of attacks -----------------------------------------------------------------------------------------------
+
+
+def write(path: str, text: str = "attacked") -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def read(path: str) -> str:
+    with open(path, errors="replace") as file:
+        return file.read()
+
+
+def send_name(family: int, kind: int, address: Any, at: Spot) -> None:
+    """Send the attack's name, by which the arena recognises it."""
+    with socket.socket(family, kind) as channel:
+        channel.settimeout(2)
+        channel.connect(address)
+        channel.send(at.name.encode())
+
+
+def short_path(path: str) -> str:
+    """Change to the folder of a socket: the address of a Unix socket has room for about a hundred characters."""
+    os.chdir(os.path.dirname(path))
+    return os.path.basename(path)
+
+
+def proxy_port() -> int | None:
+    address = os.environ.get(_PROXY, "")
+    return int(address.rpartition(":")[2]) if address else None
+
+
+def tunnel(at: Spot, host: str, port: int, proxy: int | None = None) -> None:
+    """Send the attack's name to the listener at ``port`` through a tunnel to this host; directly if there is no proxy,
+    which succeeds where there is no sandbox either."""
+    proxy = proxy or proxy_port()
+    with socket.create_connection(("127.0.0.1", proxy or port), timeout=5) as channel:
+        if proxy:
+            channel.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+            check_answer(channel)
+        channel.sendall(at.name.encode())
+
+
+def request(text: str) -> None:
+    """Send a request to the proxy and read the whole answer. Raise PermissionError if there is no proxy."""
+    proxy = proxy_port()
+    if proxy is None:
+        raise PermissionError("there is no proxy")
+    with socket.create_connection(("127.0.0.1", proxy), timeout=5) as channel:
+        channel.sendall(text.replace("\n", "\r\n").encode())
+        check_answer(channel)
+        while channel.recv(1000):
+            pass
+
+
+def check_answer(channel: socket.socket) -> None:
+    """Raise PermissionError unless the proxy answers with status 200."""
+    line = channel.recv(1000).decode(errors="replace").partition("\r\n")[0]
+    if line.split(" ")[1:2] != ["200"]:
+        raise PermissionError(line or "the connection was closed")
+
+
+def called(outcome: int) -> bool:
+    """Raise OSError if a function of the C library failed."""
+    if outcome < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return True
+
+
+def exited(child: int) -> bool:
+    """Raise PermissionError if the child process failed."""
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+        raise PermissionError("refused")
+    return True
+
+
+def in_child(work: Callable[[], object]) -> bool:
+    """Do in a child process what cannot be undone."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if work() else 1)
+        except BaseException:
+            os._exit(1)
+    return exited(child)
+
+
+# ---- the program ----------------------------------------------------------------------------------------------------
+
+
+def run_all(attacks: Mapping[str, Attack], arena: ArenaFacts) -> None:
+    """Do what a command inside must be able to do; then run the attacks and print the outcome of each."""
+    with suppress(OSError):
+        write(os.path.join(arena["workspace"], WORK_FILE), "works")
+        request(f"GET http://localhost:{arena['allowed']}/ HTTP/1.1\nHost: localhost:{arena['allowed']}\n\n")
+    for row in _outcomes(attacks, arena):
+        os.write(1, ("\t".join(row).replace("\n", " ") + "\n").encode(errors="replace"))
+
+
+def _outcomes(attacks: Mapping[str, Attack], arena: ArenaFacts) -> Iterator[tuple[str, str, str]]:
+    for name, attack in attacks.items():
+        try:
+            outcome = attack(arena, Spot(arena, name))
+        except NothingToAttack as error:
+            yield name, "absent", str(error)
+        except Exception as error:
+            yield name, "failed", f"{type(error).__name__}: {error}"
+        else:
+            yield name, "tried" if outcome is None else "did" if outcome else "failed", ""
+
+
+if __name__ == "__main__":
+    run_all(ATTACKS, json.loads(sys.argv[1]))

@@ -1,0 +1,72 @@
+"""The proof that a sandbox holds on this machine: every attack runs without a sandbox first, then inside it.
+
+An attack that does not succeed without a sandbox proves nothing: it counts as untried, with the reason. A sandbox is in
+force if no attack got out, the indispensable ones were really tried, and a command can work inside.
+"""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from callgate.host.sandbox.arena import Arena, HostRules, Reports
+from callgate.host.sandbox.proof import AttackOutcome, Proof
+from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
+from callgate.words.noun import noun
+
+
+@noun
+class Control:
+    """The attacks without a sandbox: their reports, and those that succeeded."""
+
+    reports: Reports
+    succeeded: frozenset[str]
+
+
+def try_outside(folder: Path, rules: HostRules, arenas: type[Arena] = Arena) -> Control:
+    with arenas(folder, rules) as arena:
+        reports, fault = arena.run(replace(arena.command(), pass_fds=tuple(arena.leftovers)))
+        if fault:
+            raise OSError(fault)
+        return Control(reports, arena.succeeded(reports))
+
+
+def prove(
+    sandbox: Sandbox,
+    folder: Path,
+    rules: HostRules,
+    *,
+    control: Control | None = None,
+    arenas: type[Arena] = Arena,
+) -> Proof:
+    """Run all attacks on the sandbox. Blocks for about a second.
+
+    folder   gets a new folder for the attacks, which is removed afterwards
+    rules    make the rules of the proxy, which a sandbox with its own network gets
+    control  the attacks without a sandbox, if they were run already
+    """
+    try:
+        control = control or try_outside(folder, rules, arenas)
+        with arenas(folder, rules) as arena:
+            line = arena.proxy.line(lambda decision: None) if sandbox.has_network else None
+            reports, fault = arena.run(sandbox.wrap(arena.command(), arena.profile(), line))
+            inside = arena.succeeded(reports)
+            if not fault and not arena.was_written:
+                fault = "a command inside cannot write in the workspace"
+            if not fault and line is not None and not arena.was_reached:
+                fault = "a command inside cannot reach a host that is allowed"
+    except (OSError, SandboxRefused, subprocess.SubprocessError) as error:
+        fault = f"the attacks could not be run: {error}"
+        return Proof(sandbox.backend, fault=fault)
+    if fault:
+        return Proof(sandbox.backend, fault=fault)
+    return Proof(sandbox.backend, tuple(_judged(name, reports, inside, control) for name in control.reports))
+
+
+def _judged(name: str, reports: Reports, inside: frozenset[str], control: Control) -> AttackOutcome:
+    outcome, why = reports.get(name, ("", "it did not say what happened"))
+    if name in inside or not outcome:
+        return AttackOutcome(name, "escaped", why)
+    if name not in control.succeeded:
+        why = control.reports[name][1] or "it does not succeed here without a sandbox either"
+        return AttackOutcome(name, "untried", why)
+    return AttackOutcome(name, "held", why)
