@@ -13,7 +13,7 @@ from benchmarks.measure import Size, spread
 from benchmarks.report import Row
 from benchmarks.rows.record_logs import BEGAN, amounts, opened, scratch
 from callgate.transcript import tape
-from callgate.transcript.journal import DiskJournal
+from callgate.transcript.disk_journal import DiskJournal
 from callgate.transcript.masking import Masker
 from callgate.words.events import CallStarted, MessageAdded
 from callgate.words.messages import Message, Text

@@ -7,7 +7,7 @@ from benchmarks.measure import Size, spread
 from benchmarks.report import Row
 from benchmarks.rows.record_logs import BEGAN, amounts, scratch, write_fast
 from callgate.transcript.masking import Masker
-from callgate.transcript.places import new_session_id
+from callgate.transcript.session_paths import new_session_id
 from callgate.transcript.store import Store
 from callgate.words.events import MessageAdded, RunEnded, SessionOpened
 from callgate.words.messages import Message, Text

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from benchmarks.measure import FULL, QUICK, Size
 from callgate.conversation.chain import Chain
 from callgate.transcript.codec import Encoder
-from callgate.transcript.index import Index, write_index
 from callgate.transcript.masking import Masker
-from callgate.transcript.summary import Tally
+from callgate.transcript.session_summary import Tally
+from callgate.transcript.side_files import Index, write_index
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, arguments_hash
 from callgate.words.events import (

@@ -25,7 +25,7 @@ from callgate.conversation.ports import Drafted
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.threads import in_thread
 from callgate.testing import ScriptedModel, say, turn
-from callgate.transcript.written import WrittenJournal
+from callgate.transcript.writer import WrittenJournal
 from callgate.words.errors import JournalError, SessionLocked, UsageError
 from callgate.words.events import Durable, MessageAdded
 from callgate.words.messages import Message

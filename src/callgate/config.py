@@ -33,7 +33,7 @@ from callgate.policy.memory import Memory
 from callgate.policy.settings import Settings, SetValue, read_settings, settings_of, shown
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustState, Untrusted
 from callgate.policy.variables import VARIABLES
-from callgate.transcript.places import data_folder
+from callgate.transcript.session_paths import data_folder
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.limits import ExecutorSettings, LoopLimits

@@ -13,7 +13,7 @@ import pytest
 from callgate.admin.log_follower import LogFollower
 from callgate.cli.session_log import LogView, log
 from callgate.cli.terminal import plain
-from callgate.transcript.share.page import Exported, Mark, read_page
+from callgate.transcript.share.session_page import Exported, Mark, read_page
 from callgate.words.events import MessageAdded, RunEnded
 from callgate.words.messages import Message, Text
 from tests.cli.policy_kit import Person

@@ -21,7 +21,7 @@ from callgate.formats.jsonable import from_json
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.testing.script import stop
 from callgate.tools.staging import stage
-from callgate.transcript.drafts import write_draft
+from callgate.transcript.side_files import write_draft
 from callgate.words.decisions import Question
 from callgate.words.events import (
     CallArrived,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.transcript.journal import write_log
+from callgate.transcript.disk_journal import write_log
 from callgate.transcript.lock import lock_path, open_log, take_lock
 from callgate.words.events import SessionOpened
 from tests.cli.session_kit import Desk

@@ -44,8 +44,7 @@ from callgate.testing import (
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Named
-from callgate.transcript.masked import masked
-from callgate.transcript.masking import Masker
+from callgate.transcript.masking import Masker, masked
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet
 

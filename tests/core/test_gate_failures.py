@@ -14,7 +14,7 @@ from callgate.core.ports import Case, Check, Hooked
 from callgate.features import compaction_feature
 from callgate.testing import PlainTool, ScriptedModel, run_virtual, say, settle, turn
 from callgate.testing import call as called
-from callgate.transcript.asked import QuestionFold
+from callgate.transcript.question_fold import QuestionFold
 from callgate.words.decisions import Allow, Ask, Choice, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, Durable, QuestionAsked, TurnStarted
 from callgate.words.inputs import Answer, Compact, Prompt, SetMode

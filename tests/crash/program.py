@@ -33,7 +33,7 @@ from callgate.conversation.view import faults
 from callgate.core.ports import Tool
 from callgate.testing import ScriptedModel, ScriptedTurn, say, turn
 from callgate.testing.script import raw_call
-from callgate.transcript.journal import DiskJournal
+from callgate.transcript.disk_journal import DiskJournal
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.declared import Given

@@ -10,8 +10,8 @@ from pathlib import Path
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import faults
 from callgate.transcript.codec import START, read_line
-from callgate.transcript.index import index_path
 from callgate.transcript.lock import lock_path
+from callgate.transcript.side_files import index_path
 from callgate.transcript.store import Store
 from callgate.words.calls import Result
 from callgate.words.events import CallArrived, CallSettled, CallStarted, Durable, MessageAdded

@@ -12,8 +12,7 @@ import pytest
 from callgate import Answer, Continue, Prompt, Session
 from callgate.conversation.record import MemoryJournal
 from callgate.testing import ScriptedModel, call, check_journal, pause, say, turn
-from callgate.transcript.masked import masked
-from callgate.transcript.masking import Masker
+from callgate.transcript.masking import Masker, masked
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.events import MessageAdded, Noted
 from callgate.words.inputs import Branch, Rewind, SetTitle

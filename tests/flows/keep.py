@@ -12,7 +12,7 @@ from callgate.conversation.ports import Model
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread
 from callgate.testing import Latch, PlainTool
-from callgate.transcript.journal import DiskJournal
+from callgate.transcript.disk_journal import DiskJournal
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.traits import Traits, shared
 from tests.sessions import grouped_session

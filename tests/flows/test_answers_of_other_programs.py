@@ -10,7 +10,7 @@ import pytest
 from callgate import Continue, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
-from callgate.transcript.answers import AnswerRefused
+from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet, FileChange

@@ -17,7 +17,7 @@ from callgate.features import compaction_feature
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, call, pause, say, turn
 from callgate.testing.script import Scene, fail
-from callgate.transcript import journal as journal_module
+from callgate.transcript import disk_journal as journal_module
 from callgate.words.errors import CallgateError, JournalError
 from callgate.words.events import InputRefused, MessageAdded
 from callgate.words.inputs import Branch, Close, Compact, Interrupt, Rewind, SetMode, SetTitle, Snip

@@ -7,7 +7,7 @@ import pytest
 
 from callgate import Answer, Continue, Prompt, QuestionAsked, Session
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.transcript.answers import AnswerRefused
+from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
 from callgate.words.decisions import Confirmation, Question

@@ -20,7 +20,7 @@ from callgate.features import compaction_feature
 from callgate.policy.entries import HookLine, RuleLine
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call
-from callgate.transcript.asked import QuestionFold, which_of
+from callgate.transcript.question_fold import QuestionFold, which_of
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Choice, Confirmation, Deny, Origin, Question, arguments_hash
 from callgate.words.events import (

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.testing import run_virtual
-from callgate.transcript.asked import QuestionFold
+from callgate.transcript.question_fold import QuestionFold
 from callgate.words.events import Durable, QuestionAnswered
 from tests.profiles import fewer
 from tests.properties.gated_stage import FORBIDDEN, GUARDED, Called, Deed, Life, Spoken

@@ -26,7 +26,7 @@ from callgate.features import compaction_feature, context_feature
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, limit, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, raw_call, stop
-from callgate.transcript.journal import DiskJournal
+from callgate.transcript.disk_journal import DiskJournal
 from callgate.transcript.verify import verify
 from callgate.words.calls import Result
 from callgate.words.decisions import Question, arguments_hash

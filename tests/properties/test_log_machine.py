@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from callgate.conversation.ledger import Ledger
-from callgate.transcript.journal import DiskJournal
+from callgate.transcript.disk_journal import DiskJournal
 from callgate.transcript.verify import verify
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow

@@ -17,7 +17,7 @@ from callgate import Session
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.transcript.places import data_folder
+from callgate.transcript.session_paths import data_folder
 from callgate.transcript.store import Store
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.events import CallSettled, MessageAdded, Noted

@@ -9,10 +9,10 @@ from signal import SIGKILL
 from time import time
 from typing import Any
 
-from callgate.transcript.answering import answer_question
-from callgate.transcript.answers import AnswerRefused
+from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.lock import open_log, take_lock
 from callgate.transcript.masking import Masker
+from callgate.transcript.question_answers import answer_question
 from callgate.words.decisions import Confirmation
 
 

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from callgate import Store
-from callgate.transcript.answers import answers_folder
-from callgate.transcript.asked import AskedQuestion, QuestionFold
+from callgate.transcript.answer_files import answers_folder
 from callgate.transcript.masking import Masker
+from callgate.transcript.question_fold import AskedQuestion, QuestionFold
 from callgate.transcript.reader import all_entries
 from callgate.words.calls import Result
 from callgate.words.decisions import Ask, Choice, Confirmation, Pattern, Question, arguments_hash

@@ -32,7 +32,7 @@ from callgate.testing import (
     turn,
 )
 from callgate.transcript.codec import START
-from callgate.transcript.journal import DiskJournal
+from callgate.transcript.disk_journal import DiskJournal
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
 from callgate.words.calls import Result

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.transcript.answering import AnswerTaken, answer_question
-from callgate.transcript.answers import AnswerRefused, forget_answers, tidy_answers, waiting_answers
-from callgate.transcript.asked import QuestionFold
-from callgate.transcript.journal import append_to_log
+from callgate.transcript.answer_files import AnswerRefused, forget_answers, tidy_answers, waiting_answers
+from callgate.transcript.disk_journal import append_to_log
 from callgate.transcript.loader import load
 from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.masking import Masker
+from callgate.transcript.question_answers import AnswerTaken, answer_question
+from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.verify import verify
 from callgate.words.errors import SessionLocked
 from callgate.words.events import Durable, QuestionAnswered, QuestionAsked

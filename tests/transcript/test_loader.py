@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from callgate.conversation.ledger import Ledger
-from callgate.transcript.index import Index, read_index, write_index
+from callgate.transcript.session_summary import Summary
+from callgate.transcript.side_files import Index, read_index, write_index
 from callgate.transcript.store import Store
-from callgate.transcript.summary import Summary
 from callgate.words.events import (
     Branched,
     CallSettled,

@@ -8,10 +8,10 @@ import pytest
 
 from callgate.admin.sessions import Shape, Shown
 from callgate.conversation.view import NO_RESULT
+from callgate.transcript.session_summary import Summary
 from callgate.transcript.share.aisdk import to_ai_sdk
-from callgate.transcript.share.claude import read_claude
-from callgate.transcript.share.page import Exported
-from callgate.transcript.summary import Summary
+from callgate.transcript.share.claude_import import read_claude
+from callgate.transcript.share.session_page import Exported
 from callgate.words.calls import Result
 from callgate.words.events import CallSettled, Compacted, Durable, MessageAdded
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking

@@ -8,7 +8,7 @@ import pytest
 
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import NO_RESULT
-from callgate.transcript.share.claude import Imported, read_claude
+from callgate.transcript.share.claude_import import Imported, read_claude
 from callgate.words.events import (
     Compacted,
     MessageAdded,

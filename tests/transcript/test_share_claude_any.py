@@ -13,10 +13,10 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import faults
 from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.share.aisdk import to_ai_sdk
-from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.claude_import import read_claude
 from callgate.transcript.share.html import to_html
 from callgate.transcript.share.markdown import to_markdown
-from callgate.transcript.share.page import Exported
+from callgate.transcript.share.session_page import Exported
 from callgate.words.events import Durable
 
 pytestmark = pytest.mark.spec("TRS-12")

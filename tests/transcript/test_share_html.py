@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.claude_import import read_claude
 from callgate.transcript.share.html import to_html
-from callgate.transcript.share.page import Exported
+from callgate.transcript.share.session_page import Exported
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow
 from callgate.words.events import CallDecided, CallSettled, Compacted, Durable, MessageAdded, Noted, Snipped

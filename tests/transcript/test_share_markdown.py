@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.claude_import import read_claude
 from callgate.transcript.share.html import to_html
-from callgate.transcript.share.markdown import to_markdown
-from callgate.transcript.share.model_text import model_text
-from callgate.transcript.share.page import Exported, Mark, read_page
+from callgate.transcript.share.markdown import model_text, to_markdown
+from callgate.transcript.share.session_page import Exported, Mark, read_page
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Ask, Confirmation, Deny
 from callgate.words.events import (

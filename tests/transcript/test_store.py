@@ -9,7 +9,7 @@ import pytest
 from callgate import Continue, Prompt
 from callgate.admin.sessions import Archive
 from callgate.conversation.ledger import Ledger
-from callgate.transcript import journal as journals
+from callgate.transcript import disk_journal as journals
 from callgate.transcript.lock import holder_of
 from callgate.transcript.store import Store
 from callgate.transcript.tape import Tape

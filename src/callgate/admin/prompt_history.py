@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from callgate.transcript.beside import open_beside, read_beside, replace_beside
 from callgate.transcript.masking import Masker
-from callgate.transcript.places import project_key
+from callgate.transcript.session_paths import project_key
+from callgate.transcript.side_files import open_beside, read_beside, replace_beside
 
 MOST_PROMPTS = 1_000
 MOST_BYTES = 4_000_000

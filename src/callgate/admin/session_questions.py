@@ -7,9 +7,9 @@ from pathlib import Path
 from shlex import quote
 
 from callgate.admin.sessions import Archive
-from callgate.transcript.answering import AnswerTaken, OpenQuestion, questions_in
-from callgate.transcript.answers import AnswerRefused
+from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.lock import LockHolder, holder_of
+from callgate.transcript.question_answers import AnswerTaken, OpenQuestion, questions_in
 from callgate.transcript.store import Store
 from callgate.words.decisions import Confirmation
 from callgate.words.noun import noun

@@ -21,19 +21,17 @@ from callgate.conversation.ledger import Ledger
 from callgate.host.files import write_new
 from callgate.staging.state import State
 from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows, utc
-from callgate.transcript.catalogue import Listed, listed
-from callgate.transcript.find import LATEST
-from callgate.transcript.gc import Cleaned, Removed, collect, remove_unused
 from callgate.transcript.loader import load
 from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holder
+from callgate.transcript.log_cleanup import Cleaned, Removed, collect, remove_unused
 from callgate.transcript.reader import Damage, all_entries, raw_lines
-from callgate.transcript.share.claude import looks_like_claude, read_claude
-from callgate.transcript.share.page import Exported, Mark, SaidMessage, moment, read_page
+from callgate.transcript.session_list import LATEST, Listed, listed
+from callgate.transcript.session_summary import Summary
+from callgate.transcript.share.call_stories import CallStory, UnfinishedMessage, open_questions, unfinished
+from callgate.transcript.share.claude_import import looks_like_claude, read_claude
 from callgate.transcript.share.plain import pretty_json
-from callgate.transcript.share.stories import CallStory
-from callgate.transcript.share.unfinished import UnfinishedMessage, open_questions, unfinished
+from callgate.transcript.share.session_page import Exported, Mark, SaidMessage, moment, read_page
 from callgate.transcript.store import Store
-from callgate.transcript.summary import Summary
 from callgate.transcript.verify import LogFault, Verified, verify
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError

@@ -317,7 +317,7 @@ def as_journal(journal: Journal | None) -> Masking:
         return MemoryJournal()
     if hasattr(journal, "barrier"):
         if not hasattr(journal, "clean"):
-            from callgate.transcript.masked import masked  # costly to load: its patterns
+            from callgate.transcript.masking import masked  # costly to load: its patterns
 
             journal = masked(journal)
         return cast(Masking, journal)

@@ -8,7 +8,7 @@ from callgate.conversation.feature import OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
 from callgate.transcript.compact import kept_from
-from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter
+from callgate.transcript.token_count import ContextUse, ShareKind, TokenCount, TokenMeter
 from callgate.words.messages import Message
 from callgate.words.model import ToolSpec
 from callgate.words.window import ContextLimits, chars_of, context_limits, spec_chars

@@ -23,7 +23,7 @@ from callgate.conversation.ports import Model
 from callgate.conversation.view import History
 from callgate.tools.files.read_marks import with_nothing_shown
 from callgate.transcript.compact import kept_from, trimmed
-from callgate.transcript.tokens import ContextUse, TokenCount
+from callgate.transcript.token_count import ContextUse, TokenCount
 from callgate.words.errors import in_words
 from callgate.words.events import Compacted, Noted, ResultReplaced
 from callgate.words.inputs import Compact, Trim

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from callgate.mcp.servers import ServerList
     from callgate.search.feature import SearchPart
     from callgate.search.toolbox import SearchToolbox
-    from callgate.transcript.tokens import ContextUse
+    from callgate.transcript.token_count import ContextUse
     from callgate.words.tool_search import SearchUse
 
 T = TypeVar("T")

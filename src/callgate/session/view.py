@@ -32,7 +32,7 @@ class SessionView:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        from callgate.transcript.summary import tags_of  # few sessions have any
+        from callgate.transcript.session_summary import tags_of  # few sessions have any
 
         return tags_of(self._ledger.metadata.get("tags"))
 

@@ -1,15 +1,14 @@
 """Fakes and conformance checks for all code that builds on Callgate, its own tests included."""
 
-from callgate.testing.checks.calls import check_gate, check_journal, check_tool, check_toolbox
-from callgate.testing.checks.files import check_files
-from callgate.testing.checks.processes import ProcessSamples, check_processes
-from callgate.testing.checks.streams import check_events, check_model
-from callgate.testing.checks.world import check_clock, check_host
+from callgate.testing.checks.call_checks import check_gate, check_journal, check_tool, check_toolbox
+from callgate.testing.checks.host_checks import ProcessSamples, check_clock, check_files, check_host, check_processes
+from callgate.testing.checks.stream_checks import check_events, check_model
 from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
-from callgate.testing.gated import GatedModel, GatedStream
-from callgate.testing.host import MemoryHost
+from callgate.testing.gated_model import GatedModel, GatedStream
+from callgate.testing.memory_host import MemoryHost
+from callgate.testing.memory_processes import MemoryProcess, MemoryProcesses, ScriptedCommand
 from callgate.testing.plain import PlainRun, PlainTool, PlainToolbox
-from callgate.testing.processes import MemoryProcess, MemoryProcesses, ScriptedCommand
+from callgate.testing.probe_tools import Barrier, Latch, Moment, Recorder
 from callgate.testing.script import (
     Scene,
     ScriptedTurn,
@@ -26,8 +25,7 @@ from callgate.testing.script import (
     think,
     turn,
 )
-from callgate.testing.scripted import ScriptedModel
-from callgate.testing.tools import Barrier, Latch, Moment, Recorder
+from callgate.testing.scripted_model import ScriptedModel
 
 __all__ = [
     "Barrier",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from callgate.core.ports import Host, Run, Target, Tool, Unknown
-from callgate.testing.host import MemoryHost
+from callgate.testing.memory_host import MemoryHost
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from callgate.conversation.chain import Chain, Line
 from callgate.transcript.codec import START, BadLine, LogEntry, read_head, read_line
-from callgate.transcript.index import Index, read_index
 from callgate.transcript.lock import open_log, unreadable
 from callgate.transcript.reader import Damage, LogReader, Raw
-from callgate.transcript.summary import Summary, Tally, prompt_of
+from callgate.transcript.session_summary import Summary, Tally, prompt_of
+from callgate.transcript.side_files import Index, read_index
 from callgate.words.errors import JournalError
 from callgate.words.events import Durable, LinesQuarantined, MessageAdded, TurnStarted
 from callgate.words.messages import Message

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import gmtime, strftime
 
 from callgate.host.files import NotRegular
-from callgate.transcript.beside import drop_beside, open_beside, read_beside
+from callgate.transcript.side_files import drop_beside, open_beside, read_beside
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
 

@@ -17,8 +17,8 @@ from operator import is_
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from callgate.conversation.ports import Drafted
-from callgate.words.events import CallArrived
+from callgate.conversation.ports import Drafted, Journal, Masking
+from callgate.words.events import CallArrived, Durable
 from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import CallPart, Message, Opaque, Thinking
 from callgate.words.noun import noun
@@ -469,3 +469,26 @@ def _spellings(value: str) -> set[str]:
         inner = coded[-(-shift * 8 // 6) : whole]
         plain |= {inner, inner.replace("+", "-").replace("/", "_")}
     return plain
+
+
+class Masked:
+    """Wraps a journal and masks what it is given; everything else goes to the journal itself."""
+
+    def __init__(self, journal: Journal, masker: Masker) -> None:
+        self._journal = journal
+        self._masker = masker
+        self.clean = masker.noun
+
+    def append(self, event: Durable) -> None:
+        self._journal.append(self._masker.noun(event))
+
+    def draft(self, message_id: str, text: Drafted) -> None:
+        self._journal.draft(message_id, self._masker.draft(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+
+def masked(journal: Journal, masker: Masker | None = None) -> Masking:
+    """The journal as one that stores no secrets."""
+    return cast(Masking, Masked(journal, masker or Masker()))

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
 
-from callgate.transcript.beside import open_beside
 from callgate.transcript.loader import LoadedLog, load
 from callgate.transcript.lock import drop_name, open_log, take_lock, unreadable
 from callgate.transcript.reader import Damage
+from callgate.transcript.side_files import open_beside
 from callgate.words.events import Counted, LinesQuarantined
 
 

@@ -14,16 +14,15 @@ from callgate._version import __version__
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal
 from callgate.host.threads import in_thread
-from callgate.transcript.answering import AnswerTaken, answer_question, questions_in
-from callgate.transcript.answers import tidy_answers
-from callgate.transcript.asked import QuestionFold
-from callgate.transcript.catalogue import Listed, listed
-from callgate.transcript.find import LATEST, find
-from callgate.transcript.journal import DiskJournal, write_log
+from callgate.transcript.answer_files import tidy_answers
+from callgate.transcript.disk_journal import DiskJournal, write_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import holder_of
-from callgate.transcript.places import data_folder, new_session_id, project_key
+from callgate.transcript.question_answers import AnswerTaken, answer_question, questions_in
+from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.repair import locked_log, repair
+from callgate.transcript.session_list import LATEST, Listed, find, listed
+from callgate.transcript.session_paths import data_folder, new_session_id, project_key
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError, SessionLocked, UsageError
 from callgate.words.events import (

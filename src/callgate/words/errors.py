@@ -6,7 +6,7 @@
     ├── StateError          we broke it: an illegal move, or a door used after it closed
     ├── JournalError        the record cannot be written or read: disk, lock, permissions
     │   └── SessionLocked   another program has the session open
-    ├── AnswerRefused       a question has its answer already, or is not open (transcript/answers.py)
+    ├── AnswerRefused       a question has its answer already, or is not open (transcript/answer_files.py)
     ├── ToolFailure         a tool's own "no": its message goes to the model unchanged
     │   └── HalfApplied     a change was applied in part, and the disk kept it from being put back
     └── ModelError          they broke it: the provider, the network, the stream

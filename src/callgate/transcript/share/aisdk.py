@@ -6,9 +6,9 @@ from typing import Any
 
 from callgate.conversation.ledger import boundary_parts
 from callgate.conversation.view import REMOVED, View
-from callgate.transcript.share.page import Exported
+from callgate.transcript.share.call_stories import gathered
 from callgate.transcript.share.plain import clean_json, scrub
-from callgate.transcript.share.stories import gathered
+from callgate.transcript.share.session_page import Exported
 from callgate.words.events import Compacted, MessageAdded
 from callgate.words.messages import (
     CallPart,

@@ -6,9 +6,9 @@ from hashlib import sha256
 from html import escape as escaped
 from pathlib import Path
 
-from callgate.transcript.share.page import Exported, Mark, SaidMessage, dates, moment, read_page
+from callgate.transcript.share.call_stories import CallStory
 from callgate.transcript.share.plain import pretty_json, visible
-from callgate.transcript.share.stories import CallStory
+from callgate.transcript.share.session_page import Exported, Mark, SaidMessage, dates, moment, read_page
 from callgate.words.calls import Status
 from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
 

@@ -20,7 +20,7 @@ from callgate.words.noun import noun
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from callgate.transcript.tokens import ContextUse
+    from callgate.transcript.token_count import ContextUse
     from callgate.tui.port import Terminal
 
 

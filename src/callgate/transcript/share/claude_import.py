@@ -5,15 +5,27 @@ call. So parallel calls make the tree fork although no branch was left: blocks a
 message, results by the id of their call, wherever they stand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, cast
 
-from callgate.transcript.share.claude_blocks import STOPS, call_part, kind, parts, result_part, usage
-from callgate.transcript.share.claude_lines import ClaudeLine
+from callgate.transcript.share.claude_format import (
+    STOPS,
+    ClaudeLine,
+    call_part,
+    kind,
+    live_chain,
+    parents,
+    parse,
+    parts,
+    result_part,
+    usage,
+)
 from callgate.words.events import Compacted, Counted, Durable, MessageAdded, RunEnded
 from callgate.words.messages import CallPart, Message, Part, Text, Usage
 from callgate.words.model import WHOLE, StopReason
+from callgate.words.noun import noun
 
 
 class ClaudeCall:
@@ -185,3 +197,48 @@ def _fresh(taken: dict[str, int], name: str) -> str:
     taken[name] = max(n, 1)
     taken.setdefault(free, 1)
     return free
+
+
+_GLANCE = 20  # lines
+
+
+@noun
+class Imported:
+    """``left_out`` counts the lines that are no part of the conversation: other branches, agents, notes of the program.
+    ``skipped`` says in words which lines could not be read."""
+
+    events: tuple[Durable, ...]
+    title: str
+    workspace: str
+    left_out: int
+    skipped: tuple[str, ...]
+
+
+def read_claude(lines: Iterable[bytes]) -> Imported:
+    """The session in these lines of a JSONL file. Never fails: the worst file gives no events and says why."""
+    parsed, skipped = parse(lines)
+    main = [line for line in parsed if line.data.get("isSidechain") is not True]
+    chain = [main[i] for i in live_chain(main, parents(main))]
+    turns = Turns(main, chain)
+    return Imported(
+        events=tuple(turns.events),
+        title=_title(main, {line.uuid for line in chain}),
+        workspace=next((line.text("cwd") for line in (main or parsed) if line.text("cwd")), ""),
+        left_out=sum(line.number not in turns.used for line in parsed),
+        skipped=tuple(skipped),
+    )
+
+
+def looks_like_claude(lines: Iterable[bytes]) -> bool:
+    """True if the first of these lines look like those of Claude Code."""
+    parsed, _ = parse(islice(lines, _GLANCE))
+    return any(line.uuid or line.text("sessionId") for line in parsed)
+
+
+def _title(lines: Sequence[ClaudeLine], live: set[str]) -> str:
+    """The one a person gave, else the summary of the branch that is live, else the last summary."""
+    summaries = [line for line in lines if line.type == "summary"]
+    of_live = [line for line in summaries if line.text("leafUuid") in live]
+    given = [line.text("customTitle") for line in lines if line.type == "custom-title"]
+    titles = [*(line.text("summary") for line in (*summaries, *of_live)), *given]
+    return next((" ".join(title.split()) for title in reversed(titles) if title.strip()), "")

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.files import make_folders, read_regular, sync_folder, write_new
-from callgate.transcript.asked import AskedQuestion, key_of
-from callgate.transcript.beside import read_beside
+from callgate.transcript.question_fold import AskedQuestion, key_of
+from callgate.transcript.side_files import read_beside
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import CallgateError, JournalError, UsageError
 from callgate.words.late_pattern import late_pattern

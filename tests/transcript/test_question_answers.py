@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from callgate.transcript.answering import questions_in
-from callgate.transcript.answers import (
+from callgate.transcript.answer_files import (
     LARGEST,
     AnswerRefused,
     answers_folder,
@@ -19,6 +18,7 @@ from callgate.transcript.answers import (
     waiting_answers,
 )
 from callgate.transcript.lock import lock_path
+from callgate.transcript.question_answers import questions_in
 from callgate.transcript.verify import verify
 from callgate.words.decisions import ApprovalPolicy, AskedField, Confirmation, FieldAnswer
 from callgate.words.errors import CallgateError, JournalError, UsageError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from callgate.transcript.gc import FRESH, Cleaned, collect, remove_unused
 from callgate.transcript.lock import lock_path, open_log, take_lock
+from callgate.transcript.log_cleanup import FRESH, Cleaned, collect, remove_unused
 from callgate.transcript.store import Store
 from callgate.words.errors import SessionLocked
 from callgate.words.events import MessageAdded, SessionOpened

@@ -1,12 +1,15 @@
 """The story of each call, put together from the facts that lie apart in the log."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from json import dumps, loads
+from pathlib import Path
 from typing import Any
 
+from callgate.transcript.question_fold import QuestionFold
+from callgate.transcript.side_files import read_draft
 from callgate.words.calls import CODES, Result, Status
-from callgate.words.decisions import Allow, Ask, Deny
+from callgate.words.decisions import Allow, Ask, Deny, Question
 from callgate.words.events import (
     CallArrived,
     CallDecided,
@@ -15,6 +18,8 @@ from callgate.words.events import (
     Durable,
     MessageAdded,
     QuestionAnswered,
+    TurnEnded,
+    TurnStarted,
 )
 from callgate.words.messages import CallPart, Content, ResultPart
 from callgate.words.noun import noun
@@ -138,3 +143,32 @@ def _learn(facts: Facts | None, event: CallDecided | CallStarted | CallSettled |
         facts.decided.append(f"{verb} {decision.by}" + (f": {decision.reason}" if decision.reason else ""))
         if not isinstance(decision, Deny):
             facts.changed_to = facts.changed_to if decision.arguments is None else decision.arguments
+
+
+@noun
+class UnfinishedMessage:
+    """The text of a message that was still arriving; ``texts`` stand between its calls."""
+
+    message_id: str
+    texts: tuple[str, ...]
+
+
+def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
+    """The questions a person can still answer. One without its message on record is left out: its call never starts."""
+    questions = QuestionFold(events)
+    return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
+
+
+def unfinished(log: Path, events: Sequence[Durable]) -> UnfinishedMessage | None:
+    """The message that was arriving when the last turn was left, if some of its text was kept."""
+    awaited = ""
+    for event in events:
+        if isinstance(event, TurnStarted):
+            awaited = event.message_id
+        elif isinstance(event, TurnEnded) or (isinstance(event, MessageAdded) and event.message.id == awaited):
+            awaited = ""
+    if not awaited:
+        return None
+    message_id, pieces = read_draft(log)
+    texts = tuple(text for _, text in pieces if text)
+    return UnfinishedMessage(message_id, texts) if message_id == awaited and texts else None

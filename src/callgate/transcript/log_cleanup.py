@@ -13,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from callgate.transcript.drafts import draft_path
-from callgate.transcript.index import index_path
 from callgate.transcript.lock import holder_of, lock_path, open_log, take_lock
 from callgate.transcript.repair import broken_path
+from callgate.transcript.side_files import draft_path, index_path
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callgate.host.files import make_folders
-from callgate.transcript.answers import (
+from callgate.transcript.answer_files import (
     LARGEST,
     AnswerRefused,
     answers_folder,
@@ -22,9 +22,9 @@ from callgate.transcript.answers import (
     tidy_answers,
     waiting_answers,
 )
-from callgate.transcript.asked import AskedQuestion, QuestionFold
-from callgate.transcript.gc import remove_unused
-from callgate.transcript.journal import DiskJournal
+from callgate.transcript.disk_journal import DiskJournal
+from callgate.transcript.log_cleanup import remove_unused
+from callgate.transcript.question_fold import AskedQuestion, QuestionFold
 from callgate.words.decisions import Ask
 from callgate.words.errors import JournalError
 from callgate.words.events import CallDecided, QuestionAnswered, QuestionAsked

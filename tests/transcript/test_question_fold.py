@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.transcript.asked import QuestionFold
+from callgate.transcript.question_fold import QuestionFold
 from callgate.words.decisions import Allow, Ask
 from callgate.words.events import CallDecided, Durable, Forked, QuestionAnswered, QuestionAsked, TurnStarted
 from tests.transcript.asking import (

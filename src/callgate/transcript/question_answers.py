@@ -17,11 +17,11 @@ from time import time
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
-from callgate.transcript.asked import AskedQuestion, QuestionFold, which_of
-from callgate.transcript.journal import append_to_log
+from callgate.transcript.answer_files import AnswerRefused, Left, leave_answer, read_answer, told
+from callgate.transcript.disk_journal import append_to_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import LockHolder, holder_of, read_holder, unreadable
+from callgate.transcript.question_fold import AskedQuestion, QuestionFold, which_of
 from callgate.transcript.repair import let_go, locked_log, repair
 from callgate.words.decisions import Answered, Confirmation, Question, answers_fault, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
@@ -30,6 +30,7 @@ from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker  # its patterns are costly to load
+
 
 _TRIES = 3
 

@@ -3,7 +3,7 @@
 import pytest
 
 from callgate.conversation.view import View
-from callgate.transcript.tokens import TokenCount, TokenMeter
+from callgate.transcript.token_count import TokenCount, TokenMeter
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.model import ToolSpec
 from callgate.words.window import CHARS_PER_TOKEN, IMAGE_TOKENS, part_chars, spec_chars

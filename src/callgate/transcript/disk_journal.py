@@ -18,17 +18,24 @@ from callgate.conversation.ports import Drafted
 from callgate.core.ports import Maybe
 from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
-from callgate.transcript.answers import Waiting, forget_answers, tidy_answers, waiting_answers
-from callgate.transcript.asked import QuestionFold
+from callgate.transcript.answer_files import Waiting, forget_answers, tidy_answers, waiting_answers
 from callgate.transcript.codec import START, Encoder
-from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
-from callgate.transcript.index import Index, drop_index, write_index
 from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
+from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.reader import Damage, all_entries
-from callgate.transcript.summary import Summary, Tally
+from callgate.transcript.session_summary import Summary, Tally
+from callgate.transcript.side_files import (
+    Index,
+    draft_path,
+    drop_draft,
+    drop_index,
+    read_draft,
+    write_draft,
+    write_index,
+)
 from callgate.transcript.tape import Tape
-from callgate.transcript.written import WrittenJournal
+from callgate.transcript.writer import WrittenJournal
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
 from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound
@@ -36,6 +43,7 @@ from callgate.words.messages import Message
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker  # its patterns are costly to load
+
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from callgate.transcript.share.stories import CallStory, gathered
+from callgate.transcript.share.call_stories import CallStory, gathered
 from callgate.words.events import (
     CallArrived,
     Compacted,

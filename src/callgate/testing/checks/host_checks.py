@@ -1,0 +1,258 @@
+"""Promises of a Clock, a Host, its Files and its Processes."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+from callgate.core.ports import Clock, Host
+from callgate.host.ports import Command, Files, Process, Processes, files_of
+from callgate.testing.checks.promise import promise
+from callgate.words.changes import ChangeSet, FileChange
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+C = TypeVar("C", bound=Clock)
+
+NONSENSE = ("", ".", "..", "../" * 50, "~", " ", "\0", "a\0b", "\ud800", "//", "a" * 10_000, "a/" * 10_000, "\n")
+"""Paths that models really write."""
+
+
+async def check_clock(make: Callable[[], C], advance: Callable[[C, float], Awaitable[None]] | None = None) -> None:
+    """``advance`` lets time pass on a clock that stands still by itself; without it the event loop just sleeps."""
+    clock = make()
+
+    async def passing(seconds: float) -> None:
+        await (asyncio.sleep(seconds) if advance is None else advance(clock, seconds))
+
+    promise(clock.now() > 0, "now() is in seconds since the epoch")
+    before = clock.monotonic()
+    fired: list[str] = []
+    home: list[int] = []
+    clock.call_later(0.02, lambda: fired.append("second"))
+    clock.call_later(0.01, lambda: fired.append("first"))
+    clock.call_later(0.01, lambda: home.append(threading.get_ident()))
+    never = clock.call_later(0.01, lambda: fired.append("cancelled"))
+    clock.call_later(3600, lambda: fired.append("too early"))
+    clock.call_later(0, lambda: fired.append("zero"))
+    promise(not fired, "call_later() never calls back by itself, not even with no delay")
+    never.cancel()
+    never.cancel()
+    await passing(0.05)
+    promise("zero" in fired, "a timer without delay fires as soon as time passes")
+    promise("cancelled" not in fired, "a cancelled timer does not fire")
+    promise("too early" not in fired, "a timer does not fire before its time")
+    promise(fired == ["zero", "first", "second"], f"timers fire in the order of their times, not {fired}")
+    promise(home == [threading.get_ident()], "timers fire once, on the event loop's thread")
+    promise(clock.monotonic() - before >= 0.04, "monotonic() moves on as time passes")
+    never.cancel()
+
+
+async def check_host(make: Callable[[], Host]) -> None:
+    """The host must be writable below ``callgate-check`` in its workspace; what is written there is removed."""
+    host = make()
+    promise(host.clock is host.clock, "clock is one object")
+    promise(host.locks is host.locks, "locks is one object, shared by every executor on the host")
+    _check_normal(host)
+    _check_place(host)
+    await _check_keep(host)
+    await _check_apply(host)
+
+
+def _check_normal(host: Host) -> None:
+    for path in NONSENSE:
+        try:
+            once = host.normal(path)
+        except Exception as error:
+            raise AssertionError(f"broken promise: normal({path[:20]!r}) must not raise {error!r}") from error
+        promise(once == host.normal(path), f"normal({path[:20]!r}) is the same each time")
+    root = host.normal(".")
+    promise("/" in root and (root.startswith("/") or ":" in root), f"normal() is absolute and uses /, not {root!r}")
+    promise(host.normal("a/b") == root.rstrip("/") + "/a/b", "relative paths start at the workspace")
+    for spelling in ("./a/b", "a//b", "a/./b", "a/b/", "a/c/../b", host.normal("a/b")):
+        promise(host.normal(spelling) == host.normal("a/b"), f"{spelling!r} has the one spelling of its place")
+
+
+def _check_place(host: Host) -> None:
+    for path in NONSENSE:
+        try:
+            place = host.place(path)
+        except Exception as error:
+            raise AssertionError(f"broken promise: place({path[:20]!r}) must not raise {error!r}") from error
+        promise(place == host.place(path), f"place({path[:20]!r}) is the same each time")
+        promise(place.spelled == path, "a place says how it was spelled")
+        promise(place.hops[-1:] == (place.resolved,), "the last hop is where the path leads")
+    root = host.place(".")
+    promise(root.inside and root.fault is None and root.kind == "folder", "the workspace is a folder inside itself")
+    below = root.resolved.rstrip("/") + "/"
+    inner = host.place("callgate-check/a/../none")
+    promise(inner.hops[0] == below + "callgate-check/none", "the first hop is what was spelled, without looking")
+    promise(inner.inside and inner.kind == "missing", "what is not there yet is a place inside the workspace")
+    promise(host.place(inner.hops[0]).inside, "an absolute path inside the workspace is inside")
+    promise(not host.place("../callgate-escape").inside, "what is beside the workspace is not inside")
+    promise(not host.place(root.resolved + "-escape").inside, "a name that only starts like the workspace is outside")
+    for path in ("", "\0", "a\0b", "\ud800", "a\u202eb"):
+        promise(host.place(path).fault, f"{path!r} is nothing that anybody should use")
+
+
+async def _check_keep(host: Host) -> None:
+    paths = [await host.keep(name, b"data") for name in ("out.txt", "out.txt", "../../etc/x", "", "\0", "é" * 500)]
+    promise(len(set(paths)) == len(paths), "keep() never overwrites: every artifact has its own path")
+
+
+async def _check_apply(host: Host) -> None:
+    one, two = "callgate-check/one.txt", "callgate-check/deep/two.txt"
+    await host.apply(ChangeSet("create", (FileChange(one, None, b"1"), FileChange(two, None, b"2"))))
+    promise(host.place(one).kind == "file", "a file that was made is a file")
+    promise(host.place("callgate-check/deep").kind == "folder", "and what holds one is a folder")
+    stale = (FileChange(one, b"1", b"new"), FileChange(two, b"other", b"new"))
+    await _refused(host, stale, "a file that is not as the preview found it")
+    await _refused(host, (FileChange(one, None, b"new"),), "creating a file that exists")
+    await _refused(host, (FileChange("callgate-check/none", b"", b"new"),), "replacing a file that is not there")
+    await _refused(host, (FileChange("../callgate-escape", None, b"x"),), "a file outside the workspace")
+    await _refused(host, (FileChange(one, b"1", b"2"), FileChange("./" + one, b"1", b"3")), "changing a file twice")
+    try:
+        await host.apply(ChangeSet("replace", (FileChange(one, b"1", b""), FileChange(two, b"2", b"\r\n\0"))))
+    except ToolFailure as error:
+        raise AssertionError(f"broken promise: a refused change set changes nothing, but then: {error}") from error
+    await host.apply(ChangeSet("delete", (FileChange(one, b"", None), FileChange(two, b"\r\n\0", None))))
+
+
+async def _refused(host: Host, files: tuple[FileChange, ...], what: str) -> None:
+    try:
+        await host.apply(ChangeSet("refused", files))
+    except ToolFailure as error:
+        promise(str(error), f"a refusal says why ({what})")
+        return
+    raise AssertionError(f"broken promise: apply() refuses {what} with a ToolFailure")
+
+
+_TOP = "callgate-check"
+
+
+async def check_files(make: Callable[[], Host]) -> None:
+    """The host must be writable below ``callgate-check`` in its workspace; what is written there is removed."""
+    host = make()
+    contents = {f"{_TOP}/b.txt": b"two\r\n\0", f"{_TOP}/a é.txt": b"", f"{_TOP}/deep/er/c": b"x" * 300_000}
+    await host.apply(ChangeSet("create", tuple(FileChange(path, None, data) for path, data in contents.items())))
+    try:
+        await asyncio.to_thread(_check_files, host, files_of(host), contents)
+    finally:
+        await host.apply(ChangeSet("delete", tuple(FileChange(path, data, None) for path, data in contents.items())))
+    gone = await asyncio.to_thread(files_of(host).status, f"{_TOP}/b.txt")
+    promise(gone.kind == "missing", "a file that was removed is missing")
+
+
+def _check_files(host: Host, files: Files, contents: dict[str, bytes]) -> None:
+    for path, data in contents.items():
+        for spelled in (path, f"./{_TOP}/../{path}", host.normal(path)):
+            found = files.status(spelled)
+            promise(found.kind == "file" and found.size == len(data), f"status({spelled!r}) says kind and size")
+            promise(found.path == host.place(path).resolved, "status says where the path leads")
+            promise(files.read(spelled, 1_000_000) == data, f"read({spelled!r}) gives every byte")
+        promise(files.read(path, len(data)) == data, "a file of just as many bytes is read")
+    promise(files.status(_TOP).kind == "folder", "a folder is a folder")
+    promise(files.status(".").kind == "folder", "the workspace is a folder")
+    promise(files.status(f"{_TOP}/none").kind == "missing", "what is not there is missing")
+    promise(files.status(f"{_TOP}/b.txt/none").kind == "missing", "nothing is below a file")
+    listed = [(entry.name, entry.kind, entry.size) for entry in files.entries(_TOP) if entry.kind == "file"]
+    promise(listed == [("a é.txt", "file", 0), ("b.txt", "file", 6)], f"entries() are sorted by name, not {listed}")
+    folders = [entry.name for entry in files.entries(_TOP) if entry.kind == "folder"]
+    promise(folders == ["deep"], f"a folder is listed once, not its insides: {folders}")
+    promise(_TOP in [entry.name for entry in files.entries(".")], "the workspace is listed")
+    _file_refused(lambda: files.read(f"{_TOP}/deep/er/c", 299_999), "to read more than asked for")
+    _file_refused(lambda: files.read(_TOP, 10), "to read a folder")
+    _file_refused(lambda: files.read(f"{_TOP}/none", 10), "to read what is not there")
+    _file_refused(lambda: files.entries(f"{_TOP}/none"), "to list what is not there")
+    _file_refused(lambda: files.entries(f"{_TOP}/b.txt"), "to list a file")
+    for path in NONSENSE:
+        _may_refuse(partial(files.status, path), path)
+        _may_refuse(partial(files.entries, path), path)
+        _may_refuse(partial(files.read, path, 10), path)
+
+
+def _file_refused(work: Callable[[], object], what: str) -> None:
+    try:
+        work()
+    except ToolFailure as error:
+        promise(str(error), f"a refusal says why ({what})")
+        return
+    raise AssertionError(f"broken promise: it is a ToolFailure {what}")
+
+
+def _may_refuse(work: Callable[[], object], path: str) -> None:
+    try:
+        work()
+    except ToolFailure:
+        return
+    except Exception as error:
+        raise AssertionError(f"broken promise: {path[:20]!r} may be refused, but not by {error!r}") from error
+
+
+@noun
+class ProcessSamples:
+    """Commands that a check of Processes starts. ``speaks`` writes ``out`` to its output, ``err`` to the other one and
+    ends with 3; ``echoes`` writes what it reads; ``waits`` writes ``ready`` and ends when it is told to; ``stubborn``
+    does so only when it is killed; ``missing`` cannot be started."""
+
+    speaks: Command
+    echoes: Command
+    waits: Command
+    stubborn: Command
+    missing: Command
+
+
+async def check_processes(make: Callable[[], Processes], samples: ProcessSamples) -> None:
+    processes = make()
+    await _check_output(processes, samples)
+    await _check_ends(processes, samples)
+    try:
+        await processes.start(samples.missing, bytearray().extend)
+    except OSError as error:
+        promise(str(error), "a program that cannot be started is an OSError that says why")
+    else:
+        raise AssertionError("broken promise: start() raises OSError for a program that cannot be started")
+
+
+async def _check_output(processes: Processes, samples: ProcessSamples) -> None:
+    out, err = bytearray(), bytearray()
+    process = await processes.start(samples.speaks, out.extend, err.extend)
+    promise(process.pid > 0, "a process has a number")
+    promise(await process.ended() == 3, "ended() gives the code of the program")
+    promise((bytes(out), bytes(err)) == (b"out", b"err"), f"the two outputs come apart, not as {out!r} and {err!r}")
+    await process.gone()
+    promise(not process.running and process.returncode == 3, "a process that is gone does not run")
+    promise(await process.ended() == 3, "ended() may be asked again")
+    for order in (process.terminate, process.kill):
+        order()  # of a process that is gone changes nothing
+    both = bytearray()
+    await (await processes.start(samples.speaks, both.extend)).gone()
+    promise(sorted(both) == sorted(b"outerr"), f"without a sink of its own the second output joins the first: {both!r}")
+    echo = bytearray()
+    process = await processes.start(samples.echoes, echo.extend)
+    promise(await process.ended() == 0 and bytes(echo) == samples.echoes.stdin, "a program reads its input to the end")
+
+
+async def _check_ends(processes: Processes, samples: ProcessSamples) -> None:
+    for command, last in ((samples.waits, "terminate"), (samples.stubborn, "kill")):
+        process = await _ready(processes, command)
+        promise(process.running and process.returncode is None, "a process that waits runs")
+        waiting = asyncio.ensure_future(process.ended())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+        promise(waiting.cancelled() and process.running, "to stop waiting does not end the program")
+        process.terminate()
+        if last == "kill":
+            process.kill()
+        await process.gone()
+        code = process.returncode
+        promise(code is not None and code != 0, f"a program that {last} ended has the code of that, not {code}")
+
+
+async def _ready(processes: Processes, command: Command) -> Process:
+    loop, heard = asyncio.get_running_loop(), asyncio.Event()
+    process = await processes.start(command, lambda _: loop.call_soon_threadsafe(heard.set) and None)
+    await heard.wait()
+    return process

@@ -1,0 +1,112 @@
+"""Small files beside a log, readable by their owner alone."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+from json import dumps, loads
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callgate.conversation.ports import Drafted
+from callgate.formats.jsonable import from_json, to_sparse
+from callgate.host.files import open_regular
+from callgate.transcript.session_summary import Summary
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.transcript.masking import Masker  # its patterns are costly to load
+
+
+def open_beside(path: Path, flags: int) -> int:
+    """Open or create a regular file and return its descriptor. Links are not followed; NotRegular for other kinds."""
+    return open_regular(path, flags, follow=False)
+
+
+def read_beside(path: Path) -> bytes:
+    with open(open_beside(path, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def replace_beside(path: Path, text: str) -> None:
+    """Replace the whole file. Errors are ignored, because these files are caches."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(open_beside(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", errors="replace") as file:
+            file.write(text)
+        os.replace(draft, path)
+    except OSError:
+        drop_beside(draft)
+
+
+def drop_beside(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def draft_path(log: Path) -> Path:
+    return log.with_suffix(".draft")
+
+
+def write_draft(log: Path, masker: Masker, message_id: str, text: Drafted) -> None:
+    replace_beside(draft_path(log), dumps({"message": message_id, "text": masker.draft(text)}))
+
+
+def read_draft(log: Path) -> tuple[str, Drafted]:
+    """The message it belongs to, and what is known of it."""
+    try:
+        found = loads(read_beside(draft_path(log)))
+        return str(found["message"]), tuple((int(calls), str(piece)) for calls, piece in found["text"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return "", ()
+
+
+def drop_draft(log: Path) -> None:
+    drop_beside(draft_path(log))
+
+
+VERSION = 1
+
+
+@noun
+class Index:
+    """``upto``: the offset behind the last line it knows, ``n`` and ``sum`` of that line; ``live`` what to load."""
+
+    upto: int
+    n: int
+    sum: str
+    leaf: str | None
+    live: tuple[tuple[int, int], ...]
+    about: Summary
+    v: int = VERSION
+
+
+def index_path(log: Path) -> Path:
+    return log.with_suffix(".index")
+
+
+def read_index(log: Path) -> Index | None:
+    """The index as it was written, or None. Whether it fits the log is for the loader to find out."""
+    try:
+        text, _, summed = read_beside(index_path(log)).rpartition(b"\n")
+        index = from_json(Index, loads(text)) if summed == _sum(text) else None
+    except (OSError, ValueError, RecursionError, UsageError):
+        return None
+    if index is None or index.v != VERSION:
+        return None
+    return index if all(0 <= start < end <= index.upto for start, end in index.live) else None
+
+
+def write_index(log: Path, index: Index) -> None:
+    text = dumps(to_sparse(index), separators=(",", ":"))
+    replace_beside(index_path(log), f"{text}\n{_sum(text.encode()).decode()}")
+
+
+def drop_index(log: Path) -> None:
+    drop_beside(index_path(log))
+
+
+def _sum(text: bytes) -> bytes:
+    return sha256(text).hexdigest()[:32].encode()
