@@ -25,8 +25,8 @@ FEATURE = (
 )
 ROOMS = {
     "host": ROOM,
-    # The file of keys is read and written as all private files are.
-    "providers": (*ROOM, "host.files"),
+    # The file of keys is read and written as all private files are; local servers are asked by the one HTTP client.
+    "providers": (*ROOM, "host.files", "host.host_addresses", "host.http_client"),
     # Effects and locks of Bash come from the reading of its command that the gate uses too.
     "tools": (*ROOM, "changes", "host", "policy", "shell"),
     # A person's resolve runs through an executor of its own. An undo is a notice.

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Session, ToolFailure, load_config
-from callgate.host.fetching import FetchedPage
+from callgate.host.page_fetch import FetchedPage
 from callgate.testing import PlainRun, ScriptedModel, call, say, turn
 from callgate.tools.builtin.web_fetch import web_fetch
 from callgate.tools.page_text import page_result
@@ -134,7 +134,7 @@ PRIVATE = (
 
 def test_the_tool_refuses_addresses_of_the_machine_its_network_and_its_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    monkeypatch.setattr("callgate.host.fetching.PageFetch", lambda rules, agent, most: made.append(rules) or Stub())
+    monkeypatch.setattr("callgate.host.page_fetch.PageFetch", lambda rules, agent, most: made.append(rules) or Stub())
     assert run_tool("https://e.test/", web_fetch()) == "fetched"
     (rules,) = made
     assert [address for address in PRIVATE if not rules.refuses(address, "e.test")] == []

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from callgate.host.fetching import PageFetch, WebRules
+from callgate.host.page_fetch import PageFetch, WebRules
 from callgate.policy.hosts import host_of
 
 Page = tuple[int, Mapping[str, str], bytes]

@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from callgate.core.ports import Clock
+from callgate.host.host_addresses import Resolve, system_addresses
 from callgate.host.processes import run_process
-from callgate.host.resolving import Resolve, system_addresses
 from callgate.mcp.bodies import bound_body
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.faults import innermost

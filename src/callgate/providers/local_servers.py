@@ -5,12 +5,11 @@ may listen there.
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
 from json import loads
 from typing import Any, cast
-from urllib.parse import urlsplit
 
+from callgate.host.host_addresses import target_of
+from callgate.host.http_client import HttpClient
 from callgate.providers.catalogue import ServerRow
 from callgate.words.noun import noun
 
@@ -38,14 +37,13 @@ def find_local(servers: Mapping[str, ServerRow]) -> tuple[LocalServer, ...]:
 def _models(base_url: str) -> tuple[str, ...] | None:
     """The names of the models; None if nothing answers there, or something else."""
     try:
-        address = urlsplit(base_url)
-        if address.scheme != "http" or address.hostname is None:
+        target = target_of(f"{base_url.rstrip('/')}/models")
+        if target.secure:
             return None
-        with closing(HTTPConnection(address.hostname, address.port, timeout=PATIENCE)) as connection:
-            connection.request("GET", f"{address.path.rstrip('/')}/models", headers={"Accept": "application/json"})
-            answer = connection.getresponse()
-            listed = loads(answer.read(_LARGEST)) if answer.status == 200 else None
-    except (OSError, HTTPException, ValueError, RecursionError):
+        client = HttpClient(most=_LARGEST, silent_seconds=PATIENCE, connect_seconds=PATIENCE)
+        answer = client.send(target, {"Accept": "application/json"})
+        listed = loads(answer.body) if answer.status == 200 else None
+    except (OSError, ValueError, RecursionError):
         return None
     entries = cast(Any, listed).get("data") if isinstance(listed, dict) else None
     return None if not isinstance(entries, list) else tuple(_names(cast(list[Any], entries)))[:_MOST_MODELS]

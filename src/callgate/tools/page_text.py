@@ -4,7 +4,7 @@ import codecs
 import re
 from email.message import Message as Headers
 
-from callgate.host.fetching import FetchedPage
+from callgate.host.page_fetch import FetchedPage
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text

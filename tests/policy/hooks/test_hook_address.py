@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from callgate.host.clock import LoopClock
+from callgate.host.host_addresses import HttpTarget
 from callgate.policy.hooks import hook_address as addresses
-from callgate.policy.hooks.hook_address import Address, Post, parse_address
+from callgate.policy.hooks.hook_address import Post, parse_address
 from callgate.policy.hooks.hook_answers import LARGEST
 from callgate.policy.hooks.hook_protocol import SILENT, HookAnswer, HookFailure
 from callgate.testing import ManualClock
@@ -168,17 +169,17 @@ def test_a_server_that_never_answers_is_left(how: str) -> None:
 def test_the_socket_has_the_same_limit() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        post = Post(Address(False, "127.0.0.1", port, "/"), "PreToolUse", b"{}", 0.01)
-        post.stop()  # nothing to stop yet
+        post = Post(HttpTarget(False, "127.0.0.1", port, "/"), "PreToolUse", b"{}", 0.01)
         assert post.send() == HookFailure("did not answer in time")
-        post.stop()  # nor any more
+        post.stop()  # nothing to stop any more
+        assert post.send() == HookFailure("could not be reached", "HttpError"), "a stopped one sends nothing"
 
 
 def test_a_name_for_this_machine_that_leads_elsewhere_gets_nothing(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(addresses, "_on_this_machine", lambda host: False)
-    address = Address(False, "127.0.0.1", server.http.server_port, "/")
+    address = HttpTarget(False, "127.0.0.1", server.http.server_port, "/")
     elsewhere = HookFailure("is not on this machine, and nothing is posted to others unencrypted")
     assert Post(address, "PreToolUse", b"{}", 30).send() == elsewhere
     assert server.requests == []
@@ -194,13 +195,13 @@ def test_a_server_without_a_certificate_that_holds_gets_nothing(server: Server) 
 
 def test_the_call_is_not_made_on_the_thread_of_the_loop(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[threading.Thread] = []
-    real = Post._talk
+    real = Post.send
 
-    def watched(post: Post, connection: Any) -> Any:
+    def watched(post: Post) -> Any:
         where.append(threading.current_thread())
-        return real(post, connection)
+        return real(post)
 
-    monkeypatch.setattr(Post, "_talk", watched)
+    monkeypatch.setattr(Post, "send", watched)
     judged(server.url)
     assert where != [threading.main_thread()]
 
@@ -208,17 +209,17 @@ def test_the_call_is_not_made_on_the_thread_of_the_loop(server: Server, monkeypa
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("https://example.com", Address(True, "example.com", 443, "/")),
-        ("https://example.com:8443/a/b?c=d#e", Address(True, "example.com", 8443, "/a/b?c=d")),
-        ("https://10.0.0.1/", Address(True, "10.0.0.1", 443, "/")),
-        ("http://localhost/x", Address(False, "localhost", 80, "/x")),
-        ("http://LOCALHOST/x", Address(False, "localhost", 80, "/x")),
-        ("http://127.0.0.1:99", Address(False, "127.0.0.1", 99, "/")),
-        ("http://127.1.2.3/", Address(False, "127.1.2.3", 80, "/")),
-        ("http://[::1]:99/", Address(False, "::1", 99, "/")),
+        ("https://example.com", HttpTarget(True, "example.com", 443, "/")),
+        ("https://example.com:8443/a/b?c=d#e", HttpTarget(True, "example.com", 8443, "/a/b?c=d")),
+        ("https://10.0.0.1/", HttpTarget(True, "10.0.0.1", 443, "/")),
+        ("http://localhost/x", HttpTarget(False, "localhost", 80, "/x")),
+        ("http://LOCALHOST/x", HttpTarget(False, "localhost", 80, "/x")),
+        ("http://127.0.0.1:99", HttpTarget(False, "127.0.0.1", 99, "/")),
+        ("http://127.1.2.3/", HttpTarget(False, "127.1.2.3", 80, "/")),
+        ("http://[::1]:99/", HttpTarget(False, "::1", 99, "/")),
     ],
 )
-def test_an_address_that_is_fit(text: str, address: Address) -> None:
+def test_an_address_that_is_fit(text: str, address: HttpTarget) -> None:
     assert parse_address(text) == address
 
 
@@ -256,7 +257,7 @@ def test_an_address_that_is_not_fit(text: str) -> None:
 
 
 def test_answers_are_read_for_the_event_they_are_about(server: Server) -> None:
-    address = Address(False, "127.0.0.1", server.http.server_port, "/")
+    address = HttpTarget(False, "127.0.0.1", server.http.server_port, "/")
     server.body = as_json(permission("deny", "no")).encode()
     assert Post(address, "PreToolUse", b"{}", 30).send() == HookAnswer("deny", "no")
     assert isinstance(Post(address, "Stop", b"{}", 30).send(), HookFailure)

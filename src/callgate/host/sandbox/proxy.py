@@ -17,7 +17,7 @@ import weakref
 from contextlib import suppress
 from threading import Event, Thread, current_thread
 
-from callgate.host.resolving import Resolve, system_addresses
+from callgate.host.host_addresses import Resolve, system_addresses
 from callgate.host.sandbox.proxy_connection import ProxyConnection, ProxyRules, Tell
 from callgate.host.sandbox.proxy_line import ProxyLine
 

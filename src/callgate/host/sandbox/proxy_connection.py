@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Thread
 
+from callgate.host.host_addresses import CONNECT_SECONDS, MOST_ADDRESSES, Resolve, host_name
 from callgate.host.ports import HostDecision
-from callgate.host.resolving import CONNECT_SECONDS, MOST_ADDRESSES, Resolve, host_name
 from callgate.host.sandbox.proxy_head import END, LARGEST_HEAD, Normal, ProxyRequest, UnreadableRequest, read_head
 from callgate.words.noun import noun
 

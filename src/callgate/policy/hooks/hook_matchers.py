@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite
 
 from callgate.policy.entries import IN_REPOSITORY, HookLine, SettingsFault
-from callgate.policy.hooks.hook_address import parse_address
+from callgate.policy.hooks.hook_address import parse_address, shown_address
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS, SUBJECTS
 from callgate.policy.hooks.runners import Function, target_fault
 from callgate.policy.keys import EVENTS, READERS
@@ -78,7 +78,7 @@ def _named(line: HookLine) -> str:
     target = line.target
     if line.kind == "http":
         try:
-            target = parse_address(target).shown
+            target = shown_address(parse_address(target))
         except ValueError:
             target = "(an address that cannot be used)"
     shown = " ".join(target.split())

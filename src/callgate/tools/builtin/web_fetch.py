@@ -1,4 +1,4 @@
-"""WebFetch: a page from the web as text. The connection is made by ``host/fetching``, the text by ``page_text``."""
+"""WebFetch: a page from the web as text. The connection is made by ``host/page_fetch``, the text by ``page_text``."""
 
 from collections.abc import Collection
 from functools import partial
@@ -44,7 +44,7 @@ def web_fetch(
         Args:
             url: the whole address, with http:// or https://
         """
-        from callgate.host.fetching import PageFetch, WebRules
+        from callgate.host.page_fetch import PageFetch, WebRules
         from callgate.tools.page_text import page_result
 
         fetch = PageFetch(WebRules(host_of, refuses), f"callgate/{__version__}", most)

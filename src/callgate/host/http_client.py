@@ -1,0 +1,151 @@
+"""One HTTP/1.1 request at a time, over a connection to an address that was checked after its name was resolved.
+
+A name may lead to any address, and to another one a moment later. So a name is resolved once, the caller checks all of
+its addresses, and the connection goes to one of those; the name itself is only used for TLS and for the Host header.
+Redirections are not followed. Proxies of the environment are not used: behind one, no address is known.
+"""
+
+import socket
+import ssl
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from threading import Lock
+
+from callgate.host.host_addresses import CONNECT_SECONDS, MOST_ADDRESSES, HttpTarget, system_addresses
+from callgate.words.noun import noun
+
+_CHUNK = 65_536
+
+
+class HttpError(OSError):
+    """The request failed for a reason that is no error of the operating system; the text says why."""
+
+
+@noun
+class HttpAnswer:
+    """``headers`` have lower-case names. ``cut``: the body was longer than the limit."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool
+
+
+class HttpClient:
+    """Sends requests, one after the other. ``send`` blocks and belongs in a worker thread; ``stop`` may be called from
+    any thread.
+
+    most             the largest number of bytes that is read of a body, unpacked
+    silent_seconds   the timeout of each wait for the server
+    connect_seconds  the timeout of each attempt to connect
+    """
+
+    def __init__(self, *, most: int, silent_seconds: float, connect_seconds: float = CONNECT_SECONDS) -> None:
+        self._most = most
+        self._silent_seconds = silent_seconds
+        self._connect_seconds = connect_seconds
+        self._lock = Lock()
+        self._socket: socket.socket | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Make the running request, and every later one, fail soon."""
+        with self._lock:
+            self._stopped = True
+            if self._socket is not None:
+                try:
+                    self._socket.shutdown(socket.SHUT_RDWR)
+                except OSError:  # not connected yet, or not any more
+                    return
+
+    def send(
+        self,
+        target: HttpTarget,
+        headers: Mapping[str, str],
+        *,
+        method: str = "GET",
+        body: bytes | None = None,
+        addresses: Callable[[str, int], Sequence[str]] = system_addresses,
+        reads_body: Callable[[int, Mapping[str, str]], bool] = lambda status, headers: True,
+    ) -> HttpAnswer:
+        """Send a request and return its answer. OSError if it fails, TimeoutError among them.
+
+        addresses   resolves the name and returns the addresses to connect to; it may raise what it likes
+        reads_body  whether the body of an answer with this status and these headers is read
+        """
+        connection = HTTPConnection("unused")  # it is given its socket, so it resolves and connects nothing
+        try:
+            connection.sock = self._connected(target, addresses)
+            connection.request(method, target.path, body, {"Host": target.authority, "Connection": "close", **headers})
+            with connection.getresponse() as response:
+                found = {name.lower(): value for name, value in response.getheaders()}
+                data, cut = self._body(response) if reads_body(response.status, found) else (b"", False)
+                return HttpAnswer(response.status, response.reason, found, data, cut)
+        except (OSError, HTTPException, ValueError, AttributeError, zlib.error) as error:
+            # AttributeError: an encrypted socket that was shut down in another thread.
+            if self._stopped:
+                raise HttpError("it was stopped") from error
+            if isinstance(error, OSError):
+                raise
+            raise HttpError(str(error) or type(error).__name__) from error
+        finally:
+            with self._lock:
+                self._socket = None
+            connection.close()
+
+    def _connected(self, target: HttpTarget, addresses: Callable[[str, int], Sequence[str]]) -> socket.socket:
+        failure = OSError("no address could be reached")
+        for address in addresses(target.host, target.port)[:MOST_ADDRESSES]:
+            sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+            try:
+                self._adopt(sock)
+                sock.settimeout(self._connect_seconds)
+                sock.connect((address, target.port))
+                sock.settimeout(self._silent_seconds)
+            except OSError as error:
+                sock.close()
+                failure = error
+            else:
+                return self._encrypted(sock, target.host) if target.secure else sock
+        raise failure
+
+    def _encrypted(self, sock: socket.socket, host: str) -> socket.socket:
+        """Start TLS. ``stop`` can reach the new socket before the handshake begins."""
+        context = ssl.create_default_context()
+        secure = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+        try:
+            self._adopt(secure)
+            secure.do_handshake()
+        except BaseException:
+            secure.close()
+            raise
+        return secure
+
+    def _adopt(self, sock: socket.socket) -> None:
+        with self._lock:
+            if self._stopped:
+                raise HttpError("it was stopped")
+            self._socket = sock
+
+    def _body(self, response: HTTPResponse) -> tuple[bytes, bool]:
+        """Read and unpack the body up to the limit, which holds for what is unpacked: a small packed body can be very
+        large."""
+        coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
+        if coding not in ("identity", "gzip", "x-gzip", "deflate"):
+            raise HttpError(f"the answer is packed as {coding!r:.40}, which cannot be read")
+        unpack = None if coding == "identity" else zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
+        parts: list[bytes] = []
+        size = 0
+        while size <= self._most and not (unpack is not None and unpack.eof):  # what follows would pile up in it
+            data = response.read1(_CHUNK)
+            if not data:
+                break
+            if unpack is not None:
+                data = unpack.decompress(data, self._most - size + 1)
+            parts.append(data)
+            size += len(data)
+        if self._stopped:
+            raise HttpError("it was stopped")
+        return b"".join(parts)[: self._most], size > self._most
