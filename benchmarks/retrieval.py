@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from callgate.search.index import ToolText
+from callgate.search.tool_index import ToolText
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "data" / "toolsearch"
 

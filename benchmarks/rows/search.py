@@ -10,7 +10,7 @@ from benchmarks.measure import Size
 from benchmarks.report import Row
 from benchmarks.retrieval import SAMPLES, read_sets, whole_sets
 from callgate.search import rank
-from callgate.search.index import ToolIndex, ToolText
+from callgate.search.tool_index import ToolIndex, ToolText
 from callgate.search.vectors import ToolVectors, tool_vectors
 
 TOOLS = 10_000

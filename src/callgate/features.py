@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from callgate.mcp.feature import servers_feature
     from callgate.notices.feature import NoticesPart
-    from callgate.search.feature import search_feature
+    from callgate.search.search_feature import search_feature
     from callgate.staging.feature import staging_feature
     from callgate.staging.standing import StandingHandler
 
@@ -39,7 +39,7 @@ _HOMES: Mapping[str, str] = {
     "compaction_feature": "callgate.compaction.feature",
     "context_feature": "callgate.conversation.feature",
     "hooks_feature": "callgate.assembly.settings",
-    "search_feature": "callgate.search.feature",
+    "search_feature": "callgate.search.search_feature",
     "servers_feature": "callgate.mcp.feature",
     "staging_feature": "callgate.staging.feature",
 }

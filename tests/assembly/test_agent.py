@@ -187,8 +187,8 @@ def test_the_first_request_waits_for_no_index(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", FIRST, str(tmp_path)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     loaded = json.loads(ran.stdout)
-    assert "callgate.search.toolbox" in loaded
-    assert {"callgate.search.index", "callgate.search.query", "numpy"}.isdisjoint(loaded)
+    assert "callgate.search.search_toolbox" in loaded
+    assert {"callgate.search.tool_index", "callgate.search.query", "numpy"}.isdisjoint(loaded)
 
 
 @pytest.mark.spec("SRC-5")

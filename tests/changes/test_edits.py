@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.changes.edits import TextReplacement as Edit
-from callgate.changes.edits import from_edits
-from callgate.changes.tolerant import fits
+from callgate.changes.edits import fits, from_edits
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure
 from tests.rows import rows

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.changes.patch import from_patch, place
+from callgate.changes.patch import from_patch, placement
 from callgate.words.errors import ToolFailure
 from tests.steps import steps
 
@@ -159,7 +159,7 @@ def _case(name: str, size: int) -> tuple[str, dict[str, bytes]]:
 def test_a_patch_that_would_take_for_ever_is_refused_after_a_bounded_amount_of_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(place, "MOST_WORK", 500)
+    monkeypatch.setattr(placement, "MOST_WORK", 500)
     text = begun("@@\n", " a\n" * 100, " b\n", "-b\n")
     files = {"f": (b"a\n" * 99 + b"b\n") * 100 + b"b\n"}
     assert "takes too long" in attempt(text, files)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.cli.tools_rank import rank_lines
-from callgate.search.index import ToolIndex
+from callgate.search.tool_index import ToolIndex
 
 TOOLS = {
     "tools": [

@@ -11,7 +11,7 @@ from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Host, Tool
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
-from callgate.search.toolbox import SearchToolbox
+from callgate.search.search_toolbox import SearchToolbox
 from callgate.testing import (
     Barrier,
     GatedModel,

@@ -10,7 +10,7 @@ from callgate import Answer, Prompt, Session, SessionLimits, Store
 from callgate.testing import ScriptedModel, call, cut_off, say, turn
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.custom import Api, load_tools
-from callgate.tools.custom.files import ToolFolder
+from callgate.tools.custom.tool_files import ToolFolder
 from callgate.words.inputs import Resolve, Undo
 from callgate.words.limits import LoopLimits
 from tests.flows.keep import results

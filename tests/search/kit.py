@@ -1,6 +1,6 @@
 """Indexes for tests."""
 
-from callgate.search.index import ToolIndex, ToolText
+from callgate.search.tool_index import ToolIndex, ToolText
 from callgate.search.vectors import ToolVectors
 
 

@@ -14,7 +14,7 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.reminders import remind
 from callgate.features import compaction_feature, search_feature
-from callgate.search.announce import ABOUT, MOST_CHARS, Announcements
+from callgate.search.search_reminders import ANNOUNCED, MOST_CHARS, Announcements
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.events import Compacted, MessageAdded, Snipped
 from callgate.words.inputs import Compact, Rewind, Snip
@@ -62,7 +62,7 @@ async def test_names_are_announced_once_and_then_only_what_changes() -> None:
     first = ["+ mcp__hub__a", "+ mcp__hub__b"]
     second = [*first, "+ mcp__hub__c", "- mcp__hub__a"]
     assert lines == [first, first, second, second, [*second, "- mcp__hub__b", "- mcp__hub__c"]]
-    assert about.count(ABOUT) == 3
+    assert about.count(ANNOUNCED) == 3
 
 
 async def journal_of(session: Session) -> Any:

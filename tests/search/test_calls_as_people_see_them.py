@@ -13,7 +13,7 @@ from callgate.admin.sessions import Archive
 from callgate.cli import main
 from callgate.features import search_feature
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
-from callgate.tools.names import unknown_face
+from callgate.tools.tool_names import unknown_face
 from callgate.tui.commands.slash_calls import past_calls
 from callgate.tui.fold import ConversationFold
 from callgate.tui.render import Painter

@@ -7,7 +7,7 @@ import pytest
 from callgate import Session, Store, tool
 from callgate.features import compaction_feature, search_feature
 from callgate.search.finder import INDEXED_AT_ONCE
-from callgate.search.prefetch import ABOUT, MOST_SUGGESTED, REMEMBERED
+from callgate.search.search_reminders import MOST_SUGGESTED, REMEMBERED, SUGGESTED
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.inputs import Compact
 from callgate.words.model import Request
@@ -112,7 +112,7 @@ async def test_so_many_names_are_remembered_and_the_oldest_are_forgotten_first()
         await session.run("go")  # the search waits for the index
         for word in words:
             await session.run(word)
-        kept = session.metadata[ABOUT]
+        kept = session.metadata[SUGGESTED]
         assert kept == [f"mcp__hub__{word}" for word in words[3:]]
         await session.run(words[0])
         await session.run(words[10])

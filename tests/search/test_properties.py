@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.search import rank
-from callgate.search.index import Hit, ToolIndex, ToolText
+from callgate.search.tool_index import Hit, ToolIndex, ToolText
 from tests.search.kit import index
 
 _WORDS = "send sends message Slack file. weather? 天气 雨。 the get café погода 12 x YouTube 'a b' \"quoted text\""

@@ -7,7 +7,7 @@ import pytest
 
 from callgate import Session, tool
 from callgate.features import search_feature
-from callgate.search.queries import MOST_CHARS, read_query
+from callgate.search.search_tools import MOST_CHARS, read_query
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.tool import schema_tool
 from callgate.words.messages import Resource, ResultPart, Text

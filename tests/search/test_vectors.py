@@ -3,7 +3,7 @@
 import pytest
 
 from callgate.search import vectors as vectors_module
-from callgate.search.index import ToolText
+from callgate.search.tool_index import ToolText
 from callgate.search.vectors import ToolVectors, tool_vectors
 from tests.search.kit import index, names
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from callgate.changes.change_summary import summary
 from callgate.changes.diff import unified
-from callgate.changes.summary import summary
 from callgate.core.ports import Target
 from callgate.host.local import LocalHost
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.builtin.ast_grep import ast_grep
 from callgate.tools.staging import UNAVAILABLE, PendingAction, serving
-from callgate.tools.structural.rewrite import rewrite
+from callgate.tools.structural.scan import rewrite
 from callgate.tools.structural.terms import Op, ScanLimits
 from callgate.tools.toolbox import Toolbox
 from callgate.words.arguments import Accepted, Rejected

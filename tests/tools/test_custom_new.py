@@ -8,7 +8,7 @@ import pytest
 from callgate.cli.tools_new import new_tool
 from callgate.host.local import LocalHost
 from callgate.tools.custom import Api, load_tools
-from callgate.tools.custom.files import ToolFolder
+from callgate.tools.custom.tool_files import ToolFolder
 from callgate.words.errors import UsageError
 from tests.tools.custom_kit import names, said
 

@@ -9,7 +9,7 @@ from callgate import Result, Session, tool
 from callgate.staging.resolve import Resolution
 from callgate.testing import ScriptedModel
 from callgate.tools.builtin import BUILTIN, builtin_tools
-from callgate.tools.names import face_of, title_from
+from callgate.tools.tool_names import face_of, title_from
 from callgate.tools.wrappers import Named
 from callgate.words.errors import ToolDefinitionError, UsageError
 from callgate.words.traits import ICONS, Traits

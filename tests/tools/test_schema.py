@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from callgate.core.ports import Run
-from callgate.tools.schema import Parameters, read_parameters
+from callgate.tools.parameters import Parameters, read_parameters
 from callgate.tools.signature import read_signature
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.arguments import Accepted, Rejected

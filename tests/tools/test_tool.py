@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 
 from callgate.core.ports import Host, Run, Tool
 from callgate.host.threads import Threads
-from callgate.tools.calling import Progress
+from callgate.tools.author_functions import Progress
 from callgate.tools.tool import FunctionTool, schema_tool, tool
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
-from callgate.tools.names import close_names, pieces_of
 from callgate.tools.tool import tool
+from callgate.tools.tool_names import close_names, pieces_of
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Named
 from callgate.words.changes import ChangeSet

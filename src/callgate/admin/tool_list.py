@@ -10,7 +10,7 @@ from callgate.assembly.agent import deferrable
 from callgate.assembly.models import model_source
 from callgate.config import Config
 from callgate.core.ports import Tool
-from callgate.search.toolbox import SearchToolbox
+from callgate.search.search_toolbox import SearchToolbox
 from callgate.tools.builtin import BUILTIN
 from callgate.tools.builtin.shipped import shipped_tools
 from callgate.tools.custom import custom_tools

@@ -154,7 +154,7 @@ async def agent_session(
 
         own.append(servers_feature(servers))
     if deferred is not None:
-        from callgate.search.feature import search_feature  # only where tools are deferred
+        from callgate.search.search_feature import search_feature  # only where tools are deferred
 
         own.append(search_feature(deferred))
     session = Session(
@@ -285,7 +285,7 @@ def _offers_entry_points() -> bool:
 
 
 def _no_such(unknown: Sequence[str], known: Iterable[str]) -> str:
-    from callgate.tools.names import close_names
+    from callgate.tools.tool_names import close_names
 
     close = close_names(unknown[0], ((name, ()) for name in known), 1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"

@@ -1,11 +1,11 @@
-"""Changes to files: kept, shown as diffs, merged, undone, and made of edits and patches.
+"""Changes to files: history, diffs, merge, undo, and change sets from edits and patches.
 
-    history, history_host    every change on disk before it is applied, and the host of a session that does so
-    undo, merge              what taking changes back does to the files as they are now
-    diff, hunks, matching, summary               changes as people read them
-    edits, patch, nearest, text                  changes from edits and patches, for the tools Edit and ApplyPatch
+    history, history_host    store every change on disk before it is applied; the host of a session that does this
+    undo, merge              compute how to undo changes when files have changed since
+    diff, hunks, matching, change_summary    changes as text for people
+    edits, patch, nearest, text              change sets from edits and patches, for the tools Edit and ApplyPatch
 
-This module is light: it is loaded with every session, the others with the first change.
+This module is loaded with every session, so it imports nothing; the others are loaded with the first change.
 """
 
 UNDO = "undo"

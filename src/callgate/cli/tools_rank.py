@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
 from callgate.cli.json_lines import UnusableLine, answer_lines, json_input
-from callgate.search.index import ToolIndex, ToolText
+from callgate.search.tool_index import ToolIndex, ToolText
 from callgate.search.vectors import EXTRA, tool_vectors
 from callgate.words.errors import CallgateError
 

@@ -7,7 +7,7 @@ from callgate.core.ports import Run
 from callgate.mcp.approved import ApprovedDefinitions, concern_about
 from callgate.mcp.definitions import Definition
 from callgate.tools.arguments import Arguments
-from callgate.tools.names import title_from
+from callgate.tools.tool_names import title_from
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet

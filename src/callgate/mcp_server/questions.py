@@ -8,7 +8,7 @@ from hashlib import sha256
 from json import dumps
 from typing import Any, cast
 
-from callgate.changes.summary import display
+from callgate.changes.change_summary import display
 from callgate.formats.display import excerpt, visible, visible_lines
 from callgate.words.decisions import AskedField, Confirmation, FieldAnswer, Question, answers_fault
 

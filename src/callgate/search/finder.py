@@ -17,7 +17,7 @@ from callgate.words.model import ToolSpec
 
 if TYPE_CHECKING:
     from callgate.search.fields import ToolText
-    from callgate.search.index import Hit, ToolIndex
+    from callgate.search.tool_index import Hit, ToolIndex
     from callgate.search.vectors import ToolVectors
 
 INDEXED_AT_ONCE = 50
@@ -71,7 +71,7 @@ class ToolFinder:
 
     def _follow(self, tools: Sequence[Tool]) -> ToolIndex:
         from callgate.search.fields import ToolText  # with the first search, not with the start
-        from callgate.search.index import ToolIndex
+        from callgate.search.tool_index import ToolIndex
         from callgate.search.vectors import tool_vectors
 
         if self._index is None:

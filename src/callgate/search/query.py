@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 
-from callgate.search.tokens import stem, terms
+from callgate.search.search_terms import stem, terms
 from callgate.words.noun import noun
 
 FAINT = 0.5

@@ -25,7 +25,7 @@ from callgate.session.view import EventOrigin, SessionView
 from callgate.session.work import BUSY, Work
 from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
-from callgate.tools.names import CallFace, ToolHints, face_of, hints_of, unknown_face
+from callgate.tools.tool_names import CallFace, ToolHints, face_of, hints_of, unknown_face
 from callgate.tools.toolbox import all_tools
 from callgate.words import inputs
 from callgate.words.decisions import Question
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from callgate.mcp.feature import ServersPart
     from callgate.mcp.server import Server
     from callgate.mcp.servers import ServerList
-    from callgate.search.feature import SearchPart
-    from callgate.search.toolbox import SearchToolbox
+    from callgate.search.search_feature import SearchPart
+    from callgate.search.search_toolbox import SearchToolbox
     from callgate.transcript.token_count import ContextUse
     from callgate.words.tool_search import SearchUse
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from callgate.changes.summary import display
+from callgate.changes.change_summary import display
 from callgate.core.ports import Run, Tool
 from callgate.host.threads import in_thread
 from callgate.tools.staging import stage

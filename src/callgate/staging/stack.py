@@ -309,8 +309,8 @@ class Stack:
 
 def _summary(changes: ChangeSet) -> tuple[str, tuple[int, int]]:
     """The change in words, and the lines that it adds and removes."""
+    from callgate.changes.change_summary import line_counts, summary
     from callgate.changes.hunks import diffs  # loaded with the first change
-    from callgate.changes.summary import line_counts, summary
 
     found = list(diffs(changes))
     return summary(changes, found), line_counts(found)

@@ -10,8 +10,8 @@ from callgate.staging.stack import Stack
 from callgate.staging.standing import PREFIX, Standing
 from callgate.staging.state import State
 from callgate.tools.builtin.plan import Planning
-from callgate.tools.names import close_names
 from callgate.tools.staging import serving
+from callgate.tools.tool_names import close_names
 from callgate.tools.toolbox import Raw, all_tools
 from callgate.tools.wrappers import Named
 from callgate.words.arguments import Rejected

@@ -98,7 +98,7 @@ class WorkspacePart(FeaturePart):
             undo = await self._host.take_back(found)
         except (CallgateError, OSError) as error:
             return str(error)
-        from callgate.changes.summary import summary  # loaded with the first change
+        from callgate.changes.change_summary import summary  # loaded with the first change
 
         labels = ", ".join(kept.label for kept in wanted)
         text = f"taken back: {labels} ({summary(found.changes)})"

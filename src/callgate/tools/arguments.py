@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from callgate.tools.argument_repair import MAX_REPAIRS, Mending, TooManyRepairs
 from callgate.tools.jsonschema import Schema, TooMuchWork
-from callgate.tools.mending import MAX_REPAIRS, Mending, TooManyRepairs
 from callgate.tools.schema_node import quote
 from callgate.tools.strict_json import BLANK, JSONFault, decode_utf8, parse, plain
 from callgate.words.arguments import JSON, Accepted, Rejected, Repair

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
-from callgate.tools.schema import trimmed
+from callgate.tools.parameters import trimmed
 from callgate.tools.tool import CommonOptions, FunctionTool, schema_tool
 from callgate.words.errors import ToolDefinitionError, ToolFailure
 

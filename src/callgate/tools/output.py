@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from callgate.tools.arguments import read_json
 from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
-from callgate.tools.schema import faults_of, trimmed
+from callgate.tools.parameters import faults_of, trimmed
+from callgate.tools.signature import accepted
 from callgate.tools.strict_json import JSONFault
-from callgate.tools.typed_dicts import accepted
 from callgate.words.errors import UsageError
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun

@@ -13,14 +13,12 @@ from warnings import warn
 
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
-from callgate.tools.calling import caller
+from callgate.tools.author_functions import Preview, caller, read_preview, single
+from callgate.tools.declared_traits import DeclaredTraits, TraitOptions, undeclared
 from callgate.tools.docstring import read_docstring
-from callgate.tools.names import check_aliases, check_name, title_from
-from callgate.tools.preview import Preview, read_preview, single
-from callgate.tools.schema import Parameters, WholeObject, read_parameters
+from callgate.tools.parameters import Parameters, WholeObject, read_parameters
 from callgate.tools.signature import caller_scope, inside_partials, read_signature
-from callgate.tools.traits import DeclaredTraits, TraitOptions
-from callgate.tools.undeclared import undeclared
+from callgate.tools.tool_names import check_aliases, check_name, title_from
 from callgate.tools.values import applied, to_result
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
-from callgate.tools.names import CloseNames
 from callgate.tools.tool import tool
+from callgate.tools.tool_names import CloseNames
 from callgate.words.errors import ToolDefinitionError, UsageError
 
 Raw = str | Mapping[str, Any]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
-from callgate.tools.names import check_name
+from callgate.tools.tool_names import check_name
 from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result

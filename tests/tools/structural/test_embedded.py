@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.rewrite import rewrite
-from callgate.tools.structural.scan import search
+from callgate.tools.structural.scan import rewrite, search
 from callgate.tools.structural.terms import Op, ScanScope
 from callgate.words.errors import ToolFailure
 from tests.tools.structural import engine

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.rewrite import rewrite
-from callgate.tools.structural.scan import search
+from callgate.tools.structural.scan import rewrite, search
 from callgate.tools.structural.terms import Op, ScanLimits
 from tests.tools.structural import engine
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.host.local import LocalHost
-from callgate.tools.structural.examine import ScanRequest, examine
-from callgate.tools.structural.files import SourceFile
+from callgate.tools.structural.examination import ScanRequest, examine
 from callgate.tools.structural.languages import language_of
-from callgate.tools.structural.rewrite import rewrite
+from callgate.tools.structural.scan import rewrite
+from callgate.tools.structural.source_walk import SourceFile
 from callgate.tools.structural.terms import Cut, Match, Op, ScanLimits
 from callgate.words.errors import ToolFailure
 from tests.rows import rows

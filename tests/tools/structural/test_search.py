@@ -115,7 +115,7 @@ async def test_search_leaves_the_engine_out_of_this_program(tmp_path: Path) -> N
     write(tmp_path, {"a.py": "log(1)\n"})
     code = (
         "import sys, asyncio, callgate, callgate.tools\n"
-        "from callgate.tools.structural import rewrite, scan\n"
+        "from callgate.tools.structural import scan\n"
         f"found = asyncio.run(scan.search({str(tmp_path)!r}, 'log($A)'))\n"
         "assert found.count == 1\n"
         "assert 'ast_grep_py' not in sys.modules\n"

@@ -6,10 +6,10 @@
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 
-from callgate.changes.patch.begin import FENCE, is_begun, read_begun
-from callgate.changes.patch.parts import FilePatch, fault
-from callgate.changes.patch.place import Effort, patched
-from callgate.changes.patch.unified import read_unified
+from callgate.changes.patch.begin_patch import FENCE, is_begun, read_begun
+from callgate.changes.patch.patch_parts import FilePatch, fault
+from callgate.changes.patch.placement import Effort, patched
+from callgate.changes.patch.unified_diff import read_unified
 from callgate.changes.text import read_text, write_text
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure

@@ -45,7 +45,7 @@ def builtin_tools(*names: str) -> tuple["Tool", ...]:
     """The tools of these names, made with the defaults of their factories; without names all of them."""
     unknown = [name for name in names if name not in BUILTIN]
     if unknown:
-        from callgate.tools.names import close_names
+        from callgate.tools.tool_names import close_names
 
         close = close_names(unknown[0], ((name, ()) for name in BUILTIN), 1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(BUILTIN)}"

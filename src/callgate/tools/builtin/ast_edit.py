@@ -51,7 +51,7 @@ def ast_edit() -> FunctionTool[..., Any]:
             max_files: how many files to look at
             max_matches: how many replacements to make; it ends before the file that would go beyond
         """
-        from callgate.tools.structural.rewrite import rewrite
+        from callgate.tools.structural.scan import rewrite
         from callgate.tools.structural.structural_text import edit_result
 
         wanted = [Op(each.pattern, each.rewrite) for each in ops]

@@ -36,8 +36,8 @@ def glob() -> SearchTool:
         from callgate.changes.diff import quoted
         from callgate.tools.ripgrep.globs import name_filter, split_base
         from callgate.tools.ripgrep.request import SearchRequest
-        from callgate.tools.ripgrep.running import search
-        from callgate.tools.ripgrep.searching import rest_note, searched_place
+        from callgate.tools.ripgrep.search_run import search, searched_place
+        from callgate.tools.ripgrep.search_text import rest_note
 
         start, rest = split_base(pattern, path)
         place = await searched_place(run.host, start)

@@ -54,10 +54,9 @@ def grep() -> SearchTool:
             offset: how many to pass over first
         """
         from callgate.tools.ripgrep.globs import name_filter
-        from callgate.tools.ripgrep.grep_text import SHOWN
         from callgate.tools.ripgrep.request import SearchRequest
-        from callgate.tools.ripgrep.running import search
-        from callgate.tools.ripgrep.searching import searched_place
+        from callgate.tools.ripgrep.search_run import search, searched_place
+        from callgate.tools.ripgrep.search_text import SHOWN
 
         place = await searched_place(run.host, path)
         names = name_filter([glob] if glob else [], type)

@@ -1,18 +1,16 @@
-"""Tools from files of one's own: found, loaded, and given an API.
+"""Custom tools from Python files and installed packages.
 
-    files       the files in the folders, as bytes; of a folder without trust only the names
-    modules     a file as a module under a private name
-    offers      the tools that a module offers: ``@tool``, or a factory ``tools(api)``
-    installed   entry points ``callgate.tools``
-    loading     all of it together; all that runs strangers' code does so in a thread and within a time
-    workspace   the folders that count for a Config: ``custom_tools(config)``
+    tool_files        reads the files of the folders as bytes; of an untrusted folder only the names
+    private_modules   runs a file as a module under a private name
+    offers            the tools that a module defines: ``@tool``, or a factory ``tools(api)``
+    entry_points      tools of installed packages: the entry point group ``callgate.tools``
+    loader            loads all of these, and ``custom_tools(config)`` for a workspace
 
-Of tools with the same name one counts: the person's own, then an installed one, then the repository's. A name that a
-person is used to, and has written rules for, must not become another tool because they opened a folder.
+If several tools have one name, the user's own tool is used, then an installed one, then the repository's: a name for
+which the user has written rules must not become another tool because a folder was opened.
 """
 
 from callgate.tools.custom.api import Api
-from callgate.tools.custom.loading import LoadedTools, load_tools
-from callgate.tools.custom.workspace import custom_tools
+from callgate.tools.custom.loader import LoadedTools, custom_tools, load_tools
 
 __all__ = ["Api", "LoadedTools", "custom_tools", "load_tools"]

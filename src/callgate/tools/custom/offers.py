@@ -14,8 +14,8 @@ from typing import Any, TypeGuard, cast
 from callgate.core.ports import Tool
 from callgate.tools.custom.api import Api
 from callgate.tools.custom.problems import Layer, Problem, blamed
-from callgate.tools.names import check_aliases, check_name
 from callgate.tools.tool import tool
+from callgate.tools.tool_names import check_aliases, check_name
 from callgate.tools.wrappers import Named
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.model import ToolSpec

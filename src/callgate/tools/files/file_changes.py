@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from callgate.changes.change_summary import display, line_counts, summary
 from callgate.changes.hunks import diffs
-from callgate.changes.summary import display, line_counts, summary
 from callgate.changes.text import shown
 from callgate.core.ports import Host, Run
 from callgate.host.ports import files_of

@@ -1,8 +1,10 @@
-"""Search in files and for files, by ripgrep or by a program of our own that answers in the same form.
+"""Search in files and for files, with ripgrep or with a built-in search program of the same output format.
 
-engine     which program is in use: packaged, on PATH, or our own
-request    a search as data, and as arguments of ripgrep
-globs      patterns for names of files
-running    starts the program, bounds its output, and reads it
-walking, builtin     our own program: the files that ripgrep would look at, and the lines it would find
+engine         selects the search program: packaged ripgrep, ``rg`` on PATH, or the built-in one
+request        a search as data, and as arguments of ripgrep
+globs          patterns for file names
+search_run     runs the program, limits its output, and parses it
+search_text    the results of Grep as text for the model
+withheld       files that a search must leave out
+file_walk, own_search    the built-in program: the files that ripgrep would search, and the lines it would find
 """

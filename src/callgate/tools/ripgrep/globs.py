@@ -7,7 +7,7 @@ pattern, as a type of file, and the whole pattern is matched on what it gives.
 import re
 from collections.abc import Iterable, Sequence
 
-from callgate.tools.structural.ignore import Glob, parse_glob
+from callgate.tools.ignore_files import Glob, parse_glob
 from callgate.tools.structural.languages import LANGUAGES
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun

@@ -1,14 +1,12 @@
 """Structural search and rewriting over many files, on ast-grep's engine.
 
-terms       the nouns: what to look for, limits, results
-languages   the known languages, and the one of a file
-ignore      ``.gitignore`` and ``.ignore``
-files       the walk: the files to examine, in order
-templates   the text that a rewrite puts in place of a match
-source      places and replacements in the text of one file
-embedded    scripts and styles inside HTML
-examine     one file: matches, replacements, overlaps
-worker      the process that examines files
-pool        several workers, and the files shared out among them
-scan        walk, examine, collect: ``search``, and the part that ``rewrite`` shares
+terms          value types: patterns, limits, results
+languages      the known languages, and the language of a file
+source_walk    finds the files to examine, in order
+templates      the replacement text of a match
+source         positions and replacements in the text of one file, and scripts inside HTML
+examination    one file: matches, replacements, overlaps
+worker         the process that examines files
+worker_pool    starts several workers and distributes the files
+scan           walks, examines, collects: ``search`` and ``rewrite``
 """

@@ -1,4 +1,4 @@
-"""``search``, and what it shares with ``rewrite``: walk the files, examine them, collect the results."""
+"""Search and rewrite over many files: walk the files, examine them, collect the results. No file is written."""
 
 from asyncio import CancelledError, current_task
 from collections import Counter
@@ -9,16 +9,19 @@ from pathlib import Path
 from threading import Event
 
 from callgate.host.threads import in_thread
-from callgate.tools.structural.examine import FileResult, ScanRequest
-from callgate.tools.structural.files import Walked, walk
+from callgate.tools.structural.examination import FileResult, ScanRequest
 from callgate.tools.structural.languages import Language, language_named
-from callgate.tools.structural.pool import examine_all
+from callgate.tools.structural.source_walk import Walked, walk
+from callgate.tools.structural.templates import parse_template
 from callgate.tools.structural.terms import (
     EVERYWHERE,
     NAMED,
     STANDARD,
     Cut,
     Match,
+    Op,
+    Rewritten,
+    RewrittenFile,
     ScanLimits,
     ScanProgress,
     ScanScope,
@@ -28,6 +31,8 @@ from callgate.tools.structural.terms import (
     SkippedFiles,
     silent,
 )
+from callgate.tools.structural.worker_pool import examine_all
+from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -131,3 +136,64 @@ def _hints(looked: Sequence[FileResult]) -> tuple[str, ...]:
     """Notes on patterns that matched nowhere."""
     flaws = Counter(flaw for each in looked for flaw in each.flaws)
     return tuple(f"{flaw} by itself, which may be why it matches nothing" for flaw in flaws)
+
+
+_LABEL = 80
+
+
+async def rewrite(
+    root: str | Path,
+    ops: Sequence[Op],
+    where: ScanScope = EVERYWHERE,
+    limits: ScanLimits = STANDARD,
+    progress: ScanProgress = silent,
+) -> Rewritten:
+    """The bytes that applying would write: all ops are matched against the files as they are now.
+
+    A file is changed whole or not at all: one with syntax errors, with replacements that overlap, or that would take
+    the number of replacements past the limit is left as it is, and reported. ToolFailure as in ``search``, and for a
+    rewrite with a metavariable that its pattern does not capture.
+    """
+    _check(ops)
+    seen = await scan(ScanRequest(str(root), limits, ops=tuple(ops)), where, progress)
+    staged, cut = _within(seen.looked, limits.matches)
+    count = sum(each.count for each in staged)
+    files = tuple(FileChange(each.path, each.before, each.after) for each in staged)
+    overlaps = tuple(overlap for each in seen.looked for overlap in each.overlaps)
+    return Rewritten(
+        changes=ChangeSet(_label(ops), files, "AstEdit", count=count),
+        rewritten=tuple(RewrittenFile(each.path, each.matches, each.count) for each in staged),
+        files=seen.files,
+        skipped=seen.skipped,
+        overlaps=overlaps[:NAMED],
+        overlap_count=sum(each.overlap_count for each in seen.looked),
+        cuts=seen.cuts if cut is None else (*seen.cuts, cut),
+        hints=() if count else seen.hints,
+    )
+
+
+def _check(ops: Sequence[Op]) -> None:
+    if not ops:
+        raise ToolFailure("There are no ops: give at least one pattern and its rewrite.")
+    for op in ops:
+        if not op.pattern.strip():
+            raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
+        parse_template(op.rewrite, op.pattern)
+
+
+def _within(looked: Sequence[FileResult], most: int) -> tuple[list[FileResult], Cut | None]:
+    """The files whose replacements fit, in order, up to the first that does not."""
+    changed = [each for each in looked if each.count]
+    count = 0
+    for number, each in enumerate(changed):
+        count += each.count
+        if count > most:
+            more = sum(left.count for left in changed[number:])
+            return changed[:number], Cut("matches", each.path, more)
+    return changed, None
+
+
+def _label(ops: Sequence[Op]) -> str:
+    first = " ".join(f"{ops[0].pattern} → {ops[0].rewrite}".split())
+    shown = first if len(first) <= _LABEL else first[: _LABEL - 1] + "…"
+    return shown if len(ops) == 1 else f"{shown} and {len(ops) - 1} more"

@@ -1,8 +1,8 @@
-"""The text of one file: places in it as people count them, and what is replaced in it."""
+"""The text of one file: positions in it, replacements, and the scripts and styles inside HTML."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from callgate.tools.structural.templates import Template, VariableKind
@@ -95,3 +95,36 @@ def captured_span(node: "SgNode", name: str, kind: VariableKind) -> tuple[int, i
         return None if found is None else span(found)
     several = node.get_multiple_matches(name)
     return (span(several[0])[0], span(several[-1])[1]) if several else None
+
+
+HOST = "html"
+_NAMES = {
+    **dict.fromkeys(("javascript", "js", "jsx"), "javascript"),
+    **dict.fromkeys(("typescript", "ts"), "typescript"),
+    "tsx": "tsx",
+    "css": "css",
+}
+GUESTS = frozenset(_NAMES.values())
+"""The languages that can be inside."""
+
+_ELEMENTS = (("script_element", "javascript"), ("style_element", "css"))
+
+
+def embedded(root: "SgNode", text: str) -> Iterator[tuple[str, str]]:
+    """The language and the text of each embedded part; blanks before it keep its position in the file."""
+    for kind, usual in _ELEMENTS:
+        for element in root.find_all(kind=kind):
+            language = _NAMES.get(_said(element).lower() or usual)
+            content = next((child for child in element.children() if child.kind() == "raw_text"), None)
+            if language is not None and content is not None:
+                start, end = span(content)
+                yield language, re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
+
+
+def _said(element: "SgNode") -> str:
+    """The value of its attribute ``lang``."""
+    for attribute in element.find_all(kind="attribute"):
+        name, value = attribute.find(kind="attribute_name"), attribute.find(kind="attribute_value")
+        if name is not None and value is not None and name.text() == "lang":
+            return value.text()
+    return ""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from callgate.changes.change_summary import display, summary
 from callgate.changes.diff import quoted
-from callgate.changes.summary import display, summary
 from callgate.tools.structural.terms import (
     STANDARD,
     Cut,

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Sequence
 from typing import IO, Any
 
-from callgate.tools.structural.examine import ScanRequest, examine
-from callgate.tools.structural.files import SourceFile
+from callgate.tools.structural.examination import ScanRequest, examine
+from callgate.tools.structural.source_walk import SourceFile
 
 _LENGTH = struct.Struct(">Q")
 

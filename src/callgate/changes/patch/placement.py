@@ -1,0 +1,259 @@
+"""Puts the chunks of a patch into a file: finds their lines, exactly or but for white space, and replaces them.
+
+The file keeps its line ends, its byte order mark and its last line, unless a unified diff changes them. Chunks stand in
+the order of the file. The work is bounded, whatever the patch is.
+"""
+
+from bisect import bisect_left
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+
+from callgate.changes.nearest import nearest
+from callgate.changes.patch.patch_parts import Chunk, PatchLine, fault, quoted
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+MOST_WORK = 1_000_000
+"""Places that one patch may have tried."""
+_SHOWN = 3
+_PLACES = 5
+
+
+def _exactly(line: bytes) -> bytes:
+    return line
+
+
+_WAYS: tuple[Callable[[bytes], bytes], ...] = (_exactly, bytes.rstrip, bytes.strip)
+"""The ways to compare lines; the first one that finds them counts."""
+
+
+class Effort:
+    """The work that is left for one patch."""
+
+    def __init__(self) -> None:
+        self._left = MOST_WORK
+
+    def spend(self, units: int, line: int, path: str) -> None:
+        self._left -= units
+        if self._left < 0:
+            then = "Write smaller patches, in the order of the file, and with lines that are not everywhere in it."
+            raise fault(line, path, f"Finding the places takes too long. {then}")
+
+
+@noun
+class _Line:
+    """A line of the file; ``end`` is empty for a last line without a newline. ``sure``: the patch says how it ends."""
+
+    text: bytes
+    end: bytes
+    sure: bool = False
+
+
+def patched(data: bytes, chunks: Sequence[Chunk], path: str, effort: Effort) -> bytes:
+    """The file with every chunk in it, each after the one before; ToolFailure if one does not fit."""
+    spelled = any(line.text.startswith(BOM_UTF8) for chunk in chunks for line in chunk.lines)
+    mark = BOM_UTF8 if data.startswith(BOM_UTF8) and not spelled else b""
+    page = _Page(_lines(data[len(mark) :]), path, effort)
+    for chunk in chunks:
+        page.put(chunk)
+    return mark + page.whole()
+
+
+class _Page:
+    def __init__(self, lines: list[_Line], path: str, effort: Effort) -> None:
+        self._lines = lines
+        self._path = path
+        self._effort = effort
+        self._view = cache(self._indexed)
+        self._made: list[_Line] = []
+        self._done = 0
+        self._end = next((line.end for line in lines if line.end), b"\n")
+
+    def whole(self) -> bytes:
+        made = self._made + self._lines[self._done :]
+        if not made:
+            return b""
+        ends = [line.end or self._end for line in made]
+        if made[-1].sure or self._done < len(self._lines):
+            ends[-1] = made[-1].end
+        elif self._lines and not self._lines[-1].end:
+            ends[-1] = b""
+        return b"".join(line.text + end for line, end in zip(made, ends, strict=True))
+
+    def put(self, chunk: Chunk) -> None:
+        start, lines, exact = self._place(chunk)
+        self._made += self._lines[self._done : start]
+        at = start
+        for line in lines:
+            if line.sign == b"+":
+                self._made.append(self._new(line, at, exact=exact))
+                continue
+            if line.sign != b"-":
+                self._made.append(replace(self._lines[at], sure=line.ended is not None))
+            at += 1
+        self._done = at
+
+    def _new(self, line: PatchLine, at: int, *, exact: bool) -> _Line:
+        """A new line ends as the patch says, if its other lines are the file's byte by byte or the file is empty; else
+        like the line before it, the first one like the first of the file."""
+        sure = line.ended is not None
+        if line.ended is False or exact:
+            return _Line(line.text, b"" if line.ended is False else b"\n", sure)
+        near = (self._lines[at - 1].end if at else b"") or self._end
+        return _Line(line.text.removesuffix(b"\r"), near, sure)
+
+    def _place(self, chunk: Chunk) -> tuple[int, Sequence[PatchLine], bool]:
+        """The place of the chunk, its lines without empty ones that are no context, and whether it fits exactly."""
+        after, anchor = self._done, None
+        for line, text in chunk.anchors:
+            anchor = self._anchor(line, text, after)
+            after = max(anchor + 1, after)
+        trimmed = _trimmed(chunk.lines)
+        forms = [chunk.lines] if len(trimmed) == len(chunk.lines) else [chunk.lines, trimmed]
+        forms = [form for form in forms if any(line.sign in (b" ", b"-") for line in form)]
+        if not forms:
+            return self._place_for_new(chunk, after), trimmed, not self._lines
+        for way in _WAYS:
+            for form in forms:
+                wanted = _wanted(form)
+                begin = max(after, len(self._lines) - len(wanted)) if chunk.last else after
+                found = self._find(way, wanted, begin, chunk.line, aim=chunk.at)
+                if found is not None:
+                    if chunk.at is None and not chunk.last:
+                        self._check_alone(way, wanted, found, chunk, anchor)
+                    return found, form, way is _exactly
+        raise self._not_found(chunk, _wanted(forms[-1]), after)
+
+    def _check_alone(
+        self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk, anchor: int | None
+    ) -> None:
+        """ToolFailure if the lines stand at other places too, and no anchor says which. One does not if the other place
+        is also in its block (the lines below it that are indented deeper), or below another line like it."""
+        others = self._later(way, wanted, first, chunk.line)
+        if anchor is not None and others:
+            end = self._block_end(anchor, chunk.line)
+            others = [at for at in others if at < end] or self._below_another(way, wanted, first, chunk)
+        if not others:
+            return
+        places = [first, *others]
+        named = ", ".join(str(at + 1) for at in places[:_PLACES]) + (" and more" if len(places) > _PLACES else "")
+        then = (
+            "Write more of the lines around the change, or `@@` lines above it that lead to one place alone, such as "
+        )
+        then += "that of its class and then that of its function."
+        raise fault(chunk.line, self._path, f"These lines stand at several places, at lines {named}. {then}")
+
+    def _later(self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], last: int, line: int) -> list[int]:
+        """The next places of these lines, not more than are told."""
+        found: list[int] = []
+        while len(found) < _PLACES and (at := self._find(way, wanted, last + 1, line)) is not None:
+            found.append(at)
+            last = at
+        return found
+
+    def _below_another(
+        self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk
+    ) -> list[int]:
+        """The places below a later line like the only anchor; several anchors lead to one."""
+        if len(chunk.anchors) != 1:
+            return []
+        [(line, text)] = chunk.anchors
+        again = self._like(text, first + 1, line)
+        return [] if again is None else self._later(way, wanted, again, chunk.line)
+
+    def _block_end(self, anchor: int, line: int) -> int:
+        depth = _depth(self._lines[anchor].text)
+        for at in range(anchor + 1, len(self._lines)):
+            self._effort.spend(1, line, self._path)
+            text = self._lines[at].text
+            if text.strip() and _depth(text) <= depth:
+                return at
+        return len(self._lines)
+
+    def _place_for_new(self, chunk: Chunk, after: int) -> int:
+        if chunk.last or not self._lines or chunk.at == len(self._lines):
+            return len(self._lines)
+        if after > self._done:
+            return after
+        then = "Write a line of context before or after them, or `@@` and the line above them, or `*** End of File`."
+        raise fault(chunk.line, self._path, f"Nothing says where the new lines belong. {then}")
+
+    def _anchor(self, line: int, text: bytes, after: int) -> int:
+        """The place of the anchor, first after the current place, then before it."""
+        for begin in (after, 0):
+            found = self._like(text, begin, line)
+            if found is not None:
+                return found
+        what = f"The file has no line {quoted(text)}. {self._nearest([text])}"
+        raise fault(line, self._path, f"{what} Write the whole line after `@@`, or leave it out.")
+
+    def _like(self, text: bytes, begin: int, line: int) -> int | None:
+        return next((at for way in _WAYS if (at := self._find(way, [text], begin, line)) is not None), None)
+
+    def _find(
+        self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], after: int, line: int, aim: int | None = None
+    ) -> int | None:
+        """The place not before ``after`` where these lines stand: the first, or the nearest to line ``aim``, of two as
+        near the later. Only the places of the rarest wanted line are tried, and each is charged."""
+        lines, places = self._view(way)
+        keys = [way(text) for text in wanted]
+        rarest = min(range(len(keys)), key=lambda index: len(places.get(keys[index], ())))
+        there = places.get(keys[rarest], [])
+        first = bisect_left(there, after + rarest)
+        tries: Iterable[int] = (there[each] - rarest for each in range(first, len(there)))
+        if aim is not None:
+            self._effort.spend(len(there) - first, line, self._path)
+            tries = sorted(tries, key=lambda at: (abs(at + 1 - max(aim, after + 1)), -at))
+        for at in tries:
+            self._effort.spend(1 + len(keys) // 8, line, self._path)
+            if lines[at : at + len(keys)] == keys:
+                return at
+        return None
+
+    def _indexed(self, way: Callable[[bytes], bytes]) -> tuple[list[bytes], dict[bytes, list[int]]]:
+        """The lines as this way compares them, and the places of each."""
+        lines = [way(line.text + line.end.removesuffix(b"\n")) for line in self._lines]
+        places: dict[bytes, list[int]] = {}
+        for at, text in enumerate(lines):
+            places.setdefault(text, []).append(at)
+        return lines, places
+
+    def _nearest(self, wanted: Sequence[bytes]) -> str:
+        text = b"\n".join(line.text for line in self._lines).decode("utf-8", "replace")
+        return nearest(text, b"\n".join(wanted).decode("utf-8", "replace"))
+
+    def _not_found(self, chunk: Chunk, wanted: Sequence[bytes], after: int) -> ToolFailure:
+        found = self._find(bytes.strip, wanted, 0, chunk.line)
+        if found is None:
+            told = f"{self._nearest(wanted)} Read the file again and write the lines as they are there."
+        elif chunk.last and found >= after:
+            told = f"They are at line {found + 1}, but the file does not end there. Leave out `*** End of File`."
+        else:
+            told = f"They are at line {found + 1}, which is before line {after + 1}, where this chunk can begin. "
+            told += "Put the chunks of a file in the order of its lines, and the right `@@` line above each."
+        more = f"\n  … and {len(wanted) - _SHOWN} more" if len(wanted) > _SHOWN else ""
+        lines = "\n".join(f"  {quoted(line)}" for line in wanted[:_SHOWN])
+        text = f"These lines are not where they were looked for:\n{lines}{more}\n{told}"
+        return fault(chunk.line, self._path, text)
+
+
+def _lines(data: bytes) -> list[_Line]:
+    *whole, rest = data.split(b"\n")
+    lines = [_Line(text[:-1], b"\r\n") if text.endswith(b"\r") else _Line(text, b"\n") for text in whole]
+    return [*lines, _Line(rest, b"")] if rest else lines
+
+
+def _wanted(lines: Sequence[PatchLine]) -> list[bytes]:
+    return [line.text for line in lines if line.sign != b"+"]
+
+
+def _trimmed(lines: Sequence[PatchLine]) -> Sequence[PatchLine]:
+    """Without the empty lines around it, which may only have been there to be read easily."""
+    meant = [at for at, line in enumerate(lines) if line.sign]
+    return lines[meant[0] : meant[-1] + 1]
+
+
+def _depth(text: bytes) -> int:
+    return len(text) - len(text.lstrip())

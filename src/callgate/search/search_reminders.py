@@ -1,0 +1,149 @@
+"""Reminders about deferred tools: announcements of their names, and suggestions that fit the last messages.
+
+The announced names are read from the messages that the model still receives. So a compaction, a rewind or a resumed
+session needs no extra state: names that the model no longer sees are announced again. A suggestion contains only the
+name of a tool, because the model trusts this text and a server writes its own descriptions.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+from callgate.conversation.feature import Reminder
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.record import Record
+from callgate.conversation.reminders import reminder
+from callgate.core.ports import Tool
+from callgate.search.finder import ToolFinder
+from callgate.tools.builtin.shipped import ShippedTool
+from callgate.words.events import MetadataSet
+from callgate.words.late_pattern import late_pattern
+
+ANNOUNCED = "tools"
+"""The subject of an announcement."""
+MOST_CHARS = 20_000
+"""Characters of all names that the model is told; of more tools the rest is found by search alone."""
+
+SUGGESTED = "suggested tools"
+"""The subject of a suggestion, and the key under which the names are on record."""
+MOST_SUGGESTED = 3
+"""Tools that are suggested at once."""
+REMEMBERED = 500
+_QUERY = 2_000
+
+_NAME = late_pattern(r"[A-Za-z0-9_.:/-]{1,128}")
+_ADDED, _REMOVED = "+ ", "- "
+
+
+def sayable(name: str) -> bool:
+    """True for a name that can stand in a reminder; others are found by search alone."""
+    return _NAME.fullmatch(name) is not None
+
+
+class Announcements:
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._deferred: Sequence[Tool] | None = None  # the tools and the history that were last compared
+        self._state: Sequence[object] = ()
+
+    def due(self, deferred: Sequence[Tool], loaded: Sequence[Tool] = ()) -> Sequence[Reminder]:
+        """The announcement for the next request, if there is something to announce. A tool that was announced and is
+        ``loaded`` in a resumed session is not gone, nor is one that a server may have once it is connected."""
+        ledger = self._record.ledger
+        state = (ledger, ledger.view.changes, len(ledger.about))
+        if deferred is self._deferred and state == self._state:
+            return ()
+        self._deferred, self._state = deferred, state
+        told = self.told() - {each.spec.name for each in loaded}
+        names = [each.spec.name for each in deferred]
+        coming = tuple(prefix for each in deferred for prefix in getattr(each, "expects", ()))
+        removed = sorted(name for name in told.difference(names) if not name.startswith(coming))
+        room = MOST_CHARS - sum(map(len, told)) + sum(map(len, removed))
+        added: list[str] = []
+        for name in sorted(name for name in names if name not in told and sayable(name)):
+            if len(name) > room:
+                break
+            room -= len(name)
+            added.append(name)
+        if not added and not removed:
+            return ()
+        silent = len({*names}.difference(told, added))
+        return (Reminder(_text(added, removed, silent, first=not told), ANNOUNCED, "tools"),)
+
+    def told(self) -> set[str]:
+        """The names that the messages of the next request announce."""
+        ledger = self._record.ledger
+        about = {message_id for message_id, subject in ledger.about.items() if subject == ANNOUNCED}
+        told: set[str] = set()
+        for message in ledger.history() if about else ():
+            if message.id in about:
+                for line in message.text.splitlines():
+                    if line.startswith(_ADDED):
+                        told.add(line.removeprefix(_ADDED))
+                    elif line.startswith(_REMOVED):
+                        told.discard(line.removeprefix(_REMOVED))
+        return told
+
+
+def _text(added: Iterable[str], removed: Iterable[str], silent: int, *, first: bool) -> str:
+    texts = Path(__file__).with_name("announcement.md").read_text(encoding="utf-8").strip().split("\n\n")
+    said, later, gone, more = texts
+    parts: list[str] = []
+    if added:
+        parts.append("\n".join((said if first else later, *(f"{_ADDED}{name}" for name in added))))
+        if silent:
+            parts.append(more.format(silent))
+    if removed:
+        parts.append("\n".join((gone, *(f"{_REMOVED}{name}" for name in removed))))
+    return reminder("\n\n".join(parts))
+
+
+class Prefetch:
+    def __init__(self, record: Record, finder: ToolFinder, now: Callable[[], float]) -> None:
+        self._record = record
+        self._finder = finder
+        self._now = now
+        self._missed = ""  # said before the index was ready
+
+    def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
+        """The suggestion for the next request, if there is one."""
+        query = f"{self._missed} {just_said(self._record.ledger)}".strip()[-_QUERY:]
+        if not query or all(isinstance(each, ShippedTool) for each in deferred):
+            return ()  # models know the tools that ship by their names, and the start does not wait for an index
+        hits = self._finder.find_now(query, 2 * MOST_SUGGESTED)
+        self._missed = query if hits is None else ""
+        known = self._suggested()
+        by_name = {each.spec.name: each for each in deferred}
+        fitting = [hit.name for hit in hits or () if hit.name in by_name and fits(by_name[hit.name], query)]
+        names = [name for name in fitting if name not in known and sayable(name)][:MOST_SUGGESTED]
+        if not names:
+            return ()
+        self._record.write(MetadataSet(self._now(), SUGGESTED, [*known, *names][-REMEMBERED:]))
+        text = Path(__file__).with_name("suggestion.md").read_text(encoding="utf-8").strip()
+        return (Reminder(reminder("\n".join((text, *(f"- {name}" for name in names)))), SUGGESTED, "tools"),)
+
+    def _suggested(self) -> list[str]:
+        """The names that were suggested in this session, oldest first."""
+        found = self._record.ledger.metadata.get(SUGGESTED)
+        return [*map(str, cast("list[object]", found))] if isinstance(found, list | tuple) else []
+
+
+def just_said(ledger: Ledger) -> str:
+    """The words of a person since the model's last message; else those of the model in it."""
+    said = "\n".join(message.text for message in ledger.unanswered)
+    return said or next((message.text for message in reversed(ledger.messages) if message.role == "assistant"), "")
+
+
+def fits(tool: Tool, query: str) -> bool:
+    """True if the query has all words of the tool's own name, or two of its name, hint and first sentence. A ranking
+    has a first place for every query, and most words that people say are about no tool at all."""
+    from callgate.search.fields import ToolText, own_name  # with the first search, not with the start
+    from callgate.search.query import FAINT, read_words
+    from callgate.search.search_terms import terms
+
+    spec, hint = tool.spec, getattr(tool, "search_hint", "")
+    asked = {term for term, weight in read_words(query).weights.items() if weight >= FAINT}
+    server, name = own_name(ToolText(spec.name))
+    named = set(terms(name))
+    about = terms(f"{server} {hint} {spec.description.partition('. ')[0][:300]}")
+    return bool(named) and (named <= asked or len(asked & {*named, *about}) >= 2)

@@ -1,0 +1,143 @@
+"""A session's tools with some of them deferred: the model finds those by search, and a call of ``ExecuteExtraTool`` is
+one of its target.
+
+The tools that the model is told about are fixed with the first request and stay the same for all others, so that
+prompt caches hold; what comes later is deferred.
+"""
+
+from collections.abc import Callable, Sequence
+from operator import is_
+
+from callgate.core.ports import Target, Tool, ToolSource, Unknown
+from callgate.search.search_tools import ExecuteExtraTool, SearchExtraTools
+from callgate.tools.toolbox import Raw, Toolbox, refuse_shared_names, unknown
+from callgate.tools.wrappers import Merged
+from callgate.words.arguments import Rejected
+from callgate.words.pending import RESOLVE
+from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH, SearchUse, percent_of
+from callgate.words.window import spec_tokens
+
+
+class SearchToolbox:
+    """``mode`` is that of the settings; ``window`` gives the tokens of the model's context, None if they are not
+    known. ``hides`` says of the name of a deferred tool that the model is not told about it: each call would be
+    denied."""
+
+    def __init__(
+        self,
+        core: ToolSource,
+        deferred: ToolSource,
+        mode: str,
+        window: Callable[[], int | None],
+        hides: Callable[[str, str], bool] | None = None,
+    ) -> None:
+        self._core = core
+        self._source = deferred if hides is None else _Allowed(deferred, hides)
+        self._fixed = isinstance(deferred, Toolbox)
+        self._box = Merged(core, self._source)
+        self._mode = mode
+        self._percent = percent_of(mode)
+        self._window = window
+        self._loaded: Sequence[Tool] | None = None  # None until the first request
+        self._offers = True
+        self._seen: Sequence[Tool] = ()
+        self._deferred: Sequence[Tool] = ()
+        self._search = SearchExtraTools(self)
+        self.finder = self._search.finder
+        self._execute = ExecuteExtraTool(stages=_stages(self._source.tools()))
+        if not self.off:
+            refuse_shared_names((*self._box.tools(), self._search, self._execute))
+
+    @property
+    def off(self) -> bool:
+        return self._percent == OFF
+
+    def first_request(self) -> None:
+        """From now on the tools that the model is told about stay the same."""
+        if self._loaded is None and not self.off:
+            self._loaded = loaded = self._early()
+            self._offers = self._offered(loaded)
+
+    def tools(self) -> Sequence[Tool]:
+        if self.off:
+            return self._box.tools()
+        loaded = self._early() if self._loaded is None else self._loaded
+        offers = self._offered(loaded) if self._loaded is None else self._offers
+        return (*self._core.tools(), *loaded, *((self._search, self._execute) if offers else ()))
+
+    def all_tools(self) -> Sequence[Tool]:
+        """Those that can be called, deferred ones included."""
+        return (*self._box.tools(), *(() if self.off else (self._search, self._execute)))
+
+    def deferred(self) -> Sequence[Tool]:
+        """Those that the model is not told about: the same object as long as nothing changes."""
+        if self.off:
+            return ()
+        loaded = self._early() if self._loaded is None else self._loaded
+        found = (*loaded, *self._source.tools())
+        if not same(found, self._seen):
+            known = {SEARCH, EXECUTE, RESOLVE, *(each.spec.name for each in (*self._core.tools(), *loaded))}
+            self._seen = found
+            self._execute.stages = self._execute.stages or _stages(found)  # with it, `resolve` is in the list
+            self._deferred = tuple(each for each in found if each.spec.name not in known)
+        return self._deferred
+
+    def use(self) -> SearchUse:
+        """The number of deferred tools and their cost, for people."""
+        found = self.deferred()
+        return SearchUse(self._mode, len(found), spec_tokens(each.spec for each in found))
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        if self.off:
+            return self._box.resolve(name, raw)
+        if name == SEARCH:
+            return Target(self._search, raw)
+        if name != EXECUTE:
+            found = self._box.resolve(name, raw)
+            return unknown(name, self.all_tools, found.reason) if isinstance(found, Unknown) else found
+        wanted = self._execute.read(raw)
+        if isinstance(wanted, Rejected):
+            return Target(self._execute, raw)
+        return self.resolve(wanted.arguments["tool_name"].strip(), wanted.arguments.get("params") or {})
+
+    def _early(self) -> Sequence[Tool]:
+        """Those of the source that are loaded if the first request is sent now."""
+        found = self._source.tools()
+        window = None if self._percent == ON else self._window()
+        if window is not None and spec_tokens(each.spec for each in found) * 100 <= self._percent * window:
+            return tuple(found)
+        return tuple(each for each in found if getattr(each, "always_loaded", False))
+
+    def _offered(self, loaded: Sequence[Tool]) -> bool:
+        """True if a tool is deferred, or one may come."""
+        return not self._fixed or len(loaded) < len(self._source.tools())
+
+
+class _Allowed:
+    """The tools of a source but those that a rule denies as a whole. A call of one is denied, on record."""
+
+    def __init__(self, source: ToolSource, hides: Callable[[str, str], bool]) -> None:
+        self._source = source
+        self._hides = hides
+        self._seen: Sequence[Tool] = ()
+        self._left: Sequence[Tool] = ()
+        self.resolve = source.resolve
+
+    def tools(self) -> Sequence[Tool]:
+        found = self._source.tools()
+        if not same(found, self._seen):
+            self._seen = found
+            self._left = tuple(each for each in found if not self._hidden(each))
+        return self._left
+
+    def _hidden(self, tool: Tool) -> bool:
+        return any(self._hides(name, "") for name in (tool.spec.name, *tool.aliases))
+
+
+def same(some: Sequence[Tool], others: Sequence[Tool]) -> bool:
+    """True for the same objects in the same order."""
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _stages(tools: Sequence[Tool]) -> bool:
+    return any(getattr(each, "stages", False) for each in tools)

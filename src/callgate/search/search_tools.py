@@ -1,0 +1,239 @@
+"""The two tools of tool search: ``SearchExtraTools`` finds deferred tools, ``ExecuteExtraTool`` calls one of them."""
+
+from collections.abc import Mapping, Sequence
+from json import dumps
+from pathlib import Path
+from typing import Any, Protocol
+
+from callgate.core.ports import Run, Target, Tool, Unknown
+from callgate.host.threads import in_thread
+from callgate.search.finder import ToolFinder
+from callgate.tools.arguments import Arguments
+from callgate.tools.toolbox import Raw
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Display, Result
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Content, Resource, Text
+from callgate.words.model import ToolSpec
+from callgate.words.noun import noun
+from callgate.words.pending import RESOLVE
+from callgate.words.tool_search import DEFINITION, EXECUTE, SEARCH
+from callgate.words.traits import Traits, shared
+
+MOST_CHARS = 40_000
+"""Characters of all definitions of an answer."""
+_DESCRIPTION = 4_000
+
+
+@noun
+class Query:
+    """``names`` are asked for exactly; otherwise ``words`` are searched for, and every tool has the ``required``."""
+
+    names: tuple[str, ...] = ()
+    words: str = ""
+    required: tuple[str, ...] = ()
+
+
+def read_query(text: str) -> Query:
+    kind, colon, rest = text.strip().partition(":")
+    if colon and kind.lower() == "select":
+        return Query(names=tuple(dict.fromkeys(filter(None, map(str.strip, rest.split(","))))))
+    if colon and kind.lower() == "discover":
+        return Query(words=rest.strip())
+    words = text.split()
+    required = tuple(word[1:].removeprefix("mcp__") for word in words if word.startswith("+") and len(word) > 1)
+    return Query(words=" ".join(word.removeprefix("+") for word in words), required=required)
+
+
+def definitions(found: Sequence[Tool]) -> list[Content]:
+    """Name, description and JSON Schema of each tool, as long as there is room; the others by name."""
+    shown, left = list[Content](), MOST_CHARS
+    late: list[str] = []
+    for each in found:
+        text = definition(each.spec)
+        if len(text) > left and shown:
+            late.append(each.spec.name)
+            continue
+        left -= len(text)
+        shown.append(Resource(f"{DEFINITION}{each.spec.name}", text, media_type="application/json"))
+    if late:
+        shown.append(Text(f"Found too, and too long to be shown here: {', '.join(late)}. select:NAME shows one."))
+    return shown
+
+
+def definition(spec: ToolSpec) -> str:
+    """As JSON, always whole: a schema that is too long is left out, and a wrong call is told what is wanted."""
+    described = spec.description
+    if len(described) > _DESCRIPTION:
+        described = f"{described[:_DESCRIPTION]} […]"
+    whole = {"name": spec.name, "description": described, "input_schema": spec.parameters}
+    text = _json(whole)
+    if len(text) <= MOST_CHARS:
+        return text
+    return _json(
+        {**whole, "input_schema": {"type": "object", "description": "Its parameters are too long to be shown."}}
+    )
+
+
+def _json(value: object) -> str:
+    return dumps(value, ensure_ascii=False, default=dict, separators=(",", ":"))
+
+
+def loaded_already(names: Sequence[str]) -> str:
+    verb, them = ("is", "it by its") if len(names) == 1 else ("are", "them by their")
+    return f"{', '.join(names)} {verb} loaded already: call {them} own name, without {EXECUTE}."
+
+
+_USUAL_RESULTS, _MOST_RESULTS = 5, 20
+_QUERY: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1, "maxLength": 1_000, "description": "the query"},
+        "max_results": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": _MOST_RESULTS,
+            "description": f"the most tools to show; {_USUAL_RESULTS} unless given",
+        },
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+_CALL: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "tool_name": {"type": "string", "minLength": 1, "description": "the exact name of the tool"},
+        "params": {"type": "object", "description": "the arguments of the tool"},
+    },
+    "required": ["tool_name"],
+    "additionalProperties": False,
+}
+# As text they are left to the target, which repairs and judges them as if the model had called it by its own name.
+_TAKEN = {**_CALL, "properties": {**_CALL["properties"], "params": {"type": ["object", "string", "null"]}}}
+_TRY = "Try other words for what the tool does, fewer of them, or the name of its server."
+
+
+def _described(file: str) -> str:
+    return Path(__file__).with_name(file).read_text(encoding="utf-8").strip()
+
+
+class Searchable(Protocol):
+    """The tools of a session: all that the model is told about, and those that are deferred."""
+
+    def tools(self) -> Sequence[Tool]: ...
+
+    def deferred(self) -> Sequence[Tool]: ...
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown: ...
+
+
+class _SearchTool:
+    """A tool that reads the tools of the session alone: no text in its arguments is a path."""
+
+    aliases: Sequence[str] = ()
+    previews = False
+    always_loaded = True
+
+    def __init__(self, spec: ToolSpec, taken: Mapping[str, Any]) -> None:
+        self.spec = spec
+        self._arguments = Arguments(taken)
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        return self._arguments.read(raw)
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        return Traits("none", shared, own_state=True, declared_icon="search", max_result_chars=MOST_CHARS + 10_000)
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        raise ToolFailure(f"{self.spec.name} has no preview")
+
+
+class SearchExtraTools(_SearchTool):
+    title = "Search tools"
+
+    def __init__(self, tools: Searchable) -> None:
+        super().__init__(ToolSpec(SEARCH, _described("search_extra_tools.md"), _QUERY), _QUERY)
+        self._tools = tools
+        self.finder = ToolFinder(tools.deferred)
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        query = read_query(arguments["query"])
+        if not query.names and not any(map(str.isalnum, query.words)):
+            raise ToolFailure(f"The query says nothing to search for. {_TRY}")
+        loaded, deferred = self._tools.tools(), self._tools.deferred()
+        if query.names:
+            found, texts, wrong = await in_thread(lambda: _selected(query.names, loaded, deferred))
+            # One that can be called and is not among the tools may still come, or is not to be found.
+            missing = [
+                it if isinstance(it := self._tools.resolve(name, {}), Unknown) else Unknown(name) for name in wrong
+            ]
+            texts += await in_thread(lambda: [each.sentence for each in missing])  # which compares many names
+            return _answer(found, texts, deferred if missing else ())
+        hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL_RESULTS), query.required)
+        by_name = {each.spec.name: each for each in deferred}
+        found = [by_name[hit.name] for hit in hits if hit.name in by_name]
+        meant = [each.spec.name for each in loaded if query.words.casefold() in _names(each)]
+        texts = [loaded_already(meant)] if meant else []
+        if not found and not meant:
+            must = f" that has {' and '.join(query.required)}" if query.required else ""
+            texts.append(f"No tool{must} was found for {query.words[:200]!r}. {_TRY}")
+        return _answer(found, texts, deferred)
+
+
+def _names(tool: Tool) -> list[str]:
+    return [name.casefold() for name in (tool.spec.name, *tool.aliases)]
+
+
+def _selected(
+    names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[Tool]
+) -> tuple[list[Tool], list[str], list[str]]:
+    """The tools of these names, texts about those that are loaded and those that are too many, and the other names."""
+    there = {name: each for each in deferred for name in _names(each)}
+    there |= {each.spec.name: each for each in deferred}  # of two that differ in capitals alone, the one that is meant
+    known = {name: each.spec.name for each in loaded for name in _names(each)} | {RESOLVE: RESOLVE}
+    found, meant, wrong = dict[str, Tool](), dict[str, None](), list[str]()
+    for name in names[:_MOST_RESULTS]:
+        tool = there.get(name) or there.get(name.casefold())
+        if tool is not None:
+            found[tool.spec.name] = tool
+        elif name.casefold() in known:
+            meant[known[name.casefold()]] = None
+        else:
+            wrong.append(name)
+    texts = [loaded_already([*meant])] if meant else []
+    if len(names) > _MOST_RESULTS:
+        texts.append(f"{_MOST_RESULTS} names are looked up at once: {len(names) - _MOST_RESULTS} more were not.")
+    return [*found.values()], texts, wrong
+
+
+def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool]) -> Result:
+    """``deferred`` may have a tool that waits for others: then the search did not see all there will be."""
+    for each in deferred:
+        if coming := getattr(each, "expects", ()):
+            begin = ", ".join(f"{prefix}…" for prefix in coming)
+            texts = [*texts, f"Still to come: {begin}. {each.spec.name} waits for them; then search again."]
+    said: list[Content] = [Text(text) for text in texts]
+    names = ", ".join(each.spec.name for each in found)
+    return Result((*said, *definitions(found)), (Display("text", "\n".join((*texts, *((names,) if names else ())))),))
+
+
+class ExecuteExtraTool(_SearchTool):
+    """Stands in the list of tools. A call of it is one of its target, so this one gets none but calls that name no
+    target. ``stages``: a target may stage actions."""
+
+    title = "Run a tool"
+
+    def __init__(self, *, stages: bool) -> None:
+        super().__init__(ToolSpec(EXECUTE, _described("execute_extra_tool.md"), _CALL), _TAKEN)
+        self.stages = stages
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        found = super().read(raw)
+        name = found.arguments["tool_name"].strip() if isinstance(found, Accepted) else ""
+        if isinstance(found, Accepted) and name in ("", EXECUTE, RESOLVE):
+            return Rejected((f"$.tool_name: wanted the name of another tool; {RESOLVE} is called by its own",))
+        return found
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        raise ToolFailure("It names no tool that can be called.")

@@ -1,0 +1,170 @@
+"""The index of tools: found by the words of their names, servers, descriptions and parameters.
+
+A posting says how much a term says about a tool and depends on that tool alone. So adding and removing a tool touches
+nothing else, and an index that grew is the same as one that was built at once. One thread uses an index.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from callgate.search.fields import READ, ToolText, own_name, weigh_terms
+from callgate.search.query import FAINT, Asked, read_words, without_stops
+from callgate.search.rank import Postings, best, spread
+from callgate.search.search_terms import terms
+from callgate.search.vectors import ToolVectors
+from callgate.words.noun import noun
+
+# The best by the sum of their terms are looked at more closely.
+POOL = 50
+# Those that are as good as the last of them come in addition, up to so many in all, in the order of their names.
+MOST_EQUAL = 200
+# Bonus for a name all of whose words are in the query, and the share that a tool gets of the best of its server.
+COVERED_NAME = 1.8
+SIBLINGS = 0.5
+# The share that is added of the score of the best sentence of the query, and of words that are neighbours both in the
+# query and in the tool.
+SENTENCE = 0.5
+NEIGHBOURS = 0.2
+# Words of a query that finds nothing for which near ones are looked for: each takes a look at every term.
+MOST_NEAR = 3
+
+
+@noun
+class Hit:
+    """A tool that was found; a higher score is better."""
+
+    name: str
+    score: float
+
+
+@noun
+class _Entry:
+    text: ToolText
+    server: str
+    words: frozenset[str]
+    terms: tuple[str, ...]
+    said: str
+
+
+class ToolIndex:
+    """Tools by the terms of their texts, and by ``vectors`` where they are given."""
+
+    def __init__(self, vectors: ToolVectors | None = None) -> None:
+        self._numbers: dict[str, int] = {}
+        self._entries: dict[int, _Entry] = {}
+        self._postings = Postings()
+        self._vectors = vectors
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+    def put(self, text: ToolText) -> None:
+        """Adds a tool, or replaces the one of the same name."""
+        number = self._numbers.get(text.name)
+        if number is not None and self._entries[number].text == text:
+            return
+        self.drop(text.name)
+        weights = weigh_terms(text)
+        number = self._numbers[text.name] = self._postings.add(weights)
+        server, name = own_name(text)
+        words, described = terms(name), terms(text.description[:READ])
+        said = f" {' '.join(without_stops(words))} . {' '.join(without_stops(described))} "
+        self._entries[number] = _Entry(text, server, frozenset(words), tuple(weights), said)
+        if self._vectors:
+            self._vectors.put(number, text)
+
+    def drop(self, name: str) -> None:
+        """Removes a tool; one that is not there is no error."""
+        if (number := self._numbers.pop(name, None)) is None:
+            return
+        self._postings.remove(number, self._entries.pop(number).terms)
+        if self._vectors:
+            self._vectors.drop(number)
+
+    def search(self, query: str, k: int = 10, *, required: Sequence[str] = ()) -> list[Hit]:
+        """The best tools for a query, best first; each has all of the required terms."""
+        needed = dict.fromkeys(terms(" ".join(required)), 1.0)
+        allowed = self._postings.having_all(needed) if needed else None
+        asked = read_words(query)
+        weights = {**asked.weights, **needed}
+        if not needed and self._postings.by_term.keys().isdisjoint(weights):
+            weights = self._near(asked)
+        rarest = self._postings.rarest_first(weights)
+        pool = self._fewer(best(self._postings, rarest, allowed, max(k, POOL)), max(k, MOST_EQUAL))
+        self._read_order(pool, asked, dict(rarest))
+        rated = self._rated(pool, frozenset(weights))
+        if self._vectors and asked.weights:
+            self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
+        entries = self._entries
+        order = sorted(rated, key=lambda number: (-rated[number], entries[number].text.name))
+        if len(asked.sentences) > 1:
+            rated = spread(order, rated, self._terms_of(rarest), k)
+            order = [*rated]
+        return [Hit(entries[number].text.name, rated[number]) for number in order[:k]]
+
+    def _terms_of(self, rarest: Sequence[tuple[str, float]]) -> Callable[[int], Mapping[str, float]]:
+        """Gives the terms of a query that a tool has, with their part in its score."""
+        found = [(term, weight, self._postings.by_term[term]) for term, weight in rarest]
+        return lambda number: {term: weight * has[number] for term, weight, has in found if number in has}
+
+    def _near(self, asked: Asked) -> dict[str, float]:
+        """Terms near the words of a short query that no tool has: words that are misspelled or inflected, and parts of
+        compounds."""
+        words = [term for term, weight in asked.weights.items() if weight >= FAINT]
+        return {term: 1.0 for word in words if len(words) <= MOST_NEAR for term in self._postings.near(word)}
+
+    def _fewer(self, pool: dict[int, float], most: int) -> dict[int, float]:
+        """The best of the pool, because each word of a query is looked up in each of them."""
+        if len(pool) <= most:
+            return pool
+        entries = self._entries
+        return dict(sorted(pool.items(), key=lambda each: (-each[1], entries[each[0]].text.name))[:most])
+
+    def _read_order(self, pool: dict[int, float], asked: Asked, rare: Mapping[str, float]) -> None:
+        """Adds to the pool what the order of words says: the best sentence of the query, and neighbours in both."""
+        fits = self._best_sentence(pool, asked.sentences, rare) if len(asked.sentences) > 1 else pool
+        for number, fit in fits.items():
+            pool[number] += SENTENCE * fit
+        by_term = self._postings.by_term
+        for one, two in asked.pairs:
+            if one in rare and two in rare:
+                phrase, bonus = f" {one} {two} ", NEIGHBOURS * (rare[one] + rare[two])
+                for number in pool.keys() & by_term[one].keys() & by_term[two].keys():
+                    if phrase in self._entries[number].said:
+                        pool[number] += bonus
+
+    def _best_sentence(
+        self, pool: Mapping[int, float], sentences: Sequence[Sequence[str]], rare: Mapping[str, float]
+    ) -> dict[int, float]:
+        fits = dict.fromkeys(pool, 0.0)
+        for sentence in sentences:
+            scores: dict[int, float] = {}
+            for term in sentence:
+                if weight := rare.get(term):
+                    found = self._postings.by_term[term]
+                    for number in found.keys() & pool.keys():
+                        scores[number] = scores.get(number, 0.0) + weight * found[number]
+            for number, score in scores.items():
+                if score > fits[number]:
+                    fits[number] = score
+        return fits
+
+    def _rated(self, pool: Mapping[int, float], asked: frozenset[str]) -> dict[int, float]:
+        """The pool with what only a look at the whole tool can say: how much of its name is asked for, and how well
+        the tools of its server fit."""
+        rated: dict[int, float] = {}
+        servers: dict[str, float] = {}
+        for number, score in pool.items():
+            entry = self._entries[number]
+            if covered := len(entry.words & asked):
+                share = covered / len(entry.words)
+                score += COVERED_NAME * share * share
+            rated[number] = score
+            if (server := entry.server) and score > servers.get(server, 0.0):
+                servers[server] = score
+        for number, score in rated.items() if servers else ():
+            if server := self._entries[number].server:
+                rated[number] = score + SIBLINGS * servers.get(server, 0.0)
+        return rated

@@ -1,0 +1,144 @@
+"""Calls a tool author's function on the loop, in a thread, or item by item; and the preview function of a tool.
+
+**Generators.** Text (or a ``Progress``) that is yielded is sent at once as progress. The last item is the result unless
+it is a ``Progress``; a result that is not text may be yielded only once, and only ``Progress`` may follow it. A plain
+generator can also ``return`` its result. Texts are joined without separator, so each line ends with its own newline.
+"""
+
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing, closing
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
+from threading import Event
+from typing import Any
+
+from callgate.core.ports import Run
+from callgate.host.threads import in_thread, threads_of
+from callgate.tools.signature import Signature, code_of, read_signature
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolDefinitionError, ToolFailure
+
+Call = Callable[[Mapping[str, Any], Run], Awaitable[Any]]
+"""Keyword arguments in, the author's value out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Yielded by a generator tool: how far it is, never its result. Text is added to what was said before."""
+
+    text: str = ""
+    current: float | None = None
+    total: float | None = None
+
+
+def caller(fn: Callable[..., Any]) -> Call:
+    """A way to call this function so that the loop never blocks and nothing goes on after the call has ended."""
+    kind = code_of(fn)
+    if iscoroutinefunction(kind):
+        return lambda values, run: fn(**values)
+    if isasyncgenfunction(kind):
+        return partial(_stream, fn)
+    if isgeneratorfunction(kind):
+        return partial(_stream_in_thread, fn)
+    return partial(_in_thread, fn)
+
+
+async def _in_thread(fn: Callable[..., Any], values: Mapping[str, Any], run: Run) -> Any:
+    value = await in_thread(lambda: fn(**values), threads=threads_of(run.host))
+    # A plain function can hand back a coroutine (a lambda, a decorator); that belongs on the loop.
+    return await value if isawaitable(value) else value
+
+
+async def _stream(fn: Callable[..., AsyncGenerator[Any, None]], values: Mapping[str, Any], run: Run) -> Any:
+    last = _Last(run)
+    async with aclosing(fn(**values)) as items:
+        async for item in items:
+            last.take(item)
+    return last.value
+
+
+async def _stream_in_thread(fn: Callable[..., Generator[Any, None, Any]], values: Mapping[str, Any], run: Run) -> Any:
+    stop = Event()
+
+    def drain() -> Any:
+        last = _Last(run)
+        with closing(fn(**values)) as items:
+            while not stop.is_set():
+                try:
+                    last.take(next(items))
+                except StopIteration as end:
+                    return last.value if end.value is None else end.value
+        raise _Stopped
+
+    try:
+        return await in_thread(drain, on_cancel=stop.set, threads=threads_of(run.host))
+    except _Stopped:
+        raise CancelledError from None
+
+
+class _Stopped(Exception):
+    """The thread left its generator half-way because the call was cancelled."""
+
+
+class _Last:
+    """Passes progress on and keeps the last item as the result."""
+
+    def __init__(self, run: Run) -> None:
+        self.value: Any = None
+        self._run = run
+
+    def take(self, item: Any) -> None:
+        if isinstance(item, Progress):
+            self._run.progress(item.text, current=item.current, total=item.total)
+            return
+        if self.value is not None and not isinstance(self.value, str):
+            kind = type(self.value).__name__
+            raise ToolFailure(f"the tool yielded its result (a {kind}) and then more; only Progress may follow")
+        self.value = item
+        if isinstance(item, str):
+            self._run.progress(item)
+
+
+class Preview:
+    """``names`` maps the parameters of the function to those of the tool."""
+
+    def __init__(self, fn: Callable[..., Any], tool: str, run: str | None, names: Mapping[str, str]) -> None:
+        self._tool = tool
+        self._call = caller(fn)
+        self._run = run
+        self._names = names
+
+    async def of(self, values: Mapping[str, Any], run: Run) -> ChangeSet:
+        """The change for these arguments, signed with the tool's name unless the author signed it."""
+        own = {theirs: values[ours] for theirs, ours in self._names.items() if ours in values}
+        if self._run is not None:
+            own[self._run] = run
+        changes = await self._call(own, run)
+        if not isinstance(changes, ChangeSet):
+            kind = type(changes).__name__
+            raise ToolDefinitionError(f"tool {self._tool!r}: its preview gave a {kind}, not a ChangeSet")
+        return changes if changes.tool else replace(changes, tool=self._tool)
+
+
+def read_preview(
+    fn: Callable[..., Any] | None, tool: str, takes: Signature, scope: Mapping[str, Any], whole: str = ""
+) -> Preview | None:
+    """The preview of a tool that ``takes`` these parameters, of which ``whole`` may stand for all arguments."""
+    if fn is None:
+        return None
+    wants = read_signature(fn, tool, scope)
+    names = {single(wants, tool): whole} if whole else {each: each for each in wants.names}
+    missing = ", ".join(name for name in names.values() if name not in takes.names)
+    if missing:
+        raise ToolDefinitionError(f"tool {tool!r}: its preview asks for {missing}, which the tool does not take")
+    return Preview(fn, tool, wants.run, names)
+
+
+def single(takes: Signature, tool: str) -> str:
+    """The name of the only parameter."""
+    if len(takes.names) != 1:
+        taken = ", ".join(takes.names) or "nothing"
+        raise ToolDefinitionError(f"tool {tool!r}: its function must take one dict of arguments, not {taken}")
+    return takes.names[0]

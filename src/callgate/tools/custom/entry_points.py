@@ -1,0 +1,88 @@
+"""Tools of installed packages: entry points of the group ``callgate.tools``.
+
+An entry point names a module, which is read like a file of tools, or a tool, a list of tools or a factory in it.
+"""
+
+import os
+import site
+import sys
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from callgate.policy.layers import is_within
+from callgate.tools.custom.api import Api
+from callgate.tools.custom.offers import BadOffer, Offer, line_of, made_by, offered, taken_in
+from callgate.tools.custom.problems import Problem, SkippedTools, blamed, last_file_of
+from callgate.words.noun import noun
+
+GROUP = "callgate.tools"
+
+
+@noun
+class Installed:
+    """Entry points count, except those that a workspace without trust brings along: with its folder on ``sys.path``, as
+    ``python -m`` puts it there, a repository could pose as an installed package."""
+
+    workspace: Path | None = None
+    trusted: bool = False
+
+
+@noun
+class ToolEntryPoint:
+    """One entry point, and the package it is of."""
+
+    point: EntryPoint
+    file: str
+
+
+def entry_points_of(installed: Installed) -> tuple[list[ToolEntryPoint], list[SkippedTools]]:
+    """Those that count, by name, and those that do not. Imports nothing. Blocks."""
+    found: list[ToolEntryPoint] = []
+    skipped: list[SkippedTools] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+        package = point.dist.name if point.dist is not None else "?"
+        entry = ToolEntryPoint(point, f"entry point {point.name} of {package}")
+        if _is_brought_along(point, installed):
+            skipped.append(SkippedTools(entry.file, "it lies in the workspace, which is not trusted", "installed"))
+        else:
+            found.append(entry)
+    return found, skipped
+
+
+def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
+    """Import it and take in what it offers. Must not raise."""
+    file = entry.file
+    try:
+        value = entry.point.load()
+        file = _file_of(value) or file
+        found = offered(value, api) if isinstance(value, ModuleType) else made_by(value, api)
+        return taken_in(found, file, "installed")
+    except BaseException as error:
+        package = entry.point.module.partition(".")[0]
+        found = blamed(error, last_file_of(package, error) or file, "installed")
+        line = line_of(error.about, found.file) if isinstance(error, BadOffer) else found.line
+        text = found.text if found.file == entry.file else f"{entry.file}: {found.text}"
+        return Offer(problems=(Problem(found.file, line, text, "installed"),))
+
+
+def _file_of(value: object) -> str | None:
+    """Of the module itself, or of the one that a function or tool says it is from."""
+    module = value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", "")))
+    return None if module is None else module.__file__
+
+
+def _is_brought_along(point: EntryPoint, installed: Installed) -> bool:
+    if installed.trusted or installed.workspace is None:
+        return False
+    if point.dist is None:
+        return True
+    place = os.path.realpath(str(point.dist.locate_file("")))
+    inside = is_within(place, os.path.realpath(installed.workspace))
+    # The environment that this very program runs in may lie in a workspace: it is as trusted as the program is.
+    return inside and not any(is_within(place, own) for own in _own_places())
+
+
+def _own_places() -> Iterable[str]:
+    return map(os.path.realpath, (*site.getsitepackages(), site.getusersitepackages()))

@@ -1,0 +1,189 @@
+"""Loads custom tools: files in folders and installed entry points, each in its own thread and with a time limit.
+
+    config = load_config()
+    custom = await custom_tools(config)
+    session = Session(model, [*mine, *custom.tools], config=config)
+
+``custom.problems`` lists files that failed to load, with line; ``custom.skipped`` lists files that are not trusted.
+"""
+
+import re
+import sys
+from asyncio import Future, get_running_loop
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from threading import Thread
+
+from callgate.config import Config
+from callgate.core.ports import Clock
+from callgate.host.clock import LoopClock
+from callgate.host.threads import in_thread
+from callgate.policy.fingerprint import fingerprint
+from callgate.policy.trust import Trusted
+from callgate.tools.custom.api import Api
+from callgate.tools.custom.entry_points import Installed, entry_points_of, load_entry_point
+from callgate.tools.custom.offers import BadOffer, CustomTool, Offer, line_of, offered, taken_in
+from callgate.tools.custom.private_modules import PREFIX, drop, load, new_name
+from callgate.tools.custom.problems import Layer, Problem, SkippedTools, blamed
+from callgate.tools.custom.tool_files import ToolFile, ToolFolder, survey
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+from callgate.words.pending import RESOLVE
+
+PATIENCE = 10.0
+"""Seconds that one file may take."""
+
+_RANK: Mapping[Layer, int] = {"user": 0, "installed": 1, "project": 2}
+_OF: Mapping[Layer, str] = {"user": "your own", "installed": "installed", "project": "of the repository"}
+_PRIVATE_NAME = re.compile(PREFIX + "[0-9a-f]+")
+
+
+@noun
+class LoadedTools:
+    """The tools, no two of which share a name or an alias, and the reports on the others."""
+
+    tools: tuple[CustomTool, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    skipped: tuple[SkippedTools, ...] = ()
+
+
+async def load_tools(
+    folders: Sequence[ToolFolder],
+    api: Api,
+    *,
+    installed: Installed | None = None,
+    taken: Iterable[str] = (),
+    clock: Clock | None = None,
+    patience: float = PATIENCE,
+) -> LoadedTools:
+    """Runs every file and every entry point anew. ``taken`` are names that custom tools must not have."""
+    if patience <= 0:
+        raise UsageError(f"patience must be a number of seconds above 0, not {patience!r}")
+    found = await in_thread(partial(survey, sorted(folders, key=lambda each: _RANK[each.layer])))
+    work: list[tuple[str, Layer, Callable[[], Offer]]] = [
+        (file.path, file.layer, partial(_load_file, file, api)) for file in found.files
+    ]
+    skipped = list(found.skipped)
+    if installed is not None:
+        points, brought_along = await in_thread(partial(entry_points_of, installed))
+        work.extend((point.file, "installed", partial(load_entry_point, point, api)) for point in points)
+        skipped += brought_along
+    tools: list[CustomTool] = []
+    problems = list(found.problems)
+    for file, layer, job in work:
+        offer = await _in_time(job, patience, clock or LoopClock())
+        if offer is None:
+            late = f"it was not done after {patience:g} seconds"
+            text = f"{late}, so it is left out; it may go on until the program ends"
+            offer = Offer(problems=(Problem(file, None, text, layer),))
+        tools += offer.tools
+        problems += offer.problems
+    kept, doubles = _one_of_a_name(sorted(tools, key=lambda each: _RANK[each.layer]), frozenset(taken))
+    return LoadedTools(tuple(kept), (*problems, *doubles), tuple(skipped))
+
+
+async def _in_time(job: Callable[[], Offer], patience: float, clock: Clock) -> Offer | None:
+    """Runs a job, which must not raise, and waits ``patience`` seconds for it; None if it takes longer.
+
+    After that, or a cancel, it is left behind in a daemon thread. (An exception could be put into the thread. One that
+    waits outside of Python would not see it, and until it does every other thread runs slower.)
+    """
+    loop = get_running_loop()
+    over: Future[Offer | None] = loop.create_future()
+
+    def settle(value: Offer | None) -> None:
+        if not over.done():
+            over.set_result(value)
+
+    def run() -> None:
+        value = job()
+        with suppress(RuntimeError):  # the loop was closed first
+            loop.call_soon_threadsafe(settle, value)
+
+    paths = list(sys.path)
+    timer = clock.call_later(patience, lambda: settle(None))
+    Thread(target=run, name="callgate-loading", daemon=True).start()
+    try:
+        return await over
+    finally:
+        timer.cancel()
+        if sys.path != paths:
+            # What one file needs must not change what all others, and this program, import later.
+            sys.path[:] = paths
+
+
+def _load_file(file: ToolFile, api: Api) -> Offer:
+    """In the thread. Must not raise, whatever the file does."""
+    if file.fault:
+        return Offer(problems=(Problem(file.path, None, file.fault, file.layer),))
+    name = new_name()
+    try:
+        return taken_in(offered(load(file, name), api), file.path, file.layer)
+    except BadOffer as error:
+        problem = Problem(file.path, line_of(error.about, file.path), str(error), file.layer)
+    except BaseException as error:
+        problem = _with_hint(blamed(error, file.path, file.layer), error)
+    drop(file, name)
+    return Offer(problems=(problem,))
+
+
+def _with_hint(problem: Problem, error: BaseException) -> Problem:
+    """The problem without the private module name, which means nothing to a reader, and with a hint on imports."""
+    text = _PRIVATE_NAME.sub("", problem.text)
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(PREFIX):
+        text += " (only files of this folder that begin with _ can be imported from it)"
+    return replace(problem, text=text)
+
+
+def _one_of_a_name(tools: Iterable[CustomTool], taken: frozenset[str]) -> tuple[list[CustomTool], list[Problem]]:
+    """The first of those that share a name or an alias."""
+    kept: list[CustomTool] = []
+    problems: list[Problem] = []
+    owners: dict[str, CustomTool] = {}
+    for each in tools:
+        names = (each.spec.name, *each.aliases)
+        shared = next((name for name in names if name in taken or name in owners), None)
+        if shared is None:
+            kept.append(each)
+            owners |= dict.fromkeys(names, each)
+        else:
+            text = f"tool {each.spec.name!r} is left out: {_whose(shared, owners.get(shared), each)}"
+            problems.append(Problem(each.file, each.line, text, each.layer))
+    return kept, problems
+
+
+def _whose(name: str, owner: CustomTool | None, other: CustomTool) -> str:
+    if owner is None:
+        return f"{name!r} is the name of a tool that is there without it"
+    place = owner.file if owner.line is None else f"{owner.file}:{owner.line}"
+    already = f"{name!r} is a tool in {place} already"
+    if owner.layer == other.layer:
+        return already
+    return f"{already}, and what is {_OF[owner.layer]} counts before what is {_OF[other.layer]}"
+
+
+_TOOLS = "tools"
+
+
+async def custom_tools(config: Config, *, taken: Iterable[str] = ()) -> LoadedTools:
+    """Loads all tools there are now, every file anew. ``taken`` are names in use, which no file may give to a tool of
+    its own."""
+    folders = [await in_thread(partial(_of_repository, config))]
+    if config.folder is not None:
+        folders.append(ToolFolder(config.folder / _TOOLS, "user", trusted=True))
+    installed = Installed(config.root, trusted=isinstance(config.trust, Trusted))
+    return await load_tools(folders, Api(config.root), installed=installed, taken=(RESOLVE, *taken))
+
+
+def _of_repository(config: Config) -> ToolFolder:
+    """Its tools count if every file that can run there is as the person trusted it; after any change all of them wait.
+    Blocks."""
+    place = config.root / ".callgate" / _TOOLS
+    if not isinstance(config.trust, Trusted):
+        return ToolFolder(place, "project")
+    shown = fingerprint(config.root)  # before it is asked about: what comes after is not in it
+    trusted = not shown.problem and config.still_trusted(shown.digest)
+    contents = frozenset(each.sha256 for each in shown.files if each.kind == "file")
+    return ToolFolder(place, "project", trusted=trusted, contents=contents)

@@ -1,0 +1,85 @@
+"""A file as a module: under a private name, from bytes that were read before, with nothing written beside it.
+
+No bytecode is written, for that would be a new file in a folder that was trusted as it was; and none is read, for it
+need not be of the file beside it. Each load has a name of its own, so two of one file never meet. The module is a
+package whose parts are the files beside it: ``from ._shared import x`` gives each file of tools its own copy.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import decode_source, module_from_spec, spec_from_file_location
+from types import CodeType, ModuleType
+from typing import Any, cast
+
+from callgate.tools.custom.tool_files import ToolFile
+
+PREFIX = "callgate_custom_"
+
+
+def new_name() -> str:
+    return PREFIX + os.urandom(8).hex()
+
+
+def load(file: ToolFile, name: str) -> ModuleType:
+    """Runs the file as the module of this name. Raises whatever the file raises; ``drop`` then takes away the rest."""
+    place = _place(file, name)
+    spec = spec_from_file_location(name, file.path, loader=_Bytes(file), submodule_search_locations=[place])
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    # The one way for an import to find something that leaves sys.meta_path and sys.path_hooks to others.
+    _finders()[place] = _Beside(name, file.beside)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def drop(file: ToolFile, name: str) -> None:
+    """Forgets the module and its parts."""
+    _finders().pop(_place(file, name), None)
+    for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+        sys.modules.pop(each, None)
+
+
+class _Bytes(InspectLoader):
+    def __init__(self, file: ToolFile) -> None:
+        self._file = file
+
+    def is_package(self, fullname: str) -> bool:
+        return False  # where it is one, its spec says so
+
+    def get_source(self, fullname: str) -> str:
+        """For tracebacks, when the file is gone."""
+        return decode_source(self._file.data)
+
+    def get_code(self, fullname: str) -> CodeType:
+        data = self._file.data
+        if b"\0" in data:
+            fault = SyntaxError("a file of Python cannot hold null bytes")
+            fault.filename, fault.lineno = self._file.path, data.count(b"\n", 0, data.index(b"\0")) + 1
+            raise fault
+        return self.source_to_code(data, self._file.path)
+
+
+class _Beside:
+    """Finds the files beside one file of tools."""
+
+    def __init__(self, package: str, beside: Mapping[str, ToolFile]) -> None:
+        self._package = package
+        self._beside = beside
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        file = self._beside.get(fullname.removeprefix(f"{self._package}."))
+        return None if file is None else spec_from_file_location(fullname, file.path, loader=_Bytes(file))
+
+
+def _place(file: ToolFile, name: str) -> str:
+    """The path given for the parts: an absolute one, or the next clearing of import caches would drop it."""
+    return os.path.join(os.path.dirname(file.path), name)
+
+
+def _finders() -> dict[str, Any]:
+    return cast("dict[str, Any]", sys.path_importer_cache)

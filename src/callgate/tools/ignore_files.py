@@ -1,0 +1,135 @@
+"""Parses ``.gitignore`` and ``.ignore`` as git and ripgrep do.
+
+Matching takes time linear in the length of the name, without backtracking: the first fit of each piece between stars is
+as good as any later one. So no ignore file can make matching slow.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from callgate.words.noun import noun
+
+_TOKEN = re.compile(r"\\(?P<plain>.)|(?P<stars>\*+)|\[(?P<not>[!^]?)(?P<set>\]?(?:\\.|[^\]\\])*)\]|.", re.DOTALL)
+_IN_SET = re.compile(r"\\?(?P<low>.)(?:-\\?(?P<high>.))?", re.DOTALL)
+
+AnyFolders = None
+"""Stands for ``**``: any number of folders."""
+
+
+@noun
+class Glob:
+    """One pattern: ``excludes`` unless it begins with ``!``; ``folders``: it matches folders alone."""
+
+    segments: tuple[re.Pattern[str] | None, ...]
+    excludes: bool
+    folders: bool
+
+    def matches(self, path: str) -> bool:
+        """Tries the segments in order; after a mismatch the last ``**`` takes one folder more."""
+        parts = path.split("/")
+        at = done = 0
+        again: tuple[int, int] | None = None
+        while done < len(parts):
+            segment = self.segments[at] if at < len(self.segments) else False
+            if segment is AnyFolders:
+                at, again = at + 1, (at + 1, done + 1)
+            elif segment and segment.match(parts[done]):
+                at, done = at + 1, done + 1
+            elif again is not None:
+                at, done = again
+                again = (at, done + 1)
+            else:
+                return False
+        return at == len(self.segments)
+
+
+@noun
+class IgnoreFile:
+    """The patterns of one file, which apply to paths beneath ``folder`` (relative, empty for the root). For a file
+    above the root, ``lead`` is the way from its folder down to the root."""
+
+    folder: str
+    globs: tuple[Glob, ...]
+    lead: str = ""
+
+
+def verdict(files: Sequence[IgnoreFile], path: str, *, folder: bool) -> bool | None:
+    """True leaves a path out, False keeps it, None says nothing. The last line of the innermost file that matches
+    decides; ``files`` are from the outermost on, and ``path`` is relative to the root."""
+    for file in reversed(files):
+        inner = path[len(file.folder) + 1 :] if file.folder else file.lead + path
+        for glob in reversed(file.globs):
+            if (folder or not glob.folders) and glob.matches(inner):
+                return glob.excludes
+    return None
+
+
+def parse_ignore(text: str, folder: str = "", lead: str = "") -> IgnoreFile:
+    """Lines that make no sense say nothing, as git has it."""
+    return IgnoreFile(folder, tuple(_globs(text.removeprefix("\ufeff").split("\n"))), lead)
+
+
+def parse_glob(line: str) -> Glob | None:
+    """None when there is nothing in it, or nothing that could match."""
+    excludes = not line.startswith("!")
+    line = line if excludes else line[1:]
+    folders = line.endswith("/") and not line.endswith("\\/")
+    line = line.removesuffix("/") if folders else line
+    names = line.removeprefix("/").split("/")
+    if "" in names:  # no path has two slashes in a row
+        return None
+    if "/" not in line:
+        names.insert(0, "**")
+    if _is_any(names[-1]):
+        names.append("*")  # everything beneath what comes before
+    try:
+        return Glob(tuple(AnyFolders if _is_any(name) else _segment(name) for name in names), excludes, folders)
+    except (ValueError, re.error):
+        return None
+
+
+def _is_any(name: str) -> bool:
+    return len(name) > 1 and not name.strip("*")  # to git more stars are the same
+
+
+def _globs(lines: Iterable[str]) -> Iterable[Glob]:
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        glob = parse_glob(_without_blanks(line.removesuffix("\r")))
+        if glob is not None:
+            yield glob
+
+
+def _without_blanks(line: str) -> str:
+    """Blanks at the end do not count, but for one that is escaped."""
+    bare = line.rstrip(" \t")
+    escaped = (len(bare) - len(bare.rstrip("\\"))) % 2 == 1
+    return line[: len(bare) + 1] if escaped else bare
+
+
+def _segment(text: str) -> re.Pattern[str]:
+    """One name: the pieces between its stars, each at its first fit, the last one at the end."""
+    pieces = [""]
+    for found in _TOKEN.finditer(text):
+        if found["stars"]:
+            pieces.append("")
+        elif found["set"] is not None:
+            pieces[-1] += _set(found["not"], found["set"])
+        elif found[0] in ("[", "\\"):
+            raise ValueError("[ is not closed, or \\ stands before nothing")
+        else:
+            pieces[-1] += "." if found[0] == "?" else re.escape(found["plain"] or found[0])
+    first, *others = pieces
+    inner = "".join(f"(?>.*?{piece})" for piece in others[:-1])
+    last = f".*?{others[-1]}" if others else ""
+    return re.compile(rf"{first}{inner}{last}\Z", re.DOTALL)
+
+
+def _set(negated: str, inside: str) -> str:
+    """A set of characters of git in the spelling of ``re``."""
+    parts = (
+        re.escape(found["low"]) + (f"-{re.escape(found['high'])}" if found["high"] else "")
+        for found in _IN_SET.finditer(inside)
+    )
+    return f"[{'^' if negated else ''}{''.join(parts)}]"

@@ -1,0 +1,197 @@
+"""Starts the program of a search, bounds what it writes, and reads that: files in order, each with its lines."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from posixpath import dirname
+
+from callgate.core.ports import Host
+from callgate.host.environment import scrubbed
+from callgate.host.ports import Command, FileStatus, Process, files_of, processes_of
+from callgate.host.threads import in_thread, threads_of
+from callgate.tools.ripgrep.engine import VARIABLE, SearchEngine, search_engine
+from callgate.tools.ripgrep.file_walk import DiskTree, PortTree, Tree
+from callgate.tools.ripgrep.own_search import answers
+from callgate.tools.ripgrep.request import SearchRequest, argv
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+MOST_OUTPUT = 32_000_000
+_NUMBERED = re.compile(rb"(\d+)([:-])(.*)")
+_MATCHING = re.compile(rb"^\d+:", re.MULTILINE)
+_COUNTED = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
+_LITTLE = 50_000
+"""Bytes of output that are read at once, without a thread: about a millisecond."""
+
+
+@noun
+class FoundLine:
+    """``matches`` is false for a line of context."""
+
+    number: int
+    text: str
+    matches: bool
+
+
+@noun
+class FoundFile:
+    """A file with the number of matching lines in it, and of all lines with those around them. They are in ``written``,
+    as the program wrote them: most are never shown, and reading all would take longer than the search."""
+
+    path: str
+    count: int = 0
+    line_count: int = 0
+    written: bytes = b""
+
+    def lines(self, first: int, most: int) -> Iterator[FoundLine]:
+        """Lines from the one with this index on."""
+        for line in islice(self.written.split(b"\n"), first, first + most):
+            found = _NUMBERED.match(line)
+            if found is not None:
+                text = line[found.start(3) :].removesuffix(b"\r").decode("utf-8", "backslashreplace")
+                yield FoundLine(int(found[1]), text, found[2] == b":")
+
+
+@noun
+class Found:
+    """``files`` are in the order of their paths. ``cut``: there was more output than is kept."""
+
+    files: tuple[FoundFile, ...]
+    cut: bool = False
+
+
+async def search(
+    host: Host, engine: SearchEngine, folder: str, request: SearchRequest, wanted: Callable[[str], bool]
+) -> Found:
+    """The files whose paths are ``wanted``. ToolFailure says in the program's words what is wrong with the pattern."""
+    files = files_of(host)
+    if files.on_disk:
+        output, cut = await _output(host, engine, folder, request)
+    else:
+        output, cut = await in_thread(lambda: b"".join(answers(PortTree(files), folder, request))), False
+    if cut:
+        output, _ = await _output(host, engine, folder, replace(request, ordered=True))
+
+    def read() -> tuple[FoundFile, ...]:
+        whole = output[: output.rfind(b"\0" if request.find == "files" else b"\n") + 1]
+        found = [each for each in _READERS[request.find](whole) if wanted(each.path)]
+        if request.before or request.after:
+            found = [replace(each, count=len(_MATCHING.findall(each.written))) for each in found]
+        # A NUL is before all that a name may have, so a folder comes before its neighbours that begin like it.
+        return tuple(sorted(found, key=lambda each: each.path.replace("/", "\0")))
+
+    return Found(read() if len(output) < _LITTLE else await in_thread(read, threads=threads_of(host)), cut)
+
+
+async def _output(host: Host, engine: SearchEngine, folder: str, request: SearchRequest) -> tuple[bytes, bool]:
+    kept, said = _Bounded(), _Bounded()
+    command = Command(argv(engine, request), folder, scrubbed(os.environ))
+    try:
+        process = await processes_of(host).start(command, kept.take, said.take)
+    except OSError as error:
+        raise ToolFailure(f"The search cannot be started: {command.argv[0]}: {error.strerror or error}") from error
+    kept.process = process
+    try:
+        code = await process.ended()
+    finally:
+        process.kill()
+    told = said.data.decode("utf-8", "replace").strip()
+    if code not in (0, 1) and told and not kept.cut:
+        raise ToolFailure(told.removeprefix("rg: "))
+    return bytes(kept.data), kept.cut
+
+
+class _Bounded:
+    """Keeps the beginning of an output, and ends the program that writes more."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.cut = False
+        self.process: Process | None = None
+
+    def take(self, piece: bytes) -> None:
+        if self.cut:
+            return
+        self.data += piece
+        if len(self.data) > MOST_OUTPUT:
+            del self.data[MOST_OUTPUT:]
+            self.cut = True
+            if self.process is not None:
+                self.process.kill()
+
+
+def _names(output: bytes) -> Iterator[FoundFile]:
+    return (FoundFile(_path(name)) for name in output.split(b"\0") if name)
+
+
+def _with_counts(output: bytes) -> Iterator[FoundFile]:
+    return (FoundFile(_path(found[1]), int(found[2])) for found in _COUNTED.finditer(output))
+
+
+def _with_lines(output: bytes) -> Iterator[FoundFile]:
+    """Files are apart by an empty line. One about which the program says at its end that it is binary is left out: its
+    lines are no lines."""
+    for block in output.rstrip(b"\n").split(b"\n\n"):
+        name, zero, lines = block.partition(b"\0")
+        last = lines.rfind(b"\n") + 1
+        if zero and lines[last : last + 1].isdigit():
+            count = lines.count(b"\n") + 1  # without context every line matches
+            yield FoundFile(_path(name), count, count, lines)
+
+
+def _path(name: bytes) -> str:
+    path = os.fsdecode(name)
+    return (path if os.sep == "/" else path.replace(os.sep, "/")).removeprefix("./")
+
+
+_READERS = {"lines": _with_lines, "counts": _with_counts, "files": _names}
+
+
+@noun
+class SearchedPlace:
+    """The program runs in ``folder`` and searches ``path`` there, which is empty for all of it. ``lead`` goes before
+    the paths that it gives: nothing inside the workspace."""
+
+    folder: str
+    path: str
+    engine: SearchEngine
+    lead: str = ""
+    is_file: bool = False
+    in_repository: bool = True
+
+
+async def searched_place(host: Host, path: str) -> SearchedPlace:
+    """The place and the program that searches it. ToolFailure if the path is not there or leads out of the workspace
+    over a link, or if there is no such program."""
+
+    files = files_of(host)
+
+    def look() -> tuple[FileStatus, bool, SearchEngine]:
+        status = files.status(path)
+        if files.on_disk:
+            return status, _in_repository(DiskTree(), status.path), search_engine()
+        # A program would not see these files: they are searched in this one.
+        return status, _in_repository(PortTree(files), status.path), search_engine({VARIABLE: "builtin"})
+
+    status, inside, engine = await in_thread(look, threads=threads_of(host))
+    if status.kind not in ("file", "folder"):
+        raise ToolFailure(f"{path} does not exist." if status.kind == "missing" else f"{path} cannot be searched.")
+    is_file = status.kind == "file"
+    folder, lead = host.place(".").resolved.rstrip("/"), ""
+    if status.path != folder and not status.path.startswith(f"{folder}/"):
+        folder = dirname(status.path) if is_file else status.path
+        lead = folder.rstrip("/") + "/"
+    inner = status.path[len(folder) :].lstrip("/")
+    return SearchedPlace(
+        folder=folder or "/", path=inner, engine=engine, lead=lead, is_file=is_file, in_repository=inside
+    )
+
+
+def _in_repository(tree: Tree, path: str) -> bool:
+    while not tree.is_there(f"{path.rstrip('/')}/.git"):
+        if path == dirname(path):
+            return False
+        path = dirname(path)
+    return True

@@ -1,0 +1,230 @@
+"""Examines one file: finds the matches of the patterns, their replacements, and overlaps among these.
+
+The engine is imported here alone. It answers some of what it is given with a panic, which Python sees as an exception
+that is not an ``Exception``; ``examine`` returns a value whatever happens.
+"""
+
+import errno
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from callgate.host.beneath import OpenFolder
+from callgate.tools.structural.source import HOST, SourceText, SpanEdit, apart, embedded, span
+from callgate.tools.structural.source_walk import SourceFile
+from callgate.tools.structural.templates import Template, parse_template
+from callgate.tools.structural.terms import (
+    NAMED,
+    Match,
+    Op,
+    Overlap,
+    ScanLimits,
+    SkipKind,
+    SkippedFile,
+)
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from ast_grep_py import Rule, SgNode
+
+
+@noun
+class ScanRequest:
+    """The work for every file: its matches of ``pattern`` are found, or ``ops`` are tried on it. ``language`` is
+    the one that was asked for; HTML may be looked at for the scripts in it alone."""
+
+    root: str
+    limits: ScanLimits
+    pattern: str = ""
+    ops: tuple[Op, ...] = ()
+    language: str | None = None
+
+
+@noun
+class FileResult:
+    """The result for one file. ``count`` are all matches, or all replacements that change something; some are kept.
+    ``before`` and ``after`` are there if something is to be written; ``flaws`` say what is odd about a pattern that
+    matches nothing."""
+
+    path: str
+    language: str
+    skipped: SkippedFile | None = None
+    count: int = 0
+    matches: tuple[Match, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    overlap_count: int = 0
+    before: bytes | None = None
+    after: bytes | None = None
+    flaws: tuple[str, ...] = ()
+
+
+@noun
+class _Part:
+    """A tree to look at; ``sure``: its language was asked for, or is the file's, so a pattern must be one in it."""
+
+    language: str
+    root: "SgNode"
+    sure: bool
+
+
+_FLAWED: "list[Rule]" = [{"kind": "ERROR"}, {"regex": "^$"}]
+
+
+class _Refused(Exception):
+    """The reason why a file is skipped."""
+
+    def __init__(self, kind: SkipKind, reason: str) -> None:
+        super().__init__(reason)
+        self.kind: SkipKind = kind
+
+
+def examine(request: ScanRequest, file: SourceFile) -> FileResult:
+    """Never raises, but for what ends the program itself."""
+    try:
+        return _examine(request, file)
+    except _Refused as refused:
+        return left_out(file, refused.kind, str(refused))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        return left_out(file, "crashed", f"the engine cannot cope with it: {str(error).partition(chr(10))[0]}")
+
+
+def left_out(file: SourceFile, kind: SkipKind, reason: str) -> FileResult:
+    return FileResult(file.path, file.language, SkippedFile(file.path, kind, reason))
+
+
+def _examine(request: ScanRequest, file: SourceFile) -> FileResult:
+    data = _read(request, file)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _Refused("encoding", f"is not UTF-8, from byte {error.start + 1} on") from None
+    root = _tree(text, file.language)
+    source = SourceText(file.path, text, request.limits.characters)
+    parts = _parts(request, file, root, text)
+    if not request.ops:
+        return _searched(request, file, source, parts)
+    _refuse_flawed(root, file.language, source)
+    return _rewritten(request, file, source, parts, data)
+
+
+def _read(request: ScanRequest, file: SourceFile) -> bytes:
+    most = request.limits.file_bytes
+    too_big = _Refused("size", f"has more than {most} bytes")
+    if file.size > most:
+        raise too_big
+    try:
+        *folders, name = file.path.split("/")
+        with OpenFolder.held(request.root) as top, top.below(folders) as at, open(at.opened(name), "rb") as opened:
+            data = opened.read(most + 1)
+    except OSError as error:
+        raise _Refused("link" if error.errno == errno.ELOOP else "unreadable", error.strerror or str(error)) from None
+    if len(data) > most:
+        raise too_big
+    return data
+
+
+def _tree(text: str, language: str) -> "SgNode":
+    from ast_grep_py import SgRoot  # optional, and 46 MB of grammars
+
+    return SgRoot(text, language).root()
+
+
+def _parts(request: ScanRequest, file: SourceFile, root: "SgNode", text: str) -> list[_Part]:
+    """The file, and what is inside it in other languages, as far as it is asked for."""
+    parts = [_Part(file.language, root, sure=True)]
+    if file.language == HOST:
+        inside = embedded(root, text)
+        parts += [_Part(name, _tree(inner, name), sure=request.language == name) for name, inner in inside]
+        parts = [part for part in parts if request.language in (None, part.language)]
+    return parts
+
+
+def _refuse_flawed(root: "SgNode", language: str, source: SourceText) -> None:
+    flaw = _flaw(root)
+    if flaw is not None:
+        line, column = source.spot(span(flaw)[0])
+        raise _Refused("syntax", f"does not parse as {language}, at line {line} column {column}")
+
+
+def _flaw(root: "SgNode") -> "SgNode | None":
+    return next(filter(_is_flaw, root.find_all(any=_FLAWED)), None)
+
+
+def _is_flaw(node: "SgNode") -> bool:
+    """True where the parser gave up, or put in what is missing: a token or a name without any text. Other nodes may be
+    empty in good code, as the content of an empty script is, and so may the end of a line."""
+    kind = node.kind()
+    if kind == "ERROR":
+        return True
+    start, end = span(node)
+    return start == end and (kind.endswith("identifier") or (not node.is_named() and bool(kind.strip("\0\r\n"))))
+
+
+def _all(part: _Part, pattern: str) -> "list[SgNode]":
+    try:
+        return part.root.find_all(pattern=pattern)
+    except RuntimeError as error:
+        if not part.sure:
+            return []
+        raise _Refused("pattern", f"The pattern {pattern!r} is none in {part.language}. {_cause(error)}") from None
+
+
+def _cause(error: RuntimeError) -> str:
+    """The innermost of the causes the engine lists; below them it may have put where in itself it was."""
+    causes = str(error).partition("Stack backtrace:")[0].strip().splitlines()
+    return causes[-1].strip().lstrip("0123456789: ") if causes else ""
+
+
+@cache
+def _template(op: Op) -> Template:
+    return parse_template(op.rewrite, op.pattern)
+
+
+@cache
+def _flaws(pattern: str, language: str) -> tuple[str, ...]:
+    """A note if the pattern does not parse, with a name in place of each metavariable."""
+    named = _tree(re.sub(r"\$+(?=[A-Z_])", "", pattern.replace("$$$", "$A_")), language)
+    return () if _flaw(named) is None else (f"The pattern {pattern!r} does not parse as {language}",)
+
+
+def _searched(request: ScanRequest, file: SourceFile, source: SourceText, parts: Sequence[_Part]) -> FileResult:
+    nodes = [node for part in parts for node in _all(part, request.pattern)]
+    if len(parts) > 1:
+        nodes.sort(key=lambda node: (span(node)[0], -span(node)[1]))
+    kept = tuple(source.match(*span(node)) for node in nodes[: request.limits.matches])
+    flaws = () if nodes else _flaws(request.pattern, file.language)
+    return FileResult(file.path, file.language, count=len(nodes), matches=kept, flaws=flaws)
+
+
+def _rewritten(
+    request: ScanRequest, file: SourceFile, source: SourceText, parts: Sequence[_Part], data: bytes
+) -> FileResult:
+    edits: list[SpanEdit] = []
+    flaws: list[str] = []
+    for number, op in enumerate(request.ops):
+        template, found = _template(op), len(edits)
+        for part in parts:
+            nodes = _all(part, op.pattern)
+            if nodes and part.language != file.language:
+                _refuse_flawed(part.root, part.language, source)
+            edits += [source.edit(node, template, number) for node in nodes]
+        flaws += () if len(edits) > found else _flaws(op.pattern, file.language)
+    edits.sort(key=lambda edit: (edit.start, -edit.end, edit.op))
+    kept, pairs, held = apart(edits)
+    overlaps = tuple(source.overlap(*pair, held=held) for pair in pairs[:NAMED])
+    made = [edit for edit in kept if edit.after != source.text[edit.start : edit.end]]
+    if held or not made:
+        return FileResult(file.path, file.language, overlaps=overlaps, overlap_count=len(pairs), flaws=tuple(flaws))
+    return FileResult(
+        file.path,
+        file.language,
+        count=len(made),
+        matches=tuple(map(source.replacement, made[: request.limits.matches])),
+        overlaps=overlaps,
+        overlap_count=len(pairs),
+        before=data,
+        after=source.applied(made).encode("utf-8"),
+    )

@@ -1,0 +1,206 @@
+"""The walk: which files are looked at, in an order that is always the same.
+
+As ast-grep's command line walks: what begins with a dot is left out, links are not followed, and ``.gitignore`` and
+``.ignore`` are obeyed, whether there is a repository or not. Besides, ``node_modules`` is left out. A file or folder
+that is named is looked at whatever they say about it; what is beneath such a folder is not.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+
+from callgate.host.files import read_regular
+from callgate.host.paths import Resolver
+from callgate.tools.ignore_files import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
+from callgate.tools.structural.languages import Language, language_of
+from callgate.tools.structural.source import GUESTS, HOST
+from callgate.tools.structural.terms import SkippedFile
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+_IGNORE = (".gitignore", ".ignore")
+_NEVER = frozenset(("node_modules",))
+_MOST_IGNORE_BYTES = 1_000_000
+
+
+@noun
+class SourceFile:
+    """``path`` is relative to the root, with ``/`` between its parts; ``language`` is the engine's name for it."""
+
+    path: str
+    language: str
+    size: int
+
+
+@noun
+class Walked:
+    files: tuple[SourceFile, ...]
+    skipped: tuple[SkippedFile, ...]
+
+
+IgnoreFiles = tuple[IgnoreFile, ...]
+"""From the outermost folder to the innermost; in one folder ``.ignore`` goes before ``.gitignore``."""
+
+
+def walk(
+    root: str,
+    paths: Sequence[str],
+    language: Language | None = None,
+    glob: str | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Walked:
+    """ToolFailure for a path that is not there or leads out of the root. Blocks."""
+    walker = _Walker(Resolver(root), language, _filter(glob), stopped)
+    for path in paths or (".",):
+        walker.take(path)
+    files = sorted(walker.files.values(), key=lambda file: file.path.split("/"))
+    return Walked(tuple(files), tuple(sorted(walker.skipped.values(), key=lambda each: each.path.split("/"))))
+
+
+def _filter(glob: str | None) -> Glob | None:
+    if glob is None:
+        return None
+    parsed = parse_glob(glob.removeprefix("./"))
+    if parsed is None:
+        raise ToolFailure(f"The glob {glob!r} cannot match anything: write one like src/**/*.py")
+    return parsed
+
+
+class _Walker:
+    def __init__(
+        self, resolver: Resolver, language: Language | None, glob: Glob | None, stopped: Callable[[], bool]
+    ) -> None:
+        self._resolver = resolver
+        self._root = resolver.root
+        self._language = language
+        self._glob = glob
+        self._stopped = stopped
+        self.files: dict[str, SourceFile] = {}
+        self.skipped: dict[str, SkippedFile] = {}
+
+    def take(self, path: str) -> None:
+        found = self._resolver.walk(path)
+        if found.fault is not None:
+            raise ToolFailure(f"{path!r} is not a usable path: {found.fault}")
+        if not all(map(self._resolver.holds, found.hops)):
+            raise ToolFailure(f"{path} is outside the workspace {self._root}")
+        inner = found.resolved[len(self._root) :].strip("/")
+        try:
+            status = os.lstat(found.resolved)
+        except OSError as error:
+            raise ToolFailure(f"{path} cannot be looked at: {error.strerror}") from error
+        if stat.S_ISDIR(status.st_mode):
+            self._descend(inner)
+        elif stat.S_ISREG(status.st_mode):
+            known = language_of(inner)
+            self._take_file(inner, status.st_size, known if self._wants(known) else self._language or known)
+        else:
+            raise ToolFailure(f"{path} is neither a file nor a folder")
+
+    def _take_file(self, path: str, size: int, language: Language | None) -> None:
+        """One that was named: its language is the given one whatever its ending is."""
+        if language is None:
+            reason = "its ending is that of no known language; say which it is in"
+            self.skipped[path] = SkippedFile(path, "language", reason)
+        elif self._fits(path):
+            self.files[path] = SourceFile(path, language.name, size)
+
+    def _descend(self, top: str) -> None:
+        todo = [(top, self._ignored_above(top))]
+        while todo and not self._stopped():
+            folder, ignored = todo.pop()
+            todo += self._list(folder, self._with(ignored, folder))
+
+    def _list(self, folder: str, ignored: IgnoreFiles) -> list[tuple[str, IgnoreFiles]]:
+        """Take the files of a folder; its folders are still to be walked."""
+        folders: list[tuple[str, IgnoreFiles]] = []
+        try:
+            entries = list(os.scandir(os.path.join(self._root, folder)))
+        except OSError as error:
+            self.skipped[folder + "/"] = SkippedFile(folder + "/", "unreadable", error.strerror or str(error))
+            return folders
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    if self._kept(path, entry.name, ignored, folder=True):
+                        folders.append((path, ignored))
+                else:
+                    self._consider(entry, path, ignored)
+            except OSError as error:
+                self.skipped[path] = SkippedFile(path, "unreadable", error.strerror or str(error))
+        return folders
+
+    def _consider(self, entry: os.DirEntry[str], path: str, ignored: IgnoreFiles) -> None:
+        language = language_of(entry.name)
+        if language is None or not self._wants(language):
+            return
+        if not self._fits(path) or not self._kept(path, entry.name, ignored, folder=False):
+            return
+        if entry.is_symlink():
+            self.skipped[path] = SkippedFile(path, "link", "is a symbolic link; name what it leads to")
+        elif entry.is_file(follow_symlinks=False):
+            self.files[path] = SourceFile(path, language.name, entry.stat(follow_symlinks=False).st_size)
+
+    def _wants(self, language: Language | None) -> bool:
+        """Scripts are looked for in HTML too."""
+        wanted = self._language
+        inside = wanted is not None and language is not None and language.name == HOST and wanted.name in GUESTS
+        return wanted is None or language == wanted or inside
+
+    def _kept(self, path: str, name: str, ignored: IgnoreFiles, *, folder: bool) -> bool:
+        said = verdict(ignored, path, folder=folder)
+        if said is None and name.startswith("."):
+            return False
+        if said or (folder and name in _NEVER and said is None):
+            reason = "is left out by an ignore file" if said else "holds what others wrote"
+            shown = path + "/" if folder else path
+            self.skipped[shown] = SkippedFile(shown, "ignored", reason)
+            return False
+        return True
+
+    def _fits(self, path: str) -> bool:
+        """True if the glob matches the file or a folder above it."""
+        glob = self._glob
+        if glob is None:
+            return True
+        parts = path.split("/")
+        above = any(glob.matches("/".join(parts[:depth])) for depth in range(1, len(parts)))
+        return (above or (not glob.folders and glob.matches(path))) == glob.excludes
+
+    def _ignored_above(self, folder: str) -> IgnoreFiles:
+        """The ignore files of the folders above: those beneath the root, and those of the repository around it."""
+        found = self._outside()
+        parts = folder.split("/") if folder else []
+        for depth in range(len(parts)):
+            found = self._with(found, "/".join(parts[:depth]))
+        return found
+
+    def _outside(self) -> IgnoreFiles:
+        above, lead = self._root, ""
+        found: list[IgnoreFile] = []
+        while not os.path.lexists(os.path.join(above, ".git")):
+            above, name = os.path.split(above)
+            if not name:
+                return ()
+            lead = f"{name}/{lead}"
+            found = [*_ignore_files(above, lead=lead), *found]
+        exclude = read_ignore(os.path.join(above, ".git", "info", "exclude"))
+        return (parse_ignore(exclude, lead=lead), *found)
+
+    def _with(self, ignored: IgnoreFiles, folder: str) -> IgnoreFiles:
+        return (*ignored, *_ignore_files(os.path.join(self._root, folder), folder))
+
+
+def _ignore_files(path: str, folder: str = "", lead: str = "") -> Iterator[IgnoreFile]:
+    for name in _IGNORE:
+        if text := read_ignore(os.path.join(path, name)):
+            yield parse_ignore(text, folder, lead)
+
+
+def read_ignore(path: str) -> str:
+    """Nothing of what is no regular file: a link may lead anywhere, and git does not follow it either."""
+    try:
+        return read_regular(path, _MOST_IGNORE_BYTES, follow=False).data.decode("utf-8", "replace")
+    except OSError:
+        return ""
