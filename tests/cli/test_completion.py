@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.cli.command_rows import all_commands
-from callgate.cli.completion import completion_table
-from callgate.cli.completion_scripts import FILES, SCRIPTS
+from callgate.cli.completion import FILES, SHELLS, completion_script, completion_table, values_of
 from callgate.policy.keys import DEFAULTS
 from callgate.words.modes import MODES
 
@@ -41,12 +40,12 @@ def test_every_command_has_an_entry_and_every_word_is_plain() -> None:
     assert set(all_commands()) <= paths
     for entry in TABLE:
         words = [*entry.commands, *(name for option in entry.options for name in option.names)]
-        for values in (entry.arguments, *(option.values for option in entry.options)):
-            words += [] if values == FILES else values
+        for values in (entry.arguments, *map(values_of, entry.options)):
+            words += [] if values == FILES else values.split()
         assert [word for word in words if not re.fullmatch(r"[A-Za-z0-9._/-]+", word)] == [], entry.path
     by_path = {entry.path: entry for entry in TABLE}
-    assert set(DEFAULTS) <= set(by_path["config get"].arguments)
-    assert next(each.values for each in by_path[""].options if "--mode" in each.names) == tuple(MODES)
+    assert set(DEFAULTS) <= set(by_path["config get"].arguments.split())
+    assert next(values_of(each) for each in by_path[""].options if "--mode" in each.names) == " ".join(MODES)
 
 
 @pytest.mark.spec("CLI-12")
@@ -68,7 +67,7 @@ def in_bash(line: str, folder: Path | None = None) -> set[str]:
     asked = " ".join(f"'{word}'" for word in words)
     driver = f"COMP_WORDS=({asked}); COMP_CWORD={len(words) - 1}; _callgate; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     ran = subprocess.run(
-        ["bash", "--norc", "--noprofile", "-c", SCRIPTS["bash"](TABLE) + driver],
+        ["bash", "--norc", "--noprofile", "-c", completion_script("bash") + driver],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -82,7 +81,7 @@ def in_bash(line: str, folder: Path | None = None) -> set[str]:
 def test_zsh_completes(tmp_path: Path) -> None:
     if shutil.which("zsh") is None:
         pytest.skip("zsh is not installed")
-    (tmp_path / "_callgate").write_text(SCRIPTS["zsh"](TABLE))
+    (tmp_path / "_callgate").write_text(completion_script("zsh"))
     for line, wanted in CASES:
         *before, current = line.split(" ")
         if "=" in current:
@@ -101,7 +100,7 @@ def test_fish_completes(tmp_path: Path) -> None:
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
     script = tmp_path / "callgate.fish"
-    script.write_text(SCRIPTS["fish"](TABLE))
+    script.write_text(completion_script("fish"))
     for line, wanted in CASES:
         if "nonsense" in line or not wanted:
             continue
@@ -112,8 +111,8 @@ def test_fish_completes(tmp_path: Path) -> None:
 
 
 def test_the_script_of_each_shell_says_where_it_belongs_and_has_every_command() -> None:
-    for shell, write in SCRIPTS.items():
-        text = write(TABLE)
+    for shell in SHELLS:
+        text = completion_script(shell)
         assert f"callgate completion {shell}" in text
         assert "statusline" in text
         assert text.isascii() or shell == "fish"  # descriptions of options are for people

@@ -8,7 +8,7 @@ from typing import Any
 
 from callgate.admin.session_questions import AnswerRefused, AnswerTaken, SessionQuestions, give_answer, read_questions
 from callgate.cli.command_parser import USAGE, count, json_object
-from callgate.cli.command_rows import DATA_FOLDER, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.editor import edited
 from callgate.cli.question_page import ALL, LINES, QuestionPage, sign_of
 from callgate.cli.terminal import Line, paragraph, signs_for
@@ -34,6 +34,9 @@ _SHORTEST = 4  # characters of a beginning that names a question
 
 
 def answer(which: str | None, call: str | None, answer: str | None, as_json: bool, **options: Any) -> int:
+    """Shows the questions that a session waits with, or answers one of them, whoever has the session open. If it runs,
+    the program that runs it acts on the answer; otherwise the answer is put on record for when it is resumed. The first
+    answer counts."""
     if call in ANSWERS and answer is None:
         call, answer = None, call
     if which in ANSWERS and call is answer is None:
@@ -205,9 +208,6 @@ COMMANDS = (
         "answer",
         answer,
         "",
-        "Shows the questions that a session waits with, or answers one of them, whoever has the session open. If it "
-        "runs, the program that runs it acts on the answer; otherwise the answer is put on record for when it is "
-        f"resumed. The first answer counts. {DATA_FOLDER}",
         (
             ArgumentRow(
                 "SESSION?",

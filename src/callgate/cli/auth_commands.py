@@ -23,6 +23,8 @@ _LONGEST = 10_000
 
 
 def set_key(provider: str, key: Sequence[str]) -> int:
+    """Asks for the key without showing it, or reads it from standard input. It is kept in the keyring of the system
+    where there is one (pip install "callgate[keyring]"), else in a file that only you can read."""
     if key:
         raise CommandMisuse(
             "never give a key as an argument, where others can see it: it is asked for, or read from a pipe"
@@ -43,6 +45,7 @@ def set_key(provider: str, key: Sequence[str]) -> int:
 
 
 def show_keys(as_json: bool) -> int:
+    """Shows at most the last four characters of a key."""
     rows = list_keys()
     if as_json:
         put_json([json_fields(row) for row in rows])
@@ -57,6 +60,7 @@ def show_keys(as_json: bool) -> int:
 
 
 def forget_key(provider: str) -> int:
+    """Forgets a stored key."""
     left = remove_key(provider)
     put_text(f"The key for {provider} is removed.")
     if left is not None:
@@ -65,6 +69,8 @@ def forget_key(provider: str) -> int:
 
 
 def test_model(which: str | None, as_json: bool) -> int:
+    """Says what works: text, streaming, tools, a forced tool, JSON Schema, images; and what to do where something does
+    not. Costs a few hundred tokens."""
     name = model_to_test(which)
     if not as_json:
         say(f"trying {name}")
@@ -93,8 +99,6 @@ COMMANDS = (
         "auth set",
         set_key,
         "store a key",
-        "Asks for the key without showing it, or reads it from standard input. It is kept in the keyring of the system "
-        'where there is one (pip install "callgate[keyring]"), else in a file that only you can read.',
         (ArgumentRow("PROVIDER", "such as anthropic, openai, gemini", offers=provider_names), ArgumentRow("KEY*")),
         examples=("callgate auth set anthropic", "pass show openai | callgate auth set openai"),
     ),
@@ -102,7 +106,6 @@ COMMANDS = (
         "auth list",
         show_keys,
         "the keys that would be used, and where they are",
-        "Shows at most the last four characters of a key.",
         (ArgumentRow("--json", "print a list as JSON", "as_json"),),
         examples=("callgate auth list",),
     ),
@@ -110,7 +113,6 @@ COMMANDS = (
         "auth remove",
         forget_key,
         "forget a stored key",
-        "Forgets a stored key.",
         (ArgumentRow("PROVIDER", "whose key", offers=provider_names),),
         examples=("callgate auth remove openai",),
     ),
@@ -118,8 +120,6 @@ COMMANDS = (
         "auth test",
         test_model,
         "try a model with a few small requests",
-        "Says what works: text, streaming, tools, a forced tool, JSON Schema, images; and what to do where something "
-        "does not. Costs a few hundred tokens.",
         (
             ArgumentRow("PROVIDER|MODEL?", "the default model, unless given", "which", offers=provider_names),
             ArgumentRow("--json", "print each outcome as a line of JSON", "as_json"),

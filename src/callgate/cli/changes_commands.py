@@ -23,7 +23,7 @@ from callgate.admin.session_changes import (
 )
 from callgate.admin.sessions import ago, moment
 from callgate.cli.command_parser import count
-from callgate.cli.command_rows import DATA_FOLDER, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for
 from callgate.cli.text_output import columns, json_fields, out, put, put_json, say, text_width
 from callgate.formats.columns import pieces
@@ -45,7 +45,9 @@ _WHAT = 80
 
 
 def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> int:
-    """List the changes of a session, or show one: the words are [WHICH], or "show" NUMBER [WHICH]."""
+    """The changes that a session made to files, the last applied first, with their states: applied, reverted, discarded
+    (not wanted, or could not be applied), staged (waits) or applying (under way, or half applied because the program or
+    the disk failed: the next start finishes or undoes it). show prints the diff of one."""
     shows = words[:1] == ["show"]
     number = _number(words) if shows else None
     rest = words[2:] if shows else words
@@ -186,6 +188,9 @@ def undo(
     partly: bool,
     as_json: bool,
 ) -> int:
+    """Takes back what calls did to files: the last one, all of the last turn that changed something, or all of the
+    session. What others have changed since is merged, or is a conflict, and then nothing is undone. Shows first what it
+    would do and what it cannot undo, and asks. What a crash cut short is settled before that."""
     if scope and change:
         raise CommandMisuse("say a scope, or --change")
     if as_json and not (yes or dry_run):
@@ -296,10 +301,6 @@ COMMANDS = (
         "changes",
         changes,
         "",
-        "The changes that a session made to files, the last applied first, with their states: applied, reverted, "
-        "discarded (not wanted, or could not be applied), staged (waits) or applying (under way, or half applied "
-        "because the program or the disk failed: the next start finishes or undoes it). show prints the diff of one. "
-        f"{DATA_FOLDER}",
         (
             ArgumentRow("WHICH*", SESSION_HELP, "words"),
             ArgumentRow("--all", "those of every session of this folder", "every"),
@@ -313,10 +314,6 @@ COMMANDS = (
         "undo",
         undo,
         "",
-        "Takes back what calls did to files: the last one, all of the last turn that changed something, or all of the "
-        "session. What others have changed since is merged, or is a conflict, and then nothing is undone. Shows first "
-        "what it would do and what it cannot undo, and asks. What a crash cut short is settled before that. "
-        f"{DATA_FOLDER}",
         (
             ArgumentRow("call|turn|session?", "default: turn", "scope", choices=("call", "turn", "session")),
             ArgumentRow(

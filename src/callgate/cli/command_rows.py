@@ -67,12 +67,11 @@ class ArgumentRow:
 
 @dataclass(frozen=True, slots=True)
 class CommandRow:
-    """One command of the command line.
+    """One command of the command line. The text of its own help is the docstring of its function.
 
     path       the words that call it, such as "auth set"
     run        the function, or "module:function" in this package: takes the arguments by name, returns the exit code
     help       its line in the help of the group; a command without a group has it in ``GROUPS``
-    about      the text of its own help
     examples   command lines
     more       the last lines of its help, such as exit codes
     usage      the lines that show how it is called, where the generated ones would not do
@@ -82,7 +81,6 @@ class CommandRow:
     path: str
     run: Callable[..., int] | str
     help: str
-    about: str
     arguments: Sequence[ArgumentRow] = ()
     examples: Sequence[str] = ()
     more: str = ""
@@ -95,6 +93,10 @@ class CommandRow:
             return self.run
         module, _, name = self.run.partition(":")
         return getattr(import_module(f"callgate.cli.{module}"), name)
+
+    @property
+    def about(self) -> str:
+        return " ".join((self.function.__doc__ or "").split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,66 +1,138 @@
-"""The command ``callgate completion``: a script that completes commands, options and their values.
+"""The command ``callgate completion``: fills the tables of ``completion.bash``, ``.zsh`` and ``.fish`` from the rows.
 
-The scripts are static: completing starts no program.
+Names in the tables are plain words, so that no shell expands them.
 """
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 from callgate.cli.command_rows import GROUPS, ArgumentRow, CommandRow
-from callgate.cli.completion_scripts import FILES, SCRIPTS, CompletionEntry, CompletionOption
 from callgate.cli.start_options import FLAGS, FORMATS
 
-_FILE_WORDS = ("FILE", "DIR", "FOLDER", "PATH")
+SHELLS = ("bash", "zsh", "fish")
+FILES = "@files"
+"""Stands for the names of files in the values of an option or argument."""
+_FILE_WORDS = {"FILE", "DIR", "FOLDER", "PATH"}
 _HELP = ArgumentRow("-h --help", "show this help message and exit")
 _DEBUG = ArgumentRow("--debug", "show tracebacks")
 
 
+@dataclass(frozen=True, slots=True)
+class CompletionEntry:
+    """A command (empty for the program itself), the commands below it with their help, and its rows."""
+
+    path: str
+    commands: Mapping[str, str]
+    rows: Sequence[ArgumentRow]
+
+    @property
+    def options(self) -> list[ArgumentRow]:
+        return [row for row in self.rows if row.names]
+
+    @property
+    def arguments(self) -> str:
+        """The values of all arguments, or FILES."""
+        found = [values_of(row) for row in self.rows if not row.names]
+        return FILES if FILES in found else " ".join(filter(None, found))
+
+
 def completion(shell: str) -> int:
-    sys.stdout.write(SCRIPTS[shell](completion_table()))
+    """Print a script that completes commands, options, their values and the keys of settings. The script is static:
+    completing starts no program. Print it again after an update."""
+    sys.stdout.write(completion_script(shell))
     return 0
 
 
-def completion_table() -> tuple[CompletionEntry, ...]:
+def completion_table() -> list[CompletionEntry]:
     """Return an entry for every command, the program itself first."""
-    agent = chain.from_iterable((*FLAGS.values(), *FORMATS.values()))
-    top = (ArgumentRow("-p --print", "run the agent without a terminal"), _HELP, _DEBUG)
-    version = ArgumentRow("--version", "show program's version number and exit")
-    entries = [CompletionEntry("", {each.name: each.help for each in GROUPS.values()}, _options(*top, version, *agent))]
+    top = (ArgumentRow("-p --print", "run the agent without a terminal"), ArgumentRow("--version", "show the version"))
+    flags = chain.from_iterable((*FLAGS.values(), *FORMATS.values()))
+    commands = {each.name: each.help for each in GROUPS.values()}
+    entries = [CompletionEntry("", commands, (*top, _HELP, _DEBUG, *flags))]
     for group in GROUPS.values():
         if group.about:
-            rows = {name: row.help for name, row in group.commands.items()}
-            entries.append(CompletionEntry(group.name, rows, _options(_HELP, _DEBUG)))
-        entries += [_entry(row) for row in group.commands.values()]
-    return tuple(entries)
+            below = {name: row.help for name, row in group.commands.items()}
+            entries.append(CompletionEntry(group.name, below, (_HELP, _DEBUG)))
+        for command in group.commands.values():
+            shown = (row for row in command.arguments if row.help)
+            entries.append(CompletionEntry(command.path, {}, (_HELP, _DEBUG, *shown)))
+    return entries
 
 
-def _entry(command: CommandRow) -> CompletionEntry:
-    rows = [row for row in command.arguments if row.help]
-    arguments = [_values(row) for row in rows if not row.names]
-    files = any(isinstance(values, str) for values in arguments)
-    words = dict.fromkeys(chain.from_iterable(each for each in arguments if not isinstance(each, str)))
-    options = _options(_HELP, _DEBUG, *(row for row in rows if row.names))
-    return CompletionEntry(command.path, {}, options, FILES if files else tuple(words))
+def completion_script(shell: str) -> str:
+    table = completion_table()
+    takes = [f"{entry.path} {name}" for entry in table for row in entry.options if _takes(row) for name in row.names]
+    if shell == "fish":
+        parts = {
+            "takes": " ".join(map(_quoted, takes)),
+            "paths": " ".join(_quoted(entry.path) for entry in table if entry.path),
+            "lines": "\n".join(_fish_lines(table)),
+        }
+    else:
+        parts = {
+            "takes": "|".join(map(_quoted, takes)),
+            "entries": "\n".join(map(_entry_case, table)),
+            "values": "\n".join(_value_cases(table)),
+        }
+    text = Path(__file__).with_name(f"completion.{shell}").read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"@{name}@", part)
+    return text
 
 
-def _options(*rows: ArgumentRow) -> tuple[CompletionOption, ...]:
-    return tuple(
-        CompletionOption(
-            row.names, row.help, bool(row.value) and row.count != "?", _values(row) if row.count != "?" else ()
-        )
-        for row in rows
-    )
-
-
-def _values(row: ArgumentRow) -> tuple[str, ...] | str:
-    if row.choices:
-        return row.choices
-    if row.offers is not None:
-        return tuple(row.offers())
+def values_of(row: ArgumentRow) -> str:
+    """Return the known values of an argument or option, FILES, or an empty text."""
+    if row.choices or row.offers is not None:
+        return " ".join(row.choices or (row.offers or tuple)())
     words = row.value.split("|")
-    if any(word in _FILE_WORDS for word in words):
+    if _FILE_WORDS & {*words}:
         return FILES
-    return tuple(words) if words[1:] and row.value.islower() else ()
+    return " ".join(words) if words[1:] and row.value.islower() else ""
+
+
+def _takes(row: ArgumentRow) -> bool:
+    """Return True if the next word is the value of the option."""
+    return bool(row.value) and row.count != "?"
+
+
+def _entry_case(entry: CompletionEntry) -> str:
+    options = " ".join(name for row in entry.options for name in row.names)
+    commands = " ".join(entry.commands)
+    return f"        '{entry.path}') commands='{commands}' options='{options}' arguments='{entry.arguments}' ;;"
+
+
+def _value_cases(table: Sequence[CompletionEntry]) -> Iterator[str]:
+    for entry in table:
+        for row in entry.options:
+            if _takes(row) and values_of(row):
+                cases = "|".join(f"'{entry.path} {name}'" for name in row.names)
+                yield f"        {cases}) values='{values_of(row)}' ;;"
+
+
+def _fish_lines(table: Sequence[CompletionEntry]) -> Iterator[str]:
+    for entry in table:
+        here = f"complete -c callgate -n {_quoted(f'__callgate_at {_quoted(entry.path)}')}"
+        for name, help in entry.commands.items():
+            yield f"{here} -a {_quoted(name)} -d {_quoted(help)}"
+        if entry.arguments:
+            yield f"{here} {_fish_values(entry.arguments)}"
+        for row in entry.options:
+            names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in row.names)
+            values = _fish_values(values_of(row))
+            after = f"{'-r' if values == '-F' else '-x'} {values} " if _takes(row) else ""
+            yield f"{here} {names} {after}-d {_quoted(row.help)}"
+
+
+def _fish_values(values: str) -> str:
+    return "-F" if values == FILES else f"-a {_quoted(values)}" if values else ""
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 COMMANDS = (
@@ -68,9 +140,7 @@ COMMANDS = (
         "completion",
         completion,
         "",
-        "Prints a script, which completes commands, options, their values and the keys of settings. It is static: "
-        "print it again after an update.",
-        (ArgumentRow("SHELL", "bash, zsh or fish", choices=("bash", "zsh", "fish")),),
+        (ArgumentRow("SHELL", "bash, zsh or fish", choices=SHELLS),),
         examples=(
             "mkdir -p ~/.local/share/bash-completion/completions",
             "callgate completion bash > ~/.local/share/bash-completion/completions/callgate",

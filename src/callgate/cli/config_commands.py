@@ -16,6 +16,7 @@ _NEW_FILE = "# Settings of Callgate. Every key: callgate config list\n"
 
 
 def get(key: str, as_json: bool) -> int:
+    """Prints the value alone, a list a line each. Headers and fields that may hold a key are never printed."""
     row = find_setting(load_config(), key)
     if as_json:
         put_json(_as_json(row))
@@ -27,15 +28,19 @@ def get(key: str, as_json: bool) -> int:
 
 
 def set_value(key: str, value: Sequence[str], **layers: bool) -> int:
+    """Changes one line of the file and leaves comments and order as they are. The new file is checked first: if
+    anything would be wrong, nothing is changed. Says so where another value counts in spite of it."""
     return _report(change_setting(load_config(), key, value, _layer(layers)), "is set in")
 
 
 def unset(key: str, **layers: bool) -> int:
+    """Removes its line."""
     change = change_setting(load_config(), key, None, _layer(layers))
     return _report(change, "is not set any more in" if change.changed else "was not set in")
 
 
 def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
+    """Every key with the value in force and the file and line, or the variable, that it comes from."""
     rows = [row for row in list_settings(load_config()) if row.name.startswith(section or "")]
     if section and not rows:
         raise UsageError(f"no setting begins with {section!r}: callgate config list shows all of them")
@@ -52,6 +57,7 @@ def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
 
 
 def edit(**layers: bool) -> int:
+    """Checks the file when the editor ends and says what is wrong, with its line. The file stays as you left it."""
     layer, config = _layer(layers), load_config()
     file, command = file_of(config, layer), editor_command()
     is_new = not file.exists()
@@ -78,6 +84,7 @@ def edit(**layers: bool) -> int:
 
 
 def path(as_json: bool) -> int:
+    """Prints each file, and whether it is there."""
     files = load_config().files
     if as_json:
         put_json([{"layer": each.layer, "path": str(each.path), "exists": each.path.exists()} for each in files])
@@ -159,7 +166,6 @@ COMMANDS = (
         "config get",
         get,
         "the value that is in force",
-        "Prints the value alone, a list a line each. Headers and fields that may hold a key are never printed.",
         (_KEY, ArgumentRow("--json", "print value, default and origin as JSON", "as_json")),
         examples=("callgate config get models.default",),
         more="exit codes: 0 there is a value, 1 nothing is set and there is no default",
@@ -168,8 +174,6 @@ COMMANDS = (
         "config set",
         set_value,
         "change a value in a settings file",
-        "Changes one line of the file and leaves comments and order as they are. The new file is checked first: if "
-        "anything would be wrong, nothing is changed. Says so where another value counts in spite of it.",
         (*_LAYERS, _KEY, ArgumentRow("VALUE+", "as it is, or as TOML; several for a list")),
         examples=(
             "callgate config set models.default ollama/qwen3",
@@ -181,7 +185,6 @@ COMMANDS = (
         "config unset",
         unset,
         "remove a value from a settings file",
-        "Removes its line.",
         (*_LAYERS, _KEY),
         examples=("callgate config unset limits.max_cost",),
     ),
@@ -189,7 +192,6 @@ COMMANDS = (
         "config list",
         list_all,
         "every key: value, origin, type, default and meaning",
-        "Every key with the value in force and the file and line, or the variable, that it comes from.",
         (
             ArgumentRow("SECTION?", "only keys that begin so"),
             ArgumentRow("--set", "only those that a file or a variable has set", "only_set"),
@@ -201,7 +203,6 @@ COMMANDS = (
         "config edit",
         edit,
         "open a settings file in $VISUAL or $EDITOR",
-        "Checks the file when the editor ends and says what is wrong, with its line. The file stays as you left it.",
         _LAYERS,
         examples=("callgate config edit",),
         more="exit codes: 0 nothing is wrong with it, 1 something is",
@@ -210,7 +211,6 @@ COMMANDS = (
         "config path",
         path,
         "the files of each layer",
-        "Prints each file, and whether it is there.",
         (ArgumentRow("--json", "print them as a list of JSON", "as_json"),),
         examples=("callgate config path",),
     ),

@@ -49,7 +49,8 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has one way only
 
 
 def demo(speed: str | None, as_json: bool, lines: bool, no_color: bool) -> int:
-    """Run all sessions of a checkout, or the one of an installed package; return 0 if every claim holds."""
+    """A scripted model works on real files in a temporary folder that is removed at the end. Shows what the runtime
+    promises, then checks it against the events: 1 if a promise was not kept."""
     pace = _pace(speed)
     if (CHECKOUT / "examples" / "demo").is_dir():
         sys.path.insert(0, str(CHECKOUT))
@@ -213,8 +214,6 @@ COMMANDS = (
         "demo",
         demo,
         "",
-        "A scripted model works on real files in a temporary folder that is removed at the end. "
-        "Shows what the runtime promises, then checks it against the events: 1 if a promise was not kept.",
         (
             ArgumentRow("--json", "print every event as a line of JSON, and nothing else", "as_json"),
             ArgumentRow("--lines", "leave out the first part, the agent in this terminal"),

@@ -14,6 +14,9 @@ _VERSION = 1
 
 
 def doctor(online: bool, as_json: bool) -> int:
+    """Looks at Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, kept
+    sessions, programs, disk, clock and the terminal. Nothing is changed, and without --online no program is asked but a
+    model server of your own."""
     found = run_checks(online=online)
     healthy = is_healthy(found)
     if as_json:
@@ -55,7 +58,7 @@ def _as_json(each: Diagnosis) -> dict[str, object]:
 
 
 def update() -> int:
-    """Print the command alone on standard output; run nothing."""
+    """Prints the command for the way this one was installed (pip, pipx, uv, a folder or Git) and runs nothing."""
     found, packages = find_installation(), app_packages()
     has_app = bool(packages) and all(each.version for each in packages)
     say(str(found))
@@ -68,9 +71,6 @@ COMMANDS = (
         "doctor",
         doctor,
         "",
-        "Looks at Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, kept "
-        "sessions, programs, disk, clock and the terminal. Nothing is changed, and without --online no "
-        "program is asked but a model server of your own.",
         (
             ArgumentRow("--online", "ask the model for an answer too, for a few tokens, and connect MCP servers"),
             ArgumentRow("--json", "print all outcomes as JSON", "as_json"),
@@ -82,7 +82,6 @@ COMMANDS = (
         "update",
         update,
         "",
-        "Prints the command for the way this one was installed (pip, pipx, uv, a folder or Git) and runs nothing.",
         examples=("callgate update",),
     ),
 )

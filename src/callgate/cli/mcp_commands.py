@@ -46,6 +46,8 @@ def add(
     trusted: bool,
     scope: ServerScope,
 ) -> int:
+    """${VAR} and ${VAR:-default} stand for variables of the environment when the server is connected, so that no secret
+    needs to be written down."""
     words = words[1:] if words[0] == "--" else words
     if not words:
         raise CommandMisuse("say what to connect: an address, or -- and a command")
@@ -77,6 +79,7 @@ def add(
 
 
 def add_json(name: str, entry: str, scope: ServerScope) -> int:
+    """The entry is an object with command, args and env, or with type, url and headers."""
     try:
         read = json.loads(entry)
     except (ValueError, RecursionError) as error:
@@ -99,11 +102,13 @@ def _add(name: str, entry: Any, scope: ServerScope) -> int:
 
 
 def remove(name: str, scope: ServerScope) -> int:
+    """Removes its entry, and its login."""
     put_text(f"The server {name} is removed from {remove_server(name, scope)}.")
     return 0
 
 
 def list_all(as_json: bool) -> int:
+    """Connects all of them at once, within a time. Servers of a folder that is not trusted are not started."""
     rows, notes = list_servers()
     if as_json:
         put_json([_as_json(row) for row in rows])
@@ -121,6 +126,7 @@ def list_all(as_json: bool) -> int:
 
 
 def get(name: str, as_json: bool) -> int:
+    """Values of secrets are not shown."""
     found = find_server(name)
     shown = _without_values(found)
     if as_json:
@@ -134,6 +140,8 @@ def get(name: str, as_json: bool) -> int:
 
 
 def test(name: str, as_json: bool) -> int:
+    """Says how long it takes, which tools there are, which were left out and why, and which descriptions read like
+    instructions to the model. No tool is called."""
     row = try_server(name)
     connected = row.state.status == "connected"
     if as_json:
@@ -157,12 +165,15 @@ def test(name: str, as_json: bool) -> int:
 
 
 def login(name: str) -> int:
+    """Shows the address to open and waits until the browser has come back. Tokens are kept in the keyring of the system
+    where there is one, else in a file that only you can read."""
     row = log_in(name, lambda text: say(text.replace("\n", " ")))
     put([(Span(f"{row.config.name}  "), *_state(row))])
     return 0
 
 
 def logout(name: str) -> int:
+    """Forgets the tokens of a server."""
     had = log_out(name)
     put_text(f"The login to {name} is forgotten." if had else f"There was no login to {name}.")
     return 0
@@ -227,8 +238,6 @@ COMMANDS = (
         "mcp add",
         add,
         "add a server: a command, or an address",
-        "${VAR} and ${VAR:-default} stand for variables of the environment when the server is connected, so that no "
-        "secret needs to be written down.",
         (
             _NEW_NAME,
             ArgumentRow("URL|-- COMMAND+", "an address, or a command with its arguments", "words"),
@@ -253,7 +262,6 @@ COMMANDS = (
         "mcp add-json",
         add_json,
         "add a server as an entry of the file",
-        "The entry is an object with command, args and env, or with type, url and headers.",
         (_NEW_NAME, ArgumentRow("JSON", "the entry", "entry"), _SCOPE),
         examples=("""callgate mcp add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'""",),
     ),
@@ -261,7 +269,6 @@ COMMANDS = (
         "mcp remove",
         remove,
         "remove a server",
-        "Removes its entry, and its login.",
         (_NAME, _SCOPE),
         examples=("callgate mcp remove time",),
     ),
@@ -269,7 +276,6 @@ COMMANDS = (
         "mcp list",
         list_all,
         "every server: is it there, how many tools, how fast",
-        "Connects all of them at once, within a time. Servers of a folder that is not trusted are not started.",
         (ArgumentRow("--json", "print a list as JSON", "as_json"),),
         examples=("callgate mcp list",),
     ),
@@ -277,7 +283,6 @@ COMMANDS = (
         "mcp get",
         get,
         "one server as it is configured",
-        "Values of secrets are not shown.",
         (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
         examples=("callgate mcp get time",),
     ),
@@ -285,8 +290,6 @@ COMMANDS = (
         "mcp test",
         test,
         "connect a server and look at its tools",
-        "Says how long it takes, which tools there are, which were left out and why, and which descriptions read like "
-        "instructions to the model. No tool is called.",
         (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
         examples=("callgate mcp test time",),
         more="exit codes: 0 it is connected, 1 it is not",
@@ -295,8 +298,6 @@ COMMANDS = (
         "mcp login",
         login,
         "log in to a server that wants it",
-        "Shows the address to open and waits until the browser has come back. Tokens are kept in the keyring of the "
-        "system where there is one, else in a file that only you can read.",
         (_NAME,),
         examples=("callgate mcp login github",),
     ),
@@ -304,7 +305,6 @@ COMMANDS = (
         "mcp logout",
         logout,
         "forget a login",
-        "Forgets the tokens of a server.",
         (_NAME,),
         examples=("callgate mcp logout github",),
     ),
@@ -312,10 +312,6 @@ COMMANDS = (
         "mcp serve",
         "mcp_serve:serve",
         "offer the built-in tools to other programs",
-        "Serves the tools over standard input and output to the program that started it, or with --http on a port of "
-        "this machine. Each call is judged by the rules of this folder; questions go to the person at the client, and "
-        "a client that cannot ask gets a denial that says which rule would allow the call. Edits are shown first: the "
-        "client applies or discards them with `resolve`. Each connection is a session: see callgate session list.",
         (
             ArgumentRow("--tools LIST", "only these, such as Read,Grep", read=tool_names),
             ArgumentRow(

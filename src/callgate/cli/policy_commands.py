@@ -23,31 +23,39 @@ _WHEN = "12h or 30d from now, or a date such as 2027-01-31 (UTC)"
 
 
 def add(effect: Effect, rule: str, scope: KeptScope, expires: float | None, note: str | None, root: str | None) -> int:
-    """Remember an answer; its id is printed on the first line, for programs."""
+    """Remembers an answer, as the answer `always` does, and prints its id. It is about one tool or one MCP server; for
+    everybody who works on a project, write a rule into its settings."""
     answer = WorkspacePolicy(root).remember(effect, rule, scope=scope, expires_at=expires, note=note)
     put([(Span(answer.id),), *answer_lines(answer, text_width())])
     return 0
 
 
 def revoke(ids: Sequence[str], root: str | None) -> int:
+    """Forgets these answers, all or, if one of the ids is not known, none."""
     for each in WorkspacePolicy(root).revoke(ids):
         put_paragraph(f"revoked {each.id}: {each.policy.effect} {each.covers}", hang=2)
     return 0
 
 
 def narrow(id: str, rule: str, root: str | None) -> int:
+    """Replaces what a remembered answer covers by a narrower rule; its id stays. What plainly is not narrower is
+    refused."""
     before, after = WorkspacePolicy(root).narrow(id, rule)
     put_paragraph(f"{after.id}: {after.policy.effect} {after.covers}, and no more {before.covers}", hang=2)
     return 0
 
 
 def expire(id: str, when: float | None, root: str | None) -> int:
+    """Sets, changes or removes the time at which a remembered answer ends; one that has ended can be given a later
+    time."""
     answer = WorkspacePolicy(root).expire(id, when)
     put_paragraph(f"{answer.id}: {answer.policy.effect} {answer.covers} {until(answer)}", hang=2)
     return 0
 
 
 def check(root: str | None) -> int:
+    """Reads the settings of all layers, runs the self-tests of their rules, and says what is wrong, with file and line.
+    While something is wrong, every call is denied. Also says what is ignored, and why."""
     policy = WorkspacePolicy(root)
     put(_lines(policy, text_width()))
     return 1 if policy.faults else 0
@@ -142,10 +150,6 @@ COMMANDS = (
         "policy decide",
         "policy_decide:decide",
         "what would be decided about calls, a JSON line for each",
-        'Reads {"tool": "Bash", "arguments": {"command": "…"}, "allow": […], "ask": […], "deny": […], "mode": "…", '
-        '"root": "/…"} and answers {"decision": "allow|ask|deny", "rule", "by", "why"}, a line each, as they come. All '
-        "but the tool may be left out. Rules count as given on the command line; no settings are read but those of "
-        "--settings, and nothing is run: links below the root are looked at, no more.",
         (
             JSONL,
             ArgumentRow("--settings FILE", "rules and the mode of this settings file; hooks are left out"),
@@ -161,9 +165,6 @@ COMMANDS = (
         "policy explain",
         "policy_explain:explain",
         "why a call would be decided as it is",
-        "The whole chain for one call: which checks were asked, what each said, which one decided, and for each rule "
-        "about the tool why it applies or does not. Settings of all layers and remembered answers count; hooks are not "
-        "asked, and nothing is run.",
         (
             ArgumentRow("TOOL", "its name, as in rules"),
             ArgumentRow(
@@ -193,8 +194,6 @@ COMMANDS = (
         "policy check",
         check,
         "whether the settings can be relied on",
-        "Reads the settings of all layers, runs the self-tests of their rules, and says what is wrong, with file and "
-        "line. While something is wrong, every call is denied. Also says what is ignored, and why.",
         (_ROOT,),
         examples=("callgate policy check", "callgate policy check --root ~/src/app"),
         more="exit codes: 0 nothing is wrong, 1 something is",
@@ -203,8 +202,6 @@ COMMANDS = (
         "policy list",
         "policy_list:list_rules",
         "the rules in force, and the remembered answers",
-        "Every rule with its layer, file and line, and every remembered answer with its id, how far it reaches, until "
-        f"when, and who gave it. {_KEPT}",
         (_ROOT, ArgumentRow("--json", "a line of JSON for each, and nothing else", "as_json")),
         examples=("callgate policy list", "callgate policy list --json"),
     ),
@@ -212,8 +209,6 @@ COMMANDS = (
         "policy add",
         add,
         "remember an answer",
-        "Remembers an answer, as the answer `always` does, and prints its id. It is about one tool or one MCP "
-        f"server; for everybody who works on a project, write a rule into its settings. {_KEPT}",
         (
             ArgumentRow("allow|ask|deny", "what the answer is", "effect", choices=get_args(Effect)),
             ArgumentRow("RULE", "Tool or Tool(content), in quotes"),
@@ -236,7 +231,6 @@ COMMANDS = (
         "policy revoke",
         revoke,
         "forget remembered answers",
-        f"Forgets these answers, all or, if one of the ids is not known, none. {_KEPT}",
         (ArgumentRow("ID+", "as `callgate policy list` shows it", "ids"), _ROOT),
         examples=("callgate policy revoke 3fa2c1",),
     ),
@@ -244,8 +238,6 @@ COMMANDS = (
         "policy narrow",
         narrow,
         "let a remembered answer cover fewer calls",
-        "Replaces what a remembered answer covers by a narrower rule; its id stays. What plainly is not "
-        f"narrower is refused. {_KEPT}",
         (_ID, ArgumentRow("RULE", "Tool(content), in quotes"), _ROOT),
         examples=('callgate policy narrow 3fa2c1 "Bash(git log --oneline:*)"',),
     ),
@@ -253,8 +245,6 @@ COMMANDS = (
         "policy expire",
         expire,
         "let a remembered answer end",
-        "Sets, changes or removes the time at which a remembered answer ends; one that has ended can be given a later "
-        f"time. {_KEPT}",
         (_ID, ArgumentRow("WHEN", f"{_WHEN}, or never", read=_moment_or_never), _ROOT),
         examples=("callgate policy expire 3fa2c1 30d", "callgate policy expire 3fa2c1 never"),
     ),

@@ -15,6 +15,10 @@ KEYS = ("tool", "arguments", "allow", "ask", "deny", "mode", "root")
 
 
 def decide(jsonl: bool, settings: str | None, file: str | None) -> int:
+    """Reads {"tool": "Bash", "arguments": {"command": "…"}, "allow": […], "ask": […], "deny": […], "mode": "…", "root":
+    "/…"} and answers {"decision": "allow|ask|deny", "rule", "by", "why"}, a line each, as they come. All but the tool
+    may be left out. Rules count as given on the command line; no settings are read but those of --settings, and nothing
+    is run: links below the root are looked at, no more."""
     with json_input(file, jsonl=jsonl) as lines:
         return decide_lines(lines, out(), CallJudge(settings))
 

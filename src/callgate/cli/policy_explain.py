@@ -29,6 +29,9 @@ def explain(
     root: str | None,
     as_json: bool,
 ) -> int:
+    """The whole chain for one call: which checks were asked, what each said, which one decided, and for each rule about
+    the tool why it applies or does not. Settings of all layers and remembered answers count; hooks are not asked, and
+    nothing is run."""
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -23,6 +23,7 @@ def show(
     unattended: bool,
     **texts: str | None,
 ) -> int:
+    """Prints the system prompt that a session in the current folder would begin with."""
     config = load_config(mode=mode)
     names = tuple(tool.spec.name for tool in builtin_tools(*tools)) if tools else tuple(BUILTIN)
     model = model or "the one that is chosen"
@@ -52,7 +53,6 @@ COMMANDS = (
         "prompt show",
         show,
         "print the system prompt, with the origin of each part",
-        "Prints the system prompt that a session in the current folder would begin with.",
         (
             ArgumentRow("--text", "only the text, exactly as the model gets it", apart="form"),
             ArgumentRow("--json", "a list of parts with name, origin and text", "as_json", apart="form"),

@@ -8,6 +8,9 @@ from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 
 
 def record(folder: str, words: Sequence[str]) -> int:
+    """Writes what goes over the wire into the folder: one file of JSON lines for each request, without keys, only yours
+    to read. The conversation is in them. The model replay/FOLDER serves them back. $CALLGATE_RECORD does the same for
+    every command."""
     from callgate.cli import main
 
     words = words[1:] if words[:1] == ["--"] else words
@@ -22,9 +25,6 @@ COMMANDS = (
         "record",
         record,
         "",
-        "Writes what goes over the wire into the folder: one file of JSON lines for each request, without keys, only "
-        "yours to read. The conversation is in them. The model replay/FOLDER serves them back. $CALLGATE_RECORD does "
-        "the same for every command.",
         (
             ArgumentRow("FOLDER", "where to write; it is made"),
             ArgumentRow("COMMAND...", "the words after callgate, after --", "words"),

@@ -10,6 +10,8 @@ from callgate.formats.display import counted
 
 
 def prove(every: bool, as_json: bool) -> int:
+    """Tries each attack without a sandbox and then inside it, in a folder of its own that is removed afterwards. The
+    outcome is what counts as in force, until this machine is started again or bubblewrap, Python or Callgate change."""
     proofs = prove_again(every=every)
     best = next((proof for proof in proofs if proof.holds), None)
     if as_json:
@@ -25,6 +27,8 @@ def prove(every: bool, as_json: bool) -> int:
 
 
 def run(words: Sequence[str]) -> int:
+    """Runs the command as an agent's commands are run, with the current folder as the workspace. Variables that sound
+    like secrets are left out. Proves the sandbox first if that was not done yet; without one nothing runs."""
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
         raise CommandMisuse("say which command: callgate sandbox run -- COMMAND")
@@ -57,9 +61,6 @@ COMMANDS = (
         "sandbox prove",
         prove,
         "try to get out of the sandbox, and say what held",
-        "Tries each attack without a sandbox and then inside it, in a folder of its own that is removed afterwards. "
-        "The outcome is what counts as in force, until this machine is started again or bubblewrap, Python or Callgate "
-        "change.",
         (
             ArgumentRow("--all", "try every kind of sandbox, not only the best that holds", "every"),
             ArgumentRow("--json", "print every attack and its outcome as JSON", "as_json"),
@@ -71,8 +72,6 @@ COMMANDS = (
         "sandbox run",
         run,
         "run a command in the sandbox",
-        "Runs the command as an agent's commands are run, with the current folder as the workspace. Variables that "
-        "sound like secrets are left out. Proves the sandbox first if that was not done yet; without one nothing runs.",
         (ArgumentRow("COMMAND...", "the program and its arguments, after --", "words"),),
         examples=("callgate sandbox run -- make test",),
         more="exit codes: those of the command, 127 if it is not found, 126 if it cannot be run; 1 no sandbox holds",

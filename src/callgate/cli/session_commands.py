@@ -11,7 +11,7 @@ from pathlib import Path
 
 from callgate import admin
 from callgate.cli.command_parser import count, seconds_of
-from callgate.cli.command_rows import DATA_FOLDER, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
 from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say, size_in_words
 from callgate.formats.display import counted
@@ -20,6 +20,7 @@ _SHOWN = 10
 
 
 def export(which: str | None, shape: admin.sessions.Shape, output: str | None, force: bool) -> int:
+    """The live part of a session, to be shared."""
     _check_force(output, force)
     shown = admin.sessions.Archive().show(which)
     hand_over(shown.written_as(shape), output, force=force)
@@ -40,6 +41,8 @@ def _check_force(output: str | None, force: bool) -> None:
 
 
 def import_session(file: str, program: str) -> int:
+    """Makes a new session of this folder out of a transcript, without its agents, and prints the new id first. The file
+    is only read."""
     if file == "-":
         if sys.stdin.isatty():
             say("reading a transcript from the keyboard; Ctrl-D ends")
@@ -69,6 +72,8 @@ def _imported(taken: admin.sessions.TakenIn) -> list[str]:
 
 
 def audit(which: str | None, shape: str, output: str | None, force: bool) -> int:
+    """Every decision on record: call, hash of the arguments, rule or person, door, time, outcome. All that ever
+    happened is in it, also what was rewound."""
     _check_force(output, force)
     audited = admin.sessions.Archive().audit(which)
     if shape == "table":
@@ -112,6 +117,8 @@ def _audit_cells(row: admin.sessions.AuditRow, *, narrow: bool) -> tuple[str, ..
 
 
 def verify(which: str | None, every: bool, head: str | None) -> int:
+    """Checks every line's checksum, the chain from line to line, the numbers, the session and the line ends, and says
+    where something was changed, removed, moved, repeated or torn."""
     if every and (which or head):
         raise CommandMisuse("say --all, or which one")
     archive = admin.sessions.Archive()
@@ -180,6 +187,9 @@ def _noted(verified: admin.sessions.Verified, head: str) -> Line:
 
 
 def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: bool) -> int:
+    """Removes what programs that died left behind among the sessions of this folder: files and folders of sessions that
+    are gone, names of dead writers, empty logs. With --older-than whole sessions too. Never one that is open; leftovers
+    younger than an hour stay if a program may still be writing them."""
     cleaned = admin.sessions.Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
     if as_json:
         lists = {
@@ -216,6 +226,8 @@ def _cleaned(cleaned: admin.sessions.Cleaned, *, dry_run: bool) -> Iterator[str]
 
 
 def remove(which: str) -> int:
+    """Removes one session with all that belongs to it, and says what that was. Nothing is asked, and nothing can be
+    brought back. Not while somebody has it open."""
     removed = admin.sessions.Archive().remove(which)
     put_text(f"removed session {removed[0].session}, {size_in_words(sum(each.size for each in removed))}:")
     put((Span(f"  {each.path}"),) for each in removed)
@@ -223,6 +235,7 @@ def remove(which: str) -> int:
 
 
 def lock(which: str | None) -> int:
+    """Who has a session open for writing, if anybody."""
     log, holder, name = admin.sessions.Archive().holder(which)
     if holder is not None:
         put_text(f"session {log.stem} is open in {holder}; {_life(holder)}")
@@ -273,7 +286,6 @@ COMMANDS = (
         "session list",
         "session_list:list_sessions",
         "the sessions there are, last used first",
-        f"The sessions of this folder, last used first. {DATA_FOLDER}",
         (
             ArgumentRow("--all", "those of all folders", "every_folder"),
             ArgumentRow("--limit N", "at most so many (default: all)", read=count),
@@ -285,8 +297,6 @@ COMMANDS = (
         "session show",
         "session_page:show",
         "what was said and done",
-        "The live messages of a session, each call with its decision and its outcome. Long results are cut: export and "
-        f"--json have all of them. {DATA_FOLDER}",
         (
             _WHICH,
             ArgumentRow("--tail N", "only the last N messages", read=count),
@@ -297,7 +307,6 @@ COMMANDS = (
         "session export",
         export,
         "a session as Markdown, HTML or messages of the AI SDK",
-        f"The live part of a session, to be shared. {DATA_FOLDER}",
         (
             _WHICH,
             ArgumentRow("--format F", "markdown, html or ai-sdk (JSON)", "shape", choices=_SHAPES, required=True),
@@ -308,8 +317,6 @@ COMMANDS = (
         "session import",
         import_session,
         "a transcript of another program as a new session",
-        "Makes a new session of this folder out of a transcript, without its agents, and prints the new id first. The "
-        f"file is only read. {DATA_FOLDER}",
         (
             ArgumentRow("FILE", "the transcript; - is standard input"),
             ArgumentRow(
@@ -322,8 +329,6 @@ COMMANDS = (
         "session verify",
         verify,
         "whether a log is what was written",
-        "Checks every line's checksum, the chain from line to line, the numbers, the session and the line ends, and "
-        f"says where something was changed, removed, moved, repeated or torn. {DATA_FOLDER}",
         (_WHICH, _ALL, ArgumentRow("--head SUM", "a head noted earlier: it must be in the log still", read=_checksum)),
         more="The end of a log can be cut off without a trace in it: note the head that is printed, and give it later "
         "with --head. exit codes: 0 sound, 1 not",
@@ -332,9 +337,6 @@ COMMANDS = (
         "session gc",
         collect,
         "remove what is left over, and with --older-than old sessions",
-        "Removes what programs that died left behind among the sessions of this folder: files and folders of sessions "
-        "that are gone, names of dead writers, empty logs. With --older-than whole sessions too. Never one that is "
-        f"open; leftovers younger than an hour stay if a program may still be writing them. {DATA_FOLDER}",
         (
             ArgumentRow("--all", "among the sessions of all folders", "everywhere"),
             ArgumentRow("--older-than AGE", "sessions last used so long ago: 12h, 30d, 6w", read=_age),
@@ -346,23 +348,18 @@ COMMANDS = (
         "session remove",
         remove,
         "remove one session",
-        "Removes one session with all that belongs to it, and says what that was. Nothing is asked, and nothing can be "
-        f"brought back. Not while somebody has it open. {DATA_FOLDER}",
         (ArgumentRow("ID", "its id, a beginning of it that no other has, or its whole title", "which"),),
     ),
     CommandRow(
         "session lock",
         lock,
         "who has a session open",
-        f"Who has a session open for writing, if anybody. {DATA_FOLDER}",
         (_WHICH,),
     ),
     CommandRow(
         "log",
         "session_log:log",
         "",
-        "Every message, call, decision, answer and result as lines with their time, also what was rewound. Reads the "
-        f"log alone, so that a session that is running can be watched. {DATA_FOLDER}",
         (_WHICH, ArgumentRow("-f --follow", "wait for more, and print it as it happens")),
         more="Ctrl-C ends following; the exit code is 0",
     ),
@@ -370,8 +367,6 @@ COMMANDS = (
         "audit",
         audit,
         "",
-        "Every decision on record: call, hash of the arguments, rule or person, door, time, outcome. All that ever "
-        f"happened is in it, also what was rewound. {DATA_FOLDER}",
         (
             _WHICH,
             ArgumentRow("--format F", "table (default), json or csv", "shape", choices=_TABLES, default="table"),

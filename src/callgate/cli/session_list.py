@@ -15,6 +15,7 @@ _LEGEND = {"?": "a question waits", "*": "unfinished", "!": "cannot be read"}
 
 
 def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
+    """The sessions of this folder, last used first."""
     archive = Archive()
     found = archive.everywhere() if every_folder else archive.here()
     shown = found[:limit]

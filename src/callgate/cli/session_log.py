@@ -25,7 +25,8 @@ _WIDE = 400
 
 
 def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.sleep) -> int:
-    """Print a session. Ctrl-C ends following with exit code 0."""
+    """Every message, call, decision, answer and result as lines with their time, also what was rewound. Reads the log
+    alone, so that a session that is running can be watched."""
     found = Archive().find(which)
     follower, stream = LogFollower(found), out()
     view = LogView(min(columns(), _WIDE))

@@ -18,6 +18,8 @@ _SHORT = 100  # columns of arguments on one line
 
 
 def show(which: str | None, tail: int | None, as_json: bool) -> int:
+    """The live messages of a session, each call with its decision and its outcome. Long results are cut: export and
+    --json have all of them."""
     shown = Archive().show(which, tail)
     if as_json:
         for warning in _warnings(shown):

@@ -14,6 +14,8 @@ from callgate.words.errors import UsageError
 
 
 def test_command(line: str | None, sample: bool, as_json: bool) -> int:
+    """Feeds a sample to the command and prints the lines that would be shown, its error output, how long it took and
+    its exit code."""
     if sample:
         put_json(payload(SAMPLE))
         return 0
@@ -75,8 +77,6 @@ COMMANDS = (
         "statusline test",
         test_command,
         "run the command of the status line once with a sample",
-        "Feeds a sample to the command and prints the lines that would be shown, its error output, how long it took "
-        "and its exit code.",
         (
             ArgumentRow("--command LINE", "run this command line, not that of the settings", "line"),
             ArgumentRow("--sample", "print the sample, and run nothing"),

@@ -16,6 +16,9 @@ _TITLES = {
 
 
 def list_rows(as_json: bool) -> int:
+    """The tools that come with Callgate, custom ones with their files, and what is not available and why: a package
+    that is missing, a file with a fault, a folder that is not trusted. `callgate mcp test NAME` shows the tools of an
+    MCP server."""
     found = list_tools(load_config())
     if as_json:
         put_json([json_fields(row, "name", "kind", "what", "origin", "why") for row in found.rows])
@@ -42,9 +45,6 @@ COMMANDS = (
         "tools list",
         list_rows,
         "the tools that a model gets here, and those that it does not get",
-        "The tools that come with Callgate, custom ones with their files, and what is not available and why: a package "
-        "that is missing, a file with a fault, a folder that is not trusted. `callgate mcp test NAME` shows the tools "
-        "of an MCP server.",
         (ArgumentRow("--json", "print them as a list of JSON", "as_json"),),
         examples=("callgate tools list",),
     ),
@@ -52,16 +52,12 @@ COMMANDS = (
         "tools new",
         "tools_new:write_new_tool",
         "write a file of tools to begin with",
-        "Writes .callgate/tools/NAME.py in the current folder. Its tools count once the folder is trusted.",
         (ArgumentRow("NAME", "of the tool, and of the file"),),
     ),
     CommandRow(
         "tools rank",
         "tools_rank:rank",
         "which of many tools fit a query",
-        'Reads {"tools": [{"name", "description", "input_schema"?, "server"?, "server_description"?}, …]} and answers '
-        '{"ready": true}; then, for each {"query": "…", "k": 10}, answers {"names": […]}, best first. A line that '
-        'cannot be used answers {"error": "…"}, and the rest goes on.',
         (
             JSONL,
             ArgumentRow(
@@ -77,8 +73,6 @@ COMMANDS = (
         "tools validate",
         "tools_validate:validate",
         "how the arguments of a call would be read and repaired",
-        'Reads {"tool": {"name", "parameters": JSON Schema}, "raw": what the model wrote} and answers '
-        '{"outcome": "accepted|repaired|rejected", "arguments", "repairs", "errors"}, a line each.',
         (JSONL, FILE),
     ),
 )

@@ -44,6 +44,7 @@ def {name}(path: str, run: Run) -> str:
 
 
 def write_new_tool(name: str) -> int:
+    """Writes .callgate/tools/NAME.py in the current folder. Its tools count once the folder is trusted."""
     try:
         for line in new_tool(name, Path.cwd()):
             put_text(line)

@@ -31,6 +31,7 @@ DIGITS = 32
 
 
 def list_trusted() -> int:
+    """The folders that are trusted, since when, and whether they changed since."""
     store = trust_store()
     found = store.list()
     if not found:
@@ -41,6 +42,8 @@ def list_trusted() -> int:
 
 
 def show(folder: str | None) -> int:
+    """What the files of a folder would do if it were trusted, what changed since it was, and the fingerprint of exactly
+    that. Nothing is run."""
     root = _folder(folder)
     found = fingerprint(root)
     put(_shown(root, trust_store(root).state(root), found, text_width()))
@@ -51,6 +54,8 @@ def show(folder: str | None) -> int:
 
 
 def add(folder: str | None, yes: str | None) -> int:
+    """Shows what the folder would run and, on a terminal, asks. Elsewhere --yes answers, with the fingerprint that
+    `callgate trust show` printed, so that what was shown is what is trusted."""
     root = _folder(folder)
     store = trust_store(root)
     state, found = store.state(root), fingerprint(root)
@@ -76,6 +81,7 @@ def add(folder: str | None, yes: str | None) -> int:
 
 
 def revoke(folder: str | None) -> int:
+    """Forgets that the folder was trusted; it need not be there any more."""
     root, store = _folder(folder, may_be_missing=True), trust_store()
     if not store.revoke(root):
         close = get_close_matches(str(root), [each.root for each in store.list()], n=1)
@@ -167,15 +173,12 @@ COMMANDS = (
         "trust list",
         list_trusted,
         "the trusted folders",
-        f"The folders that are trusted, since when, and whether they changed since. {_TRUST}",
         examples=("callgate trust list",),
     ),
     CommandRow(
         "trust show",
         show,
         "what a folder would run",
-        "What the files of a folder would do if it were trusted, what changed since it was, and the fingerprint of "
-        "exactly that. Nothing is run.",
         (_FOLDER,),
         examples=("callgate trust show", "callgate trust show ~/src/app"),
     ),
@@ -183,8 +186,6 @@ COMMANDS = (
         "trust add",
         add,
         "trust a folder as it is now",
-        "Shows what the folder would run and, on a terminal, asks. Elsewhere --yes answers, with the fingerprint that "
-        f"`callgate trust show` printed, so that what was shown is what is trusted. {_TRUST}",
         (
             _FOLDER,
             ArgumentRow(
@@ -199,7 +200,6 @@ COMMANDS = (
         "trust revoke",
         revoke,
         "trust a folder no more",
-        f"Forgets that the folder was trusted; it need not be there any more. {_TRUST}",
         (_FOLDER,),
         examples=("callgate trust revoke", "callgate trust revoke ~/src/app"),
     ),
