@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.session_questions import LockHolder
 from callgate.cli.terminal import width
 from callgate.transcript.answer_files import waiting_answers
-from callgate.transcript.lock import holder_of
+from callgate.transcript.lock import LockHolder, holder_of
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import (
     ApprovalPolicy,

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.admin.log_follower import LogFollower
-from callgate.cli.session_log import LogView, log
+from callgate.cli.session_log import LogFollower, LogView, log
 from callgate.cli.terminal import plain
 from callgate.transcript.share.session_page import Exported, Mark, read_page
 from callgate.words.events import MessageAdded, RunEnded

@@ -86,7 +86,20 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "testing": ("words", "formats", "core", "conversation", *ROOMS),
 }
 # Single modules that may do more than their part may.
-EXCEPTIONS = {"cli.demo": ("testing",), "tools.custom": ("config",)}
+EXCEPTIONS = {
+    "cli.demo": ("testing",),
+    "tools.custom": ("config",),
+    # The only users of a part of layer 2 among the interfaces; what two interfaces share is in admin.
+    "cli.answer_command": ("transcript",),
+    "cli.editor": ("transcript.answer_files",),
+    "cli.question_page": ("transcript.question_answers",),
+    "cli.sandbox_commands": ("host", "policy.sandbox_policy"),
+    "cli.session_log": ("transcript",),
+    "tui.commands.custom_prompts": ("policy.trust", "tools.front_matter", "tools.skills"),
+    "tui.composer.pictures": ("host.files", "tools.files"),
+    "tui.composer.prompt_history": ("transcript",),
+    "tui.composer.workspace_files": ("host.environment", "tools.ripgrep"),
+}
 # Everybody may ask for the version.
 FOR_ALL = ("_version",)
 # These use the standard library alone; words knows nothing of waiting either.

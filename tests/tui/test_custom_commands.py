@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from callgate import Session, load_config
-from callgate.admin.custom_commands import custom_prompts
 from callgate.config import Config
 from callgate.testing import ScriptedModel, say, turn
 from callgate.tui.commands import read_custom
+from callgate.tui.commands.custom_prompts import custom_prompts
 from callgate.words.inputs import Prompt
 from tests.tui.fakes import FakeTerminal
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from callgate.admin import installed as installed
     from callgate.admin import provider_keys as provider_keys
-    from callgate.admin import sandbox as sandbox
     from callgate.admin import servers as servers
     from callgate.admin import session_changes as session_changes
     from callgate.admin import sessions as sessions

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
-from callgate.admin.session_questions import AnswerRefused, AnswerTaken, SessionQuestions, give_answer, read_questions
+from callgate import Store
+from callgate.admin.sessions import Archive
 from callgate.cli.command_parser import USAGE, count, json_object
 from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.editor import edited
@@ -15,6 +18,9 @@ from callgate.cli.terminal import Line, paragraph, signs_for
 from callgate.cli.text_output import WIDE, columns, out, put, put_json, say
 from callgate.formats.display import counted
 from callgate.formats.jsonable import to_json
+from callgate.transcript.answer_files import AnswerRefused
+from callgate.transcript.lock import LockHolder, holder_of
+from callgate.transcript.question_answers import AnswerTaken, OpenQuestion, questions_in
 from callgate.words.decisions import Confirmation, FieldAnswer, Question, Scope
 
 ANSWERS = ("yes", "no", "always")
@@ -33,6 +39,25 @@ _NUMBERS = re.compile(r"[0-9]{1,3}(,[0-9]{1,3})*")
 _SHORTEST = 4  # characters of a beginning that names a question
 
 
+@dataclass(frozen=True, slots=True)
+class SessionQuestions:
+    """The open questions of a session, and the answers of the turn under way.
+
+    named   the name of the session for another command
+    holder  the program that has the session open
+    """
+
+    log: Path
+    named: str
+    questions: tuple[OpenQuestion, ...]
+    answered: tuple[Confirmation, ...]
+    holder: LockHolder | None
+
+    @property
+    def session(self) -> str:
+        return self.log.stem
+
+
 def answer(which: str | None, call: str | None, answer: str | None, as_json: bool, **options: Any) -> int:
     """Shows the questions that a session waits with, or answers one of them, whoever has the session open. If it runs,
     the program that runs it acts on the answer; otherwise the answer is put on record for when it is resumed. The first
@@ -42,18 +67,25 @@ def answer(which: str | None, call: str | None, answer: str | None, as_json: boo
     if which in ANSWERS and call is answer is None:
         raise CommandMisuse(f"say which session: callgate answer latest {which}")
     _check(answer, options)
-    asking = read_questions(which)
+    asking = _read(which)
     if answer is None:
         return _show(asking, call, as_json=as_json)
     question = _meant(asking, call)
     if isinstance(question, int):
         return question
-    taken = give_answer(asking, _confirmation(question, answer, **options))
+    taken = Store().answer(asking.log, _confirmation(question, answer, **options))
     if as_json:
         put_json(_taken_as_json(taken))
     else:
         put(paragraph(_taken(taken), min(columns(), WIDE)))
     return 0
+
+
+def _read(which: str | None) -> SessionQuestions:
+    log = Archive().find(which)
+    found = questions_in(log)
+    named = quote(which) if which is not None and Path(which) == log else log.stem
+    return SessionQuestions(log, named, found.open, found.answered, holder_of(log) if found.open else None)
 
 
 def _check(answer: str | None, options: dict[str, Any]) -> None:

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from callgate import Allow, Answer, Continue, Prompt, Session, Store
-from callgate.admin.log_follower import LogFollower
 from callgate.admin.session_changes import shown_files
 from callgate.assembly.agent import agent_session
 from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
-from callgate.cli.session_log import LogView
+from callgate.cli.session_log import LogFollower, LogView
 from callgate.cli.terminal import Span, paragraph
 from callgate.cli.text_output import out, put, put_json, put_text, say, text_width
 from callgate.config import load_config

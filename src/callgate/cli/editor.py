@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from callgate.admin.session_questions import AnswerRefused
+from callgate.transcript.answer_files import AnswerRefused
 from callgate.words.decisions import Question, arguments_hash
 from callgate.words.errors import UsageError
 

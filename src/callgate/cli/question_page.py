@@ -5,11 +5,11 @@ from difflib import unified_diff
 from json import dumps
 from typing import Any
 
-from callgate.admin.session_questions import OpenQuestion
 from callgate.admin.sessions import moment
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
 from callgate.formats.columns import pieces
 from callgate.formats.display import counted, excerpt
+from callgate.transcript.question_answers import OpenQuestion
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.decisions import WANTED, AskedField, Question
 

@@ -1,18 +1,28 @@
 """The commands ``callgate sandbox``."""
 
+import os
+import subprocess
 from collections.abc import Iterator, Sequence
 
-from callgate.admin.sandbox import BACKENDS, Proof, prove_again, run_inside
 from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Span, paragraph, signs_for
 from callgate.cli.text_output import json_fields, out, put, put_json, put_text, say, text_width
+from callgate.config import Config, load_config
 from callgate.formats.display import counted
+from callgate.host.environment import scrubbed
+from callgate.host.ports import Command, HostDecision
+from callgate.host.sandbox.proof import Proof
+from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused
+from callgate.policy.sandbox_policy import NO_HOSTS, Proofs, sandbox_in_force
+
+_BY_SHELL = ("/bin/sh", "-c", 'exec "$@"', "callgate sandbox run")
+"""Starts the words behind it. Bubblewrap alone exits with 1 if there is no such program, as many programs do."""
 
 
 def prove(every: bool, as_json: bool) -> int:
     """Tries each attack without a sandbox and then inside it, in a folder of its own that is removed afterwards. The
     outcome is what counts as in force, until this machine is started again or bubblewrap, Python or Callgate change."""
-    proofs = prove_again(every=every)
+    proofs = _proofs(load_config()).prove(every=every)
     best = next((proof for proof in proofs if proof.holds), None)
     if as_json:
         put_json({"in_force": None if best is None else best.backend, "proofs": [_as_json(each) for each in proofs]})
@@ -32,7 +42,32 @@ def run(words: Sequence[str]) -> int:
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
         raise CommandMisuse("say which command: callgate sandbox run -- COMMAND")
-    return run_inside(tuple(words), say)
+
+    def report(decision: HostDecision) -> None:
+        if not decision.allowed:
+            say(f"the sandbox refuses {decision.host}: {decision.why}")
+
+    config = load_config()
+    proofs = _proofs(config)
+    if proofs.kept() is None:
+        proofs.prove()
+    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
+    if isinstance(found, str):
+        raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {found}")
+    if config.allow_hosts and not found.hosts:
+        say(NO_HOSTS)
+    inside = found.wrap(Command((*_BY_SHELL, *words), str(config.root), scrubbed(os.environ)), report)
+    with subprocess.Popen(inside.argv, cwd=inside.cwd, env=dict(inside.env), pass_fds=inside.handed_fds) as running:
+        for number in inside.handed_fds:
+            os.close(number)
+        ended = running.wait()
+    return ended if ended >= 0 else 128 - ended
+
+
+def _proofs(config: Config) -> Proofs:
+    if not config.own_data:
+        raise SandboxRefused(f"{config.data} lies in the workspace, where a command could write the proof itself")
+    return Proofs(config.data)
 
 
 def _lines(proof: Proof) -> Iterator[Line]:

@@ -235,7 +235,7 @@ def remove(which: str) -> int:
 
 
 def lock(which: str | None) -> int:
-    """Who has a session open for writing, if anybody."""
+    """Show the process that has a session open for writing."""
     log, holder, name = admin.sessions.Archive().holder(which)
     if holder is not None:
         put_text(f"session {log.stem} is open in {holder}; {_life(holder)}")

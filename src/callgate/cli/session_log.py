@@ -1,15 +1,19 @@
 """The command ``callgate log``: the events of a session as lines of text."""
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from json import dumps
+from pathlib import Path
 
-from callgate.admin.log_follower import LogFollower
 from callgate.admin.sessions import Archive
 from callgate.cli.terminal import Line, Safe, Span, clip, paragraph
 from callgate.cli.text_output import columns, out, put, say
 from callgate.formats.display import counted
+from callgate.transcript.codec import BadLine, read_line
+from callgate.transcript.lock import open_log, unreadable
+from callgate.transcript.reader import LogReader
 from callgate.words import events as e
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow, Deny
@@ -22,6 +26,7 @@ _MARGIN = 10
 _ARGUMENTS = 400
 _RESULT_LINES = 5
 _WIDE = 400
+_CHUNK = 1 << 16
 
 
 def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.sleep) -> int:
@@ -46,6 +51,54 @@ def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.s
     if follower.damaged:
         say(f"{counted(follower.damaged, 'line')} cannot be read: callgate session verify {found.stem}")
     return 0
+
+
+class LogFollower:
+    """Reads a log from its beginning, without a lock. Each ``read`` returns the events of the lines that were completed
+    since the last one, dead branches included. ``damaged`` counts the lines that cannot be read."""
+
+    def __init__(self, log: Path) -> None:
+        try:
+            self._fd = open_log(log, os.O_RDONLY)
+        except OSError as error:
+            raise unreadable(log, error) from None
+        self._at = 0
+        self._before = ""
+        self.damaged = 0
+
+    def read(self) -> Sequence[e.Durable]:
+        end = self._whole()
+        reader = LogReader(self._fd)
+        found: list[e.Durable] = []
+        for raw in reader.lines([(self._at, end)]):
+            try:
+                entry = read_line(raw.data, raw.sum)
+            except BadLine:
+                self.damaged += 1
+                continue
+            if entry.sum != self._before and entry.event is not None:
+                found.append(entry.event)
+            self._before = entry.sum
+        self.damaged += len(reader.damages)
+        self._at = end
+        return found
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def _whole(self) -> int:
+        """Return the offset after the last line feed; the next ``read`` takes a line that is still being written."""
+        size = os.fstat(self._fd).st_size
+        if size < self._at:  # cut back after a failed write
+            self._at = size
+        end = size
+        while end > self._at:
+            begin = max(self._at, end - _CHUNK)
+            at = os.pread(self._fd, end - begin, begin).rfind(b"\n")
+            if at >= 0:
+                return begin + at + 1
+            end = begin
+        return self._at
 
 
 class LogView:

@@ -42,8 +42,8 @@ def list_trusted() -> int:
 
 
 def show(folder: str | None) -> int:
-    """What the files of a folder would do if it were trusted, what changed since it was, and the fingerprint of exactly
-    that. Nothing is run."""
+    """Show the hooks and tools that a folder would run if it were trusted, what changed since it was trusted, and the
+    fingerprint of exactly these files. Nothing is run."""
     root = _folder(folder)
     found = fingerprint(root)
     put(_shown(root, trust_store(root).state(root), found, text_width()))

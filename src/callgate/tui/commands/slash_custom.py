@@ -7,8 +7,8 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from callgate.admin.custom_commands import CustomPrompt, custom_prompts, prompt_text
 from callgate.tui.commands.command_table import COMMANDS, MISSING
+from callgate.tui.commands.custom_prompts import CustomPrompt, custom_prompts, prompt_text
 from callgate.tui.port import SlashCommand
 from callgate.words.inputs import Prompt
 from callgate.words.model import RequestOptions, RunOptions

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import platform
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,21 +20,45 @@ from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
     from callgate.admin.settings import SettingRow
+    from callgate.config import Config
     from callgate.tui.port import Terminal, ViewName
 
 
-def version(terminal: Terminal, _text: str) -> None:
-    import platform
+_VARIABLES = (
+    *("TERM", "COLORTERM", "TERM_PROGRAM", "NO_COLOR", "LANG", "LC_ALL", "EDITOR", "VISUAL"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"),
+)
+"""Variables of other programs that change what Callgate does."""
 
+
+def version(terminal: Terminal, _text: str) -> None:
     said(terminal, f"callgate {__version__}, Python {platform.python_version()}, {platform.system()}")
 
 
 async def env(terminal: Terminal, _text: str) -> None:
-    from callgate.admin.surroundings import surroundings
+    found = await asyncio.to_thread(_environment, config_of(terminal))
+    note = "Values that look secret are masked. Only variables of Callgate, the terminal and the network are listed."
+    terminal.show(TableBlock(found, "Environment", note=note))
 
-    found = await asyncio.to_thread(surroundings, config_of(terminal))
-    note = "What looks like a secret is masked. Variables: those of Callgate, the terminal and the network."
-    terminal.show(TableBlock(tuple(found), "Environment", note=note))
+
+def _environment(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return names and values for people; secrets in values are masked."""
+    from callgate import Store
+    from callgate.admin.workspace_policy import Trusted
+
+    mask = Store(config.root, config.data).masker.text
+    facts = (
+        ("callgate", __version__),
+        ("Python", f"{platform.python_version()} ({sys.executable})"),
+        ("platform", platform.platform()),
+        ("terminal", os.environ.get("TERM_PROGRAM") or os.environ.get("TERM") or "none"),
+        ("workspace", str(config.root)),
+        ("trusted", "yes" if isinstance(config.trust, Trusted) else "no"),
+        ("settings", str(config.folder or "none")),
+        ("data", str(config.data)),
+    )
+    named = sorted(name for name in os.environ if name.startswith("CALLGATE_") or name.upper() in _VARIABLES)
+    return tuple((name, mask(value)) for name, value in (*facts, *((name, os.environ[name]) for name in named)))
 
 
 async def doctor(terminal: Terminal, _text: str) -> None:

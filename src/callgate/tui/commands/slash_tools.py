@@ -119,7 +119,7 @@ def tool_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 async def skills(terminal: Terminal, _text: str) -> None:
-    from callgate.admin.custom_commands import skills_of
+    from callgate.tui.commands.custom_prompts import skills_of
 
     found = await asyncio.to_thread(skills_of, config_of(terminal))
     if not found.by_name:

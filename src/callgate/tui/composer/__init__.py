@@ -30,9 +30,9 @@ from callgate.words.inputs import EditPrompt, Input, Prompt, Steer, WithdrawProm
 from callgate.words.messages import Image
 
 if TYPE_CHECKING:
-    from callgate.admin.prompt_history import PromptHistory
     from callgate.config import Config
     from callgate.tui.composer.completion_sources import FileIndex
+    from callgate.tui.composer.prompt_history import PromptHistory
     from callgate.tui.port import Terminal
 
 _Done = Callable[[str | None], None]
@@ -115,7 +115,7 @@ class Composer:
         """Attaches the image of the clipboard."""
 
         async def take() -> None:
-            from callgate.admin.pictures import clipboard_picture
+            from callgate.tui.composer.pictures import clipboard_picture
 
             try:
                 image = await asyncio.to_thread(clipboard_picture)
@@ -214,7 +214,7 @@ class Composer:
         return [image for path in image_paths(text) if (image := self._read_image(path)) is not None]
 
     def _read_image(self, path: str) -> Image | None:
-        from callgate.admin.pictures import read_picture
+        from callgate.tui.composer.pictures import read_picture
 
         try:
             return read_picture(self._root() / Path(path).expanduser())
@@ -230,7 +230,7 @@ class Composer:
             return
 
         async def read() -> None:
-            from callgate.admin.prompt_history import PromptHistory
+            from callgate.tui.composer.prompt_history import PromptHistory
 
             self._history = PromptHistory(config.data, config.root)
             found = await asyncio.to_thread(self._history.prompts)

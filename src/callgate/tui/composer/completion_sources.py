@@ -51,13 +51,13 @@ class FileIndex:
 
     def beside(self, folder: str) -> list[str]:
         """The names in one folder, looked up now."""
-        from callgate.admin.workspace_files import folder_names
+        from callgate.tui.composer.workspace_files import folder_names
 
         return folder_names(self._root() / folder)
 
     async def _list(self) -> None:
         def listed() -> PathIndex:
-            from callgate.admin.workspace_files import workspace_files
+            from callgate.tui.composer.workspace_files import workspace_files
 
             return PathIndex(workspace_files(self._root()))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from callgate.admin import prompt_history
-from callgate.admin.prompt_history import PromptHistory
+from callgate.tui.composer import prompt_history
+from callgate.tui.composer.prompt_history import PromptHistory
 
 
 @pytest.fixture
