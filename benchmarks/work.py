@@ -10,6 +10,7 @@ from callgate.conversation.ports import Model
 from callgate.core.ports import Tool
 from callgate.words.calls import Result
 from callgate.words.events import CallSettled, Event, StatusChanged
+from callgate.words.session_event import AgentPath
 
 TOOLS = [tool(function, effects="none", locks=shared) for function in FUNCTIONS.values()]
 PLAIN_TOOLS = [tool(function, effects="none") for function in FUNCTIONS.values()]
@@ -21,7 +22,7 @@ async def in_a_session(model: Model, tools: Sequence[Tool] = TOOLS) -> list[Resu
     heard: list[Event] = []
     rested = asyncio.Event()
 
-    def listener(event: Event) -> None:
+    def listener(path: AgentPath, number: int, event: Event) -> None:
         heard.append(event)
         if type(event) is StatusChanged and event.status != "working":
             rested.set()

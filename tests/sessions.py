@@ -1,9 +1,9 @@
-"""A session from flat options: for kits that pass on whatever a test wants."""
+"""A session from flat options: for kits that pass on whatever a test wants. A listener that gets only the event."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from callgate import ModelSetup, Nesting, Session, SessionLimits
+from callgate import Event, ModelSetup, Nesting, Session, SessionLimits
 from callgate.features import (
     Feature,
     compaction_feature,
@@ -11,6 +11,7 @@ from callgate.features import (
     search_feature,
     staging_feature,
 )
+from callgate.words.session_event import AgentPath
 
 _MODELS = ("models", "open_model", "fallback", "cheap", "price", "cache", "options", "request_limits")
 _LIMITS = {"limits": "run", "settings": "calls", "rerun_safe": "rerun_safe"}
@@ -41,3 +42,13 @@ def _features(flat: dict[str, Any]) -> Iterable[Feature]:
         yield context_feature(flat.pop("context"))
     if "standing" in flat or "pending" in flat:
         yield staging_feature(flat.pop("standing", ()), resolved=flat.pop("pending", "first"))
+
+
+def with_event(function: Callable[[Event], object], of: AgentPath = ()) -> Callable[[AgentPath, int, Event], None]:
+    """A listener that calls the function with each event of the session with this path, and of none inside it."""
+
+    def listener(path: AgentPath, number: int, event: Event) -> None:
+        if path == of:
+            function(event)
+
+    return listener

@@ -15,6 +15,7 @@ from callgate.conversation.record import MemoryJournal, Record
 from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import Durable, Event, StatusChanged, TurnEnded
+from callgate.words.session_event import AgentPath
 
 LIMIT = 200.0
 """Bytes a call; nothing is expected to stay but the odd counter."""
@@ -61,7 +62,7 @@ async def session_bytes(size: Size) -> tuple[float, float]:
     marks = [0, 0]
     rested = asyncio.Event()
 
-    def listener(event: Event) -> None:
+    def listener(path: AgentPath, number: int, event: Event) -> None:
         if type(event) is TurnEnded and event.turn in (WARM_UP, count):
             model.requests.clear()
             marks[event.turn == count] = _traced()

@@ -13,6 +13,7 @@ from benchmarks.work import TOOLS
 from callgate import Prompt, Session
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import Event, TurnEnded
+from callgate.words.session_event import AgentPath
 
 LIMIT = 1.2
 EARLY = 10
@@ -24,7 +25,7 @@ async def _costs(turns: int) -> list[float]:
     model = ScriptedModel(*(turn(call("noop", value=number)) for number in range(turns)), turn(say(DONE)))
     marks = [0] * (turns + 2)
 
-    def listener(event: Event) -> None:
+    def listener(path: AgentPath, number: int, event: Event) -> None:
         if type(event) is TurnEnded:
             marks[event.turn] = time.process_time_ns()
 

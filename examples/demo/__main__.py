@@ -16,6 +16,7 @@ from callgate import Event, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.formats.jsonable import to_json
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import CallProgressed, CallSettled, TurnEnded
+from callgate.words.session_event import AgentPath
 from examples.demo import killed, rewrite
 from examples.demo.shop import Shop, rules, store
 from examples.demo.stage import READY
@@ -53,7 +54,7 @@ async def _apply_a_rewrite(speed: float) -> None:
     """Waits after the preview until it is told to go on, and kills itself at the second file of the apply."""
     placed: list[str] = []
 
-    def hear(event: Event) -> None:
+    def on_event(path: AgentPath, number: int, event: Event) -> None:
         _tell(event)
         if isinstance(event, TurnEnded) and event.turn == 1:
             print(READY, flush=True)
@@ -69,7 +70,7 @@ async def _apply_a_rewrite(speed: float) -> None:
     sys.addaudithook(audit)
     journal = await store(rewrite.NAME).create()
     async with Session(rewrite.first_model(speed), [ast_edit()], gate=rules(), journal=journal) as session:
-        session.listen(hear)
+        session.listen(on_event)
         await session.send(Prompt(rewrite.PLAY.prompt))
 
 

@@ -21,6 +21,7 @@ from callgate.words.events import Noted
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
 from tests.search.deferred_kit import Changing, server_tool
+from tests.sessions import with_event
 
 TOOL = """
 from callgate import tool
@@ -61,7 +62,7 @@ def asked(config: Config, **more: Any) -> tuple[Sequence[str], str, list[str]]:
 async def _asked(config: Config, **more: Any) -> tuple[Sequence[str], str, list[str]]:
     model, notes = ScriptedModel(turn(say("Hello."))), list[str]()
     async with await agent_session(config, model, **more) as session:
-        session.listen(lambda event: notes.append(event.text) if isinstance(event, Noted) else None)
+        session.listen(with_event(lambda event: notes.append(event.text) if isinstance(event, Noted) else None))
         await session.run("hi")
     (request,) = model.requests
     described = {spec.name: spec.description for spec in request.tools}

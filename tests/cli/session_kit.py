@@ -14,6 +14,7 @@ from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, call, say, think, turn
 from callgate.words.inputs import Input, Rewind, SetTitle
 from callgate.words.traits import Traits, reads, writes
+from tests.sessions import with_event
 
 ESCAPE = "\x1b[31m\x1b]0;owned\x07"
 LONG = "\n".join(f"row {n}" for n in range(50))
@@ -101,7 +102,7 @@ class Desk:
         )
         model = ScriptedModel(first, otherwise=turn(say("All is fine.")))
         async with Session(model, toolbox(), host=MemoryHost(), journal=journal) as session:
-            session.listen(lambda event: _answer(session, event))
+            session.listen(with_event(lambda event: _answer(session, event)))
             if title:
                 await session.send(SetTitle(title))
             for sent in (Prompt(prompt), *more):

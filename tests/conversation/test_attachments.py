@@ -43,7 +43,7 @@ async def test_steering_comes_before_notifications_and_suggestions_each_once_and
     tools = PlainToolbox(PlainTool("slow", slow, traits=Traits("none")))
     kit = Equipment(model, tools, allow_all(), virtual_host(), record, features=FeatureSet({"notices": notices}))
     added: list[MessageAdded] = []
-    record.listen(lambda event: added.append(event) if isinstance(event, MessageAdded) else None)
+    record.on_event(lambda event: added.append(event) if isinstance(event, MessageAdded) else None)
     loop = Loop(kit)
     loop.say((Text("go"),))
 
@@ -52,7 +52,7 @@ async def test_steering_comes_before_notifications_and_suggestions_each_once_and
             notices.due = [Reminder("task b1 ended", "b1"), Reminder("try Grep", "hint")]
             loop.steer("not that one")
 
-    record.listen(arrive)
+    record.on_event(arrive)
     await loop.run()
     await settle()
     said = [(event.message.text, event.about, event.queued) for event in added if event.message.role == "user"]

@@ -199,7 +199,7 @@ def test_what_passes_is_told_and_never_stored() -> None:
 def test_whoever_stops_listening_hears_nothing_more() -> None:
     heard: list[Event] = []
     record = Record(MemoryJournal(), Ledger())
-    stop = record.listen(heard.append)
+    stop = record.on_event(heard.append)
     record.write(Noted(1.0, "one"))
     stop()
     record.write(Noted(2.0, "two"))

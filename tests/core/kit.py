@@ -195,7 +195,7 @@ async def thread_ended(desk: Desk, released: threading.Event) -> None:
     """Release the stuck thread of a stray and wait for it in real time."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     assert isinstance(loop, VirtualLoop)
-    stop = desk.record.listen(lambda event: ended.set() if isinstance(event, StrayEnded) else None)
+    stop = desk.record.on_event(lambda event: ended.set() if isinstance(event, StrayEnded) else None)
     with loop.hold():
         released.set()
         await ended.wait()

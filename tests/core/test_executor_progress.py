@@ -94,7 +94,7 @@ async def test_progress_from_a_thread_arrives_on_the_loop() -> None:
     heard: list[int] = []
 
     desk = Desk(PlainTool("Tell", tell, traits=FREE))
-    desk.record.listen(lambda event: heard.append(threading.get_ident()))
+    desk.record.on_event(lambda event: heard.append(threading.get_ident()))
     await desk.finish(call("a", "Tell"))
     assert threads != [threading.get_ident()]
     assert set(heard) == {threading.get_ident()}

@@ -37,6 +37,7 @@ from callgate.words.traits import Traits, writes
 from tests.properties.stage import SlowJournal, VirtualClock, executor_of, results_of
 from tests.properties.strategies import passing
 from tests.properties.test_resume import Asked, Spoken, check_context, first_life, open_at, second_life
+from tests.sessions import with_event
 
 
 @pytest.mark.spec("EXE-22")
@@ -207,7 +208,7 @@ def test_what_was_typed_before_an_interrupt_is_not_lost_silently() -> None:
             host=MemoryHost(clock=VirtualClock()),
         ) as session:
             heard: list[Event] = []
-            session.listen(heard.append)
+            session.listen(with_event(heard.append))
             session.post(Prompt("Go."))
             await passing(1.0)
             session.post(Steer("not there"))

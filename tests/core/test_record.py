@@ -41,7 +41,7 @@ class Heard:
         self.disk = Disk()
         self.record = Record(self.disk, Ledger())
         self.events: list[Event] = []
-        self.record.listen(self.events.append)
+        self.record.on_event(self.events.append)
 
     @property
     def names(self) -> list[str]:

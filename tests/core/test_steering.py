@@ -13,7 +13,7 @@ from callgate.words.inputs import Answer, Interrupt, Prompt, Steer
 from callgate.words.messages import ResultPart
 from callgate.words.traits import Traits, shared
 from tests.core.kit import FREE, Desk, allow_all, answer, bash, call, deaf, failing, saying, virtual_host
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 YIELDING = Traits(effects="none", declared_locks=shared, interrupt="cancel")
 
@@ -21,7 +21,7 @@ YIELDING = Traits(effects="none", declared_locks=shared, interrupt="cancel")
 def session_of(model: ScriptedModel, *tools: Any, **more: Any) -> tuple[Session, list[Any]]:
     session = grouped_session(model, list(tools), host=virtual_host(), **more)
     events: list[Any] = []
-    session.listen(events.append)
+    session.listen(with_event(events.append))
     return session, events
 
 

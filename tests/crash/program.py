@@ -51,6 +51,7 @@ from callgate.words.inputs import Continue
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import Request
 from callgate.words.traits import Locks, writes
+from tests.sessions import with_event
 
 SESSION = "session-1"
 EFFECTS = {"look": "none", "stamp": "idempotent", "bump": "mutating", "edit": "mutating"}
@@ -197,7 +198,7 @@ class Program:
         plan = self._plan
         model = ScriptedModel(otherwise=partial(play, plan))
         session = Session(model, tools_in(self._world), host=self._world, journal=journal)
-        session.listen(partial(self._hear, session))
+        session.listen(with_event(partial(self._hear, session)))
         try:
             await self._work(session)
             status = session.status

@@ -8,6 +8,7 @@ from callgate import Prompt, Session, shared, tool
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import CallSettled, Event, TurnStarted
 from examples.journals.sqlite_journal import SqliteJournal
+from tests.sessions import with_event
 
 
 async def main(path: Path, world: Path) -> None:
@@ -25,7 +26,7 @@ async def main(path: Path, world: Path) -> None:
     model = ScriptedModel(*(turn(call("add", n=n)) for n in range(5)), otherwise=turn(say("done")))
     journal = await SqliteJournal.open(path)
     async with Session(model, [add], journal=journal, mode="bypass", host=path.parent) as session:
-        session.listen(told)
+        session.listen(with_event(told))
         await session.send(Prompt("go"))
     print("end", flush=True)
 

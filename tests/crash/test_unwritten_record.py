@@ -13,6 +13,7 @@ from callgate.words.errors import JournalError
 from callgate.words.events import CallSettled, Event, QuestionAnswered, QuestionAsked
 from tests.crash.stage import Stage
 from tests.crash.tracing import need_strace
+from tests.sessions import with_event
 
 
 class Refusing(MemoryJournal):
@@ -52,7 +53,7 @@ def test_a_call_whose_question_or_answer_is_not_on_record_is_told_as_not_started
                 elif isinstance(event, CallSettled):
                     settled.append(event)
 
-            session.listen(hear)
+            session.listen(with_event(hear))
             await session.send(Prompt("go"), until="idle")
 
     asyncio.run(scene())

@@ -13,7 +13,7 @@ from callgate.words.events import Compacted, Event, Noted, ResultReplaced, RunEn
 from callgate.words.messages import Message, Usage
 from callgate.words.model import Abilities, Request
 from callgate.words.traits import Traits, shared
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 SMALL = Abilities(context_tokens=16_000, output_tokens=4_000)
 """Compacted at 8,750 tokens of 12,000 that are usable."""
@@ -57,7 +57,7 @@ class Heard:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._events: list[Event] = []
-        session.listen(self._events.append)
+        session.listen(with_event(self._events.append, session.path))
 
     @property
     def events(self) -> list[Event]:

@@ -21,6 +21,7 @@ from callgate.words.traits import Traits, shared, writes
 from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, WRITES, KeptJournal, of
 from tests.flows.kit import Workspace
+from tests.sessions import with_event
 from tests.virtual import passes
 
 
@@ -44,7 +45,7 @@ async def test_an_answer_that_comes_while_the_session_is_being_closed_is_not_thr
         journal=journal,
     )
     asked = asyncio.Event()
-    session.listen(lambda event: asked.set() if isinstance(event, QuestionAsked) else None)
+    session.listen(with_event(lambda event: asked.set() if isinstance(event, QuestionAsked) else None))
     session.post(Prompt("go"))
     await asked.wait()
     (question,) = session.questions
@@ -106,7 +107,7 @@ def test_an_answer_after_the_deadline_is_refused_also_when_nobody_has_the_sessio
                 question.append(event.question)
                 session.post(Close())
 
-        session.listen(hear)
+        session.listen(with_event(hear))
         await session.send(Prompt("go"), until="idle")
         await session.aclose()
         return question[0]
@@ -126,7 +127,7 @@ def test_a_person_is_told_of_a_file_that_should_be_an_answer_and_is_none(tmp_pat
     async def main() -> None:
         model, journal = ScriptedModel(WRITES, DONE), await store.create()
         async with Session(model, Workspace().toolbox(), journal=journal, host=tmp_path) as session:
-            session.listen(told.append)
+            session.listen(with_event(told.append))
             await session.send(Prompt("go"))
             waiting = journal.barrier()
             if waiting is not None:

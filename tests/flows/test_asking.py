@@ -21,7 +21,7 @@ from callgate.words.events import (
     InputRefused,
     QuestionAnswered,
 )
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 COLOUR = {
     "question": "Which colour?",
@@ -158,7 +158,7 @@ REFUSED: list[tuple[tuple[FieldAnswer, ...], str]] = [
 async def test_answers_that_do_not_fit_are_refused_and_the_question_stays_open() -> None:
     opened, question = await asked(MemoryJournal())
     heard: list[str] = []
-    opened.listen(lambda event: heard.append(event.reason) if isinstance(event, InputRefused) else None)
+    opened.listen(with_event(lambda event: heard.append(event.reason) if isinstance(event, InputRefused) else None))
     for answers, _ in REFUSED:
         opened.post(Answer(question.answered(*answers)))
     opened.post(Answer(question.yes({"questions": [COLOUR]})))
@@ -183,7 +183,7 @@ async def test_answers_for_a_call_that_asks_none_are_refused() -> None:
     opened = Session(ScriptedModel(turn(call("deploy")), turn(say("Done."))), [deploy], host=MemoryHost())
     await opened.send(Prompt("go"))
     heard: list[str] = []
-    opened.listen(lambda event: heard.append(event.reason) if isinstance(event, InputRefused) else None)
+    opened.listen(with_event(lambda event: heard.append(event.reason) if isinstance(event, InputRefused) else None))
     opened.post(Answer(opened.questions[0].answered(RED)))
     opened.deliver()
     assert heard == ["this call asks for yes or no, and takes no answers"]

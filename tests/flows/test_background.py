@@ -13,7 +13,7 @@ from callgate.tools.builtin import builtin_tools
 from callgate.transcript.store import Store
 from callgate.words.events import CallProgressed, CallSettled, InputRefused, MessageAdded, Noted
 from callgate.words.inputs import Interrupt, MoveToBackground, Rewind
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 TOOLS = ("Bash", "TaskOutput", "TaskStop")
 GATE = "mkfifo never; exec 8<>never; "
@@ -34,7 +34,7 @@ def test_the_end_of_a_task_is_noted_at_once_and_told_with_the_next_request(tmp_p
         turns = (turn(begin), turn(say("started")), turn(say("I see")))
         async with talk(tmp_path, *turns) as session:
             noted = asyncio.Event()
-            session.listen(lambda event: noted.set() if isinstance(event, Noted) else None)
+            session.listen(with_event(lambda event: noted.set() if isinstance(event, Noted) else None))
             events = [event async for event in session.send("go")]
             assert said(events)[0].startswith("Started in the background as bg-1")
             assert session.background == {"command": 1}

@@ -22,6 +22,7 @@ from callgate.words.traits import Traits, shared
 from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, SRC, WRITES, Hook, KeptJournal, hooked, of, session_of, stuck
 from tests.flows.kit import Workspace
+from tests.sessions import with_event
 
 
 @pytest.mark.spec("GATE-6")
@@ -154,7 +155,7 @@ async def test_an_always_is_not_written_into_a_session_around_it_that_is_closing
         host=virtual_host(),
         nesting=Nesting(parent=parent, label="x"),
     )
-    child.listen(told.append)
+    child.listen(with_event(told.append, child.path))
     await child.send(Prompt("go"))
     closing = asyncio.ensure_future(parent.aclose())
     await settle()

@@ -9,6 +9,7 @@ from callgate.testing import ScriptedModel, say, turn
 from callgate.words.events import EffortSet, InputRefused
 from callgate.words.inputs import SetEffort
 from callgate.words.model import RequestOptions, RunOptions
+from tests.sessions import with_event
 
 
 def model() -> ScriptedModel:
@@ -35,7 +36,7 @@ async def test_the_level_of_a_session_holds_until_it_is_changed_and_is_told() ->
     scripted = model()
     async with Session(ModelSetup(scripted, options=RequestOptions(effort="low", temperature=0.5))) as session:
         told: list[object] = []
-        session.listen(told.append)
+        session.listen(with_event(told.append))
         await session.send(Prompt("a"))
         session.post(SetEffort("high"))
         await session.send(Prompt("b"))

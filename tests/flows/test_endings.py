@@ -19,7 +19,7 @@ from callgate.words.limits import LoopLimits, Retries
 from callgate.words.model import Abilities, ModelEvent, Request, TextDelta
 from callgate.words.traits import Traits
 from tests.flows.kit import Workspace, check_history, run
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 
 def ends(events: Sequence[object]) -> list[RunEnded]:
@@ -235,7 +235,7 @@ def test_whatever_a_stream_raises_the_run_ends_with_an_event(error: BaseExceptio
     async def main() -> None:
         heard: list[Event] = []
         async with Session(Breaking(error, when)) as session:
-            session.listen(heard.append)
+            session.listen(with_event(heard.append))
             await session.send(Prompt("go"))
             assert session.status == "idle"
         (ended,) = ends(heard)

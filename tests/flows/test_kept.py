@@ -151,7 +151,7 @@ def test_a_clean_close_in_the_middle_of_a_message_leaves_what_a_kill_leaves(keep
             status = again.status
             await again.send(Continue())
             texts = [message.text for message in again.messages]
-            kinds = [type(event).__name__ for _, event in await again.told_after(0)]
+            kinds = [type(event).__name__ for _, event in await again.events_after(0)]
             return listed.asking, listed.unfinished, status, results(again.messages), texts, kinds
 
     async def main() -> None:

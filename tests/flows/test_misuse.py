@@ -264,10 +264,10 @@ def test_a_reply_until_idle_goes_on_past_questions_that_another_door_answers() -
         async with space.session(ScriptedModel(turn(call("write", path="a")), turn(say("ok")))) as session:
 
             async def door() -> None:
-                async for event in session.events():
-                    if isinstance(event, QuestionAsked):
+                async for found in session.events():
+                    if isinstance(found.event, QuestionAsked):
                         await asyncio.sleep(0)
-                        session.post(Answer(event.question.yes()))
+                        session.post(Answer(found.event.question.yes()))
 
             answering = asyncio.create_task(door())
             await asyncio.sleep(0)
@@ -285,7 +285,7 @@ def test_a_door_that_stays_hears_everything_until_the_end() -> None:
         heard: list[str] = []
 
         async def door() -> None:
-            heard.extend([type(event).__name__ async for event in session.events()])
+            heard.extend([type(found.event).__name__ async for found in session.events()])
 
         listening = asyncio.create_task(door())
         await asyncio.sleep(0)

@@ -9,7 +9,17 @@ from callgate import Answer, Prompt, QuestionAsked, Session
 from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.decisions import Choice, Pattern
-from callgate.words.events import Event, InputRefused, QuestionAnswered
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    CallStarted,
+    Event,
+    InputRefused,
+    QuestionAnswered,
+    StatusChanged,
+)
+from callgate.words.session_event import AgentPath, SessionEvent
 from callgate.words.traits import Traits, shared
 from tests.flows.kit import Workspace
 from tests.sessions import grouped_session
@@ -24,9 +34,10 @@ class Office:
         self.space = Workspace()
         self.depth = depth
         self.told: list[Event] = []
+        self.records: dict[AgentPath, list[tuple[int, Event]]] = {}
         calls = [call("delegate", to="reviewer", path=f"{n}.py") for n in range(wide)]
         self.root = self.session(ScriptedModel(turn(*calls), turn(say("All done."))), None, "", depth)
-        self.root.listen(self.told.append)
+        self.root.listen(lambda path, number, event: self.told.append(event))
 
     def session(self, model: ScriptedModel, parent: Session | None, label: str, depth: int, **more: Any) -> Session:
         sessions: list[Session] = []
@@ -37,6 +48,7 @@ class Office:
             inner = ScriptedModel(turn(asks), turn(say(f"{to} is done.")))
             async with self.session(inner, sessions[0], to, depth - 1, lineage=run.lineage) as child:
                 await child.send(Prompt("Do it."), until="idle")
+                self.records[child.path] = list(await child.events_after(0))
                 return child.messages[-1].text
 
         free = Traits("none", shared)
@@ -62,24 +74,20 @@ async def test_a_question_reaches_the_root_from_any_depth_and_its_answer_finds_t
     await office.root.aclose()
 
 
-@pytest.mark.spec("RUN-8")
-async def test_a_session_says_of_every_event_to_which_agent_and_message_it_belongs() -> None:
-    office = Office()
-    found: list[tuple[str, tuple[str, ...], str | None]] = []
+@pytest.mark.spec("RUN-8", "AGT-15")
+async def test_the_root_receives_every_event_of_a_nested_session_once_with_its_path_and_number() -> None:
+    office, above = Office(depth=2), list[SessionEvent]()
+    office.root.listen(lambda *found: above.append(SessionEvent(*found)))
     async for event in office.root.send(Prompt("go"), until="idle"):
-        origin = office.root.origin(event)
-        assert origin.session == office.root.id
-        found.append((type(event).__name__, origin.path, origin.message))
         if isinstance(event, QuestionAsked):
             office.root.post(Answer(event.question.yes(door="root")))
     await office.root.aclose()
-    assert [each for each in found if each[1]] == [
-        ("QuestionAsked", ("reviewer",), None),
-        ("QuestionAnswered", ("reviewer",), None),
-    ]
-    own = {(name, message) for name, path, message in found if not path and message is not None}
-    assert own >= {(name, "a1") for name in ("TurnStarted", "CallArrived", "CallStarted", "CallSettled")}
-    assert {("MessageAdded", "u1"), ("MessageAdded", "a1"), ("TextStreamed", "a2"), ("MessageAdded", "a2")} <= own
+    assert sorted(office.records) == [("reviewer",), ("reviewer", "reviewer's own")]
+    for path, record in office.records.items():
+        received = [each for each in above if each.path == path]
+        assert [(each.number, each.event) for each in received if each.number] == record
+        assert {CallArrived, CallDecided, CallStarted, CallSettled} <= {type(each.event) for each in received}
+        assert [each.event for each in received if isinstance(each.event, StatusChanged)][-1].status == "closed"
 
 
 async def test_agents_of_one_name_are_told_apart_and_each_gets_its_own_answer() -> None:

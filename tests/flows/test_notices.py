@@ -22,6 +22,7 @@ from callgate.words.model import Abilities
 from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, hooked, session_of
 from tests.flows.kit import Workspace
+from tests.sessions import with_event
 from tests.virtual import passes
 
 BUSY = ModelError("the server is overloaded", kind="overloaded", retryable=True)
@@ -30,7 +31,7 @@ BUSY = ModelError("the server is overloaded", kind="overloaded", retryable=True)
 async def notices(session: Session, *inputs: Any) -> list[str]:
     """The texts of the notices that the terminal shows while these inputs are worked on."""
     events: list[Event] = []
-    session.listen(events.append)
+    session.listen(with_event(events.append))
     for sent in inputs or (Prompt("go"),):
         await session.send(sent, until="idle")
     await session.aclose()

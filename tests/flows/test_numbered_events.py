@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from callgate import Event, Session, Store
-from callgate.conversation.reply import Reply
+from callgate.conversation.reply import EventStream
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.event_table import EVENTS
 from callgate.words.events import MessageAdded, RunEnded
 from callgate.words.inputs import Rewind
+from callgate.words.session_event import SessionEvent
 from tests.flows.kit import Workspace
 
 DURABLE = tuple(cls for cls, row in EVENTS.items() if row.on != "nothing")
@@ -17,11 +18,14 @@ def model() -> ScriptedModel:
     return ScriptedModel(turn(say("Looking."), call("read", path="a")), turn(say("Done.")))
 
 
-async def numbered(stream: Reply, *, until: type[Event] = RunEnded) -> list[tuple[int, Event]]:
+async def numbered(stream: EventStream[SessionEvent], *, until: type[Event] = RunEnded) -> list[tuple[int, Event]]:
+    """The events with the position of the stream at each."""
     found: list[tuple[int, Event]] = []
-    async for event in stream:
-        found.append((stream.position, event))
-        if isinstance(event, until):
+    async for each in stream:
+        assert each.path == ()
+        assert each.number == (stream.position if isinstance(each.event, DURABLE) else 0)
+        found.append((stream.position, each.event))
+        if isinstance(each.event, until):
             break
     return found
 

@@ -29,7 +29,7 @@ async def test_a_recap_is_one_line_of_forty_words_that_the_cheap_model_writes_an
         assert len(line.split()) == 41
         assert line.endswith(" …")
         assert session.messages == before
-        told = [event for _number, event in await session.told_after(0) if isinstance(event, AnswerUnused)]
+        told = [event for _number, event in await session.events_after(0) if isinstance(event, AnswerUnused)]
     (request,) = cheap.requests
     assert "mend the login" in request.messages[0].text
     assert request.tools == ()

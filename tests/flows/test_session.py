@@ -40,6 +40,7 @@ from callgate.words.messages import ResultPart, Text, Thinking
 from callgate.words.model import PartEnded
 from callgate.words.traits import Traits
 from tests.flows.kit import Workspace, answering, check_history, run
+from tests.sessions import with_event
 
 
 def ended(events: Sequence[object]) -> RunEnded:
@@ -476,7 +477,7 @@ def test_events_are_the_same_for_every_listener_and_a_reply_nobody_reads_is_let_
         space = Workspace()
         heard: list[object] = []
         async with space.session(ScriptedModel(turn(say("A")), turn(say("B")))) as session:
-            stop = session.listen(heard.append)
+            stop = session.listen(with_event(heard.append))
             events = await session.send(Prompt("one"))
             assert heard == events
             stop()

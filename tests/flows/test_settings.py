@@ -21,7 +21,7 @@ from callgate.words.decisions import Choice, Origin, Pattern
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.events import CallDecided, Event, InputRefused, Noted, PolicyAdded, QuestionAsked, RunEnded
 from tests.flows.kit import check_history, results
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 
 class Place:
@@ -68,7 +68,7 @@ class Place:
 
         model = ScriptedModel(*turns)
         session = Session(model, [bash, look], config=self.config(**more), journal=journal)
-        session.listen(self.told.append)
+        session.listen(with_event(self.told.append))
         return session
 
     def heard(self, kind: type[Any]) -> list[Any]:

@@ -21,6 +21,7 @@ from callgate.words.inputs import SetMode
 from callgate.words.traits import Traits, writes
 from tests.flows.gated import DONE, WRITES, of
 from tests.flows.kit import Workspace
+from tests.sessions import with_event
 
 
 @pytest.mark.spec("GATE-3")
@@ -87,7 +88,7 @@ def test_an_answer_that_could_not_be_kept_counts_for_the_session_it_was_given_in
     async def main() -> None:
         model = ScriptedModel(WRITES, DONE, WRITES, DONE)
         async with Session(model, space.toolbox(), config=config) as session:
-            session.listen(told.append)
+            session.listen(with_event(told.append))
             await session.send(Prompt("go"))
             await session.send(Answer(session.questions[0].always(scope="project")), until="idle")
             await session.send(Prompt("again"))

@@ -19,7 +19,7 @@ from callgate.words.messages import Spent, Text, Usage
 from callgate.words.model import ModelEvent, Request
 from tests.core.kit import virtual_host
 from tests.flows.compacting import DONE, LOOK, looks
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 NAMED = turn(say("Fix the login redirect"))
 
@@ -141,7 +141,7 @@ async def test_nothing_waits_for_it_and_a_session_that_closes_ends_it() -> None:
     cheap = ScriptedModel(turn(pause(3_600.0), say("late")))
     events: list[Event] = []
     async with session_on(cheap) as session:
-        session.listen(events.append)
+        session.listen(with_event(events.append))
         await spoken(session, Prompt("go"))
         assert session.status == "idle"
     assert len(cheap.requests) == 1

@@ -13,6 +13,7 @@ from callgate.transcript.store import Store
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.events import Event, InputRefused, QuestionAnswered
 from tests.flows.kit import Workspace
+from tests.sessions import with_event
 from tests.transcript.asking import on_record
 
 pytestmark = pytest.mark.spec("GATE-5")
@@ -29,13 +30,13 @@ class House:
     async def begin(self) -> Session:
         model = ScriptedModel(turn(call("write", path="a.py"), call("write", path="b.py")), turn(say("Done.")))
         session = self.space.session(model, journal=await self.store.create())
-        session.listen(self.told.append)
+        session.listen(with_event(self.told.append))
         await session.send(Prompt("Write both."))
         return session
 
     async def resume(self) -> Session:
         session = self.space.session(ScriptedModel(turn(say("Done."))), journal=await self.store.open())
-        session.listen(self.told.append)
+        session.listen(with_event(self.told.append))
         return session
 
     def heard(self, kind: type[Event]) -> int:

@@ -11,6 +11,7 @@ from callgate.words.events import Compacted, InputRefused, PromptQueued
 from callgate.words.inputs import Branch, Compact, EditPrompt, Interrupt, Rewind, Steer, WithdrawPrompt
 from callgate.words.messages import Text
 from tests.flows.keep import Keep, on_disk, run
+from tests.sessions import with_event
 
 pytestmark = pytest.mark.spec("TRN-11")
 
@@ -26,7 +27,7 @@ async def at_work(keep: Keep, *sent: Prompt | Steer) -> tuple[Session, list[Prom
     session.post(Prompt("go"))
     await keep.held.entered()
     queued: list[PromptQueued] = []
-    session.listen(lambda event: queued.append(event) if isinstance(event, PromptQueued) else None)
+    session.listen(with_event(lambda event: queued.append(event) if isinstance(event, PromptQueued) else None))
     for each in sent:
         session.post(each)
     await on_disk(journal)

@@ -16,6 +16,7 @@ from callgate.mcp_server.server import McpDoor
 from callgate.words.events import CallDecided, CallSettled
 from callgate.words.messages import Image, Text
 from tests.mcp_server.kit import ERAS, bench, code_of, run, text_of
+from tests.sessions import with_event
 
 pytestmark = pytest.mark.spec("MCP-5")
 era_of = pytest.mark.parametrize("era", ERAS)
@@ -249,7 +250,7 @@ def test_sessions_of_connections_that_fell_silent_are_closed(tmp_path: Path) -> 
             served = await made.sessions.of("one", "client")
             assert served is not None
             closed = asyncio.Event()
-            served.session.listen(lambda event: closed.set() if served.session.status == "closed" else None)
+            served.session.listen(with_event(lambda event: closed.set() if served.session.status == "closed" else None))
             await closed.wait()
             other = await made.sessions.of("one", "client")
             assert other is not served

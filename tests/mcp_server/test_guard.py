@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse
 from callgate.mcp_server.http import HttpGuard, HttpServer, listen, names_of
 from callgate.words.errors import UsageError
 from tests.mcp_server.kit import bench, run
+from tests.sessions import with_event
 
 pytestmark = pytest.mark.spec("MCP-5")
 TOKEN = "token-of-the-test"
@@ -86,7 +87,7 @@ def test_a_client_that_ends_its_session_closes_ours(tmp_path: Path) -> None:
             assert served is not None
             assert other is not None
             closed = asyncio.Event()
-            served.session.listen(lambda event: closed.set() if served.session.status == "closed" else None)
+            served.session.listen(with_event(lambda event: closed.set() if served.session.status == "closed" else None))
             transport = httpx2.ASGITransport(app)
             async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as http:
                 await http.delete("/mcp", headers={**GOOD, "Mcp-Session-Id": "one"})

@@ -55,6 +55,7 @@ from callgate.words.model import Request
 from callgate.words.traits import Traits, shared, writes
 from tests.properties.stage import VirtualClock
 from tests.properties.strategies import passing
+from tests.sessions import with_event
 from tests.virtual import passes
 
 EFFECTS: Mapping[str, Any] = {"Look": "none", "Put": "idempotent", "Do": "mutating", "Delegate": "none"}
@@ -177,7 +178,7 @@ class Life:
         begun = sum(type(event).__name__ == "TurnStarted" for event in self.events)
         scenes = [self._scene(f"t{n}", spoken) for n, spoken in enumerate(self.script)][begun:]
         self.session = self._session(scenes, self.journal, None, "")
-        self.session.listen(self._door)
+        self.session.listen(with_event(self._door))
 
     def _plan(self, prefix: str, calls: tuple[Called, ...]) -> None:
         for at, each in enumerate(calls):
@@ -210,7 +211,7 @@ class Life:
         )
         self.sessions.append(session)
         self.journals.append(journal)
-        session.listen(lambda event: self._look(number, event))
+        session.listen(with_event(lambda event: self._look(number, event)))
         return session
 
     # ---- the model ----------------------------------------------------------------------------------------------

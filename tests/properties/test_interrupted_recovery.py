@@ -19,6 +19,7 @@ from callgate.words.messages import CallPart
 from callgate.words.model import Abilities, RequestLimits
 from callgate.words.traits import Traits, reads, writes
 from tests.core.kit import allow_all, virtual_host
+from tests.sessions import with_event
 from tests.virtual import passes
 
 BUSY = fail(ModelError("busy", kind="overloaded", retryable=True))
@@ -83,7 +84,7 @@ class Stage:
             limits=SessionLimits(run=LoopLimits()),
         )
         compaction.session = self.session
-        self.session.listen(self.events.append)
+        self.session.listen(with_event(self.events.append))
 
     async def _tool(self, arguments: Any, run: Any) -> str:
         self.done.append(f"{arguments['path']}")

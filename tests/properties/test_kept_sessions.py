@@ -51,6 +51,7 @@ from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import Abilities, ModelEvent, PartEnded, Request
 from callgate.words.traits import Traits, shared, writes
 from tests.profiles import fewer
+from tests.sessions import with_event
 
 GIVEN = {"given": True}
 EFFECTS: Mapping[str, Any] = {"look": "none", "put": "idempotent", "do": "mutating"}
@@ -163,7 +164,7 @@ class World:
     async def begin(self, journal: DiskJournal) -> None:
         self.journal = journal
         self.session = self.session_on(journal)
-        self.session.listen(self._hear)
+        self.session.listen(with_event(self._hear))
 
     def session_on(self, journal: DiskJournal) -> Session:
         tools = (PlainTool(name, self._body(name), traits=_traits(name)) for name in EFFECTS)

@@ -45,6 +45,7 @@ from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import WHOLE
 from callgate.words.traits import Traits, reads, writes
 from tests.properties.stage import VirtualClock
+from tests.sessions import with_event
 
 EVERY = 4
 """Of the prefixes of a script one example takes each fourth; other examples of such a script take the others."""
@@ -109,7 +110,7 @@ class Life:
             journal=self.journal,
         )
         self._rest = asyncio.Event()
-        self.session.listen(self._hear)
+        self.session.listen(with_event(self._hear))
 
     def asked(self, key: str) -> Asked:
         return self.script[int(key[1])].calls[int(key[3])]

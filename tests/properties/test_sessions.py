@@ -41,6 +41,7 @@ from callgate.words.model import Request
 from callgate.words.traits import Traits, reads, writes
 from tests.properties.stage import SlowJournal, VirtualClock
 from tests.properties.strategies import passing
+from tests.sessions import with_event
 
 EFFECTS = {"Look": "none", "Wait": "none", "Put": "idempotent", "Do": "mutating"}
 GRACE = 2.0
@@ -114,7 +115,7 @@ class Life:
             journal=self.journal,
             limits=SessionLimits(calls=ExecutorSettings(grace=GRACE)),
         )
-        self.session.listen(self._hear)
+        self.session.listen(with_event(self._hear))
 
     # ---- the model ----------------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ async def test_names_are_announced_once_and_then_only_what_changes() -> None:
 
 
 async def journal_of(session: Session) -> Any:
-    return [event for _, event in await session.told_after(0)]
+    return [event for _, event in await session.events_after(0)]
 
 
 @pytest.mark.spec("SRC-6")

@@ -21,7 +21,7 @@ from tests.core.kit import virtual_host
 from tests.flows.gated import KeptJournal
 from tests.flows.kit import results
 from tests.search.deferred_kit import Changing, reminders, server_tool
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 DONE = turn(say("Done."))
 
@@ -180,7 +180,7 @@ async def test_preview_change_and_face_are_those_of_the_target(tmp_path: Path) -
     model = ScriptedModel(turn(execute("Write", {"file_path": "a.txt", "content": "new"})), DONE)
     events: list[Event] = []
     async with session(tmp_path, model, *builtin_tools("Write")) as talk:
-        talk.listen(events.append)
+        talk.listen(with_event(events.append))
         await talk.send(Prompt("go"))
         (question,) = talk.questions
         assert question.tool == "Write"

@@ -16,7 +16,7 @@ from callgate.words.messages import CallPart, ResultPart
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
 from tests.search.deferred_kit import Changing, names, server_tool
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 
 @tool(name="Look", effects="none")
@@ -45,7 +45,7 @@ def test_a_call_of_the_wrapper_is_one_of_its_target_on_record_and_as_written_in_
     async def run() -> Session:
         source = Changing(server_tool("send"))
         async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
-            session.listen(lambda event: arrived.append(event) if isinstance(event, CallArrived) else None)
+            session.listen(with_event(lambda event: arrived.append(event) if isinstance(event, CallArrived) else None))
             await session.run("go")
         return session
 

@@ -53,6 +53,7 @@ from callgate.words.inputs import (
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.messages import Message, Text
 from callgate.words.traits import Traits, reads, writes
+from tests.sessions import with_event
 
 T = TypeVar("T")
 AT = 1_700_000_000.0
@@ -351,7 +352,7 @@ async def sent(session: Session, what: Input) -> None:
                 answer = question.yes({**question.arguments, "edited": True})
             session.post(Answer(answer))
 
-    stop = session.listen(hear)
+    stop = session.listen(with_event(hear))
     try:
         await session.send(what, until="idle")
     finally:

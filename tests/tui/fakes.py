@@ -14,12 +14,13 @@ from callgate.tui.port import Panel, Receiver, SessionStart, SlashCommand, ViewN
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
+from tests.sessions import with_event
 
 
 async def settled(session: Session) -> None:
     """Waits until the session does nothing."""
     heard = asyncio.Event()
-    stop = session.listen(lambda _event: heard.set())
+    stop = session.listen(with_event(lambda _event: heard.set()))
     while session.status == "working":
         heard.clear()
         await heard.wait()
@@ -48,7 +49,7 @@ class FakeTerminal:
         self._tasks: list[asyncio.Task[Any]] = []
         if session is not None:
             self.fold.status = session.status
-            session.listen(self.fold.apply)
+            session.listen(lambda path, number, event: self.fold.apply(event, path))
 
     async def run(self, text: str) -> str:
         """The text that the command shows."""

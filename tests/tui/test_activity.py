@@ -22,6 +22,7 @@ from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, hooked, session_of
 from tests.flows.kit import Workspace
 from tests.formats.test_jsonable import EVENTS
+from tests.sessions import with_event
 from tests.virtual import passes
 
 
@@ -33,7 +34,7 @@ class Watcher:
         self.fold = ConversationFold()
         self.seen: list[str] = []
         self.events: list[Event] = []
-        session.listen(self._hear)
+        session.listen(with_event(self._hear))
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)

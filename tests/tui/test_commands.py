@@ -76,7 +76,7 @@ def test_perf_counts_requests_and_tools_and_has_no_word_of_the_conversation() ->
         for word in ("memory", "CPU", "from cache", "The last 1 request", "look"):
             assert word in shown
         assert "secret plan" not in shown
-        told = [event for _number, event in await session.told_after(0)]
+        told = [event for _number, event in await session.events_after(0)]
         report = report_of(told, None)
         assert [each["turn"] for each in report["requests"]] == [1, 2]
         assert report["tools"]["look"]["calls"] == 1

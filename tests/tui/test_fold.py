@@ -21,6 +21,7 @@ from callgate.words.events import Durable, Event
 from callgate.words.inputs import Answer
 from callgate.words.messages import CallPart, Message, Text
 from tests.profiles import fewer
+from tests.sessions import with_event
 from tests.tui.event_streams import streams
 
 
@@ -42,7 +43,7 @@ def _events(*inputs: str) -> list[Event]:
     async def main() -> list[Event]:
         heard: list[Event] = []
         async with Session(model, Toolbox(note)) as session:
-            session.listen(heard.append)
+            session.listen(with_event(heard.append))
             for each in inputs:
                 await session.send(Prompt(each))
                 while session.questions:
@@ -152,7 +153,7 @@ def test_calls_of_nested_sessions_are_kept_apart_by_their_path() -> None:
     assert (own.status, nested.status) == (Status.VALIDATING, Status.SUCCESS)
     assert "✓ scout: Grep  done" in _lines(fold.blocks)
     question = Question("c", "Read", {}, "", by="default", reason="", asked_at=0.0)
-    fold.apply(e.QuestionAsked(2, replace(question, path=("scout",))))
+    fold.apply(e.QuestionAsked(2, replace(question, path=("scout",))), ("scout",))
     fold.apply(e.QuestionAsked(2, question))
     assert [*fold.questions] == [((), "c"), (("scout",), "c")]
     fold.apply(e.QuestionAnswered(3, question.no()))

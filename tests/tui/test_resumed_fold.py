@@ -29,7 +29,7 @@ def _model() -> ScriptedModel:
 
 
 async def _told(session: Session) -> list[Event]:
-    return [event for _number, event in await session.told_after(0)]
+    return [event for _number, event in await session.events_after(0)]
 
 
 def test_a_conversation_on_record_is_folded_without_what_was_rewound() -> None:

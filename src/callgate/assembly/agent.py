@@ -42,6 +42,7 @@ from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, Event, MetadataSet, TurnStarted
 from callgate.words.noun import noun
+from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:
     from callgate.mcp.servers import ServerList
@@ -194,7 +195,7 @@ def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -
             while left:
                 left.popleft().load()
 
-    def hear(event: Event) -> None:
+    def on_event(path: AgentPath, number: int, event: Event) -> None:
         nonlocal thread
         if isinstance(event, CallArrived):
             left.clear()
@@ -203,7 +204,7 @@ def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -
             thread = Thread(target=load, name="callgate-tools", daemon=True)
             session.host.clock.call_later(_AFTER_REQUEST, thread.start)
 
-    stop = session.listen(hear)
+    stop = session.listen(on_event)
 
 
 async def agent_tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[Tool], list[SettingsFault]]:

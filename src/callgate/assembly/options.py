@@ -214,11 +214,11 @@ def open_session(
         from callgate.assembly.settings import denied_whole  # where there are settings
 
         hides = denied_whole(config)
+    path = () if parent is None else parent.router.path_for(label)
     return OpenSession(
-        Record(journal, Ledger()),
+        Record(journal, Ledger(), path=path),
         place,
         journal,
-        path=() if parent is None else parent.router.path_for(label),
         label=label,
         # Call ids are unique in one session only: each root has an id, so that strangers do not look like kin.
         lineage=(*lineage, journal.session or f"~{urandom(8).hex()}"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from callgate.assembly.options import AnyPath, as_gate, as_host, as_settings
 from callgate.core.ports import Gate, Host
-from callgate.core.record import Listener
+from callgate.core.record import OwnListener
 from callgate.core.runner import BatchRunner
 from callgate.tools.toolbox import Tools, as_toolbox
 from callgate.words.limits import ExecutorSettings
@@ -33,7 +33,7 @@ class ToolCallRunner(BatchRunner):
         *,
         host: Host | AnyPath | None = None,
         settings: ExecutorSettings | None = None,
-        on_event: Listener | None = None,
+        on_event: OwnListener | None = None,
         mode: Mode = "default",
         deps: Any = None,
     ) -> None:

@@ -54,7 +54,7 @@ class TitleWriter(FeaturePart):
         self._left = self._left if self._record.ledger.added else _ATTEMPTS
         if text and self._left and not self._tasks and "title" not in self._record.ledger.metadata:
             self._text = self._text or text[:_PROMPT]
-            self._unlisten = self._unlisten or self._record.listen(self._on_event)
+            self._unlisten = self._unlisten or self._record.on_event(self._on_event)
         return parts
 
     @property

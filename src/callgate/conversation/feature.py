@@ -126,7 +126,7 @@ class OpenSession:
     record    the record of the session; its ledger is complete when ``FeaturePart.begin`` is called
     host      the world that tools touch
     journal   where the record is stored
-    path      the names of the agents from the root to this session
+    path      the names of the agents from the root to this session; the path of the record
     label     the type of this agent
     lineage   the calls around this session, and its id
     settings  how calls run
@@ -144,7 +144,6 @@ class OpenSession:
         host: Host,
         journal: Masking,
         *,
-        path: tuple[str, ...] = (),
         lineage: tuple[str, ...] = (),
         settings: ExecutorSettings,
         price: Price | None = None,
@@ -156,7 +155,7 @@ class OpenSession:
         self.record = record
         self.host = host
         self.journal = journal
-        self.path = path
+        self.path = record.path
         self.lineage = lineage
         self.settings = settings
         self.price = price

@@ -9,10 +9,11 @@ from callgate.conversation.chain import live_events
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Drafted, Journal
 from callgate.core.ports import Maybe
-from callgate.core.record import CallRecord, Listener
+from callgate.core.record import CallRecord, OwnListener
 from callgate.words.decisions import Confirmation
 from callgate.words.events import Durable, MessageAdded
 from callgate.words.messages import Message
+from callgate.words.session_event import AgentPath
 
 T = TypeVar("T")
 
@@ -84,10 +85,11 @@ class Record(CallRecord[Ledger]):
         self,
         journal: Journal,
         ledger: Ledger,
-        listeners: Iterable[Listener] = (),
+        listeners: Iterable[OwnListener] = (),
         *,
         folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({}),
+        path: AgentPath = (),
     ) -> None:
-        super().__init__(journal, ledger, listeners, folds=folds)
+        super().__init__(journal, ledger, listeners, folds=folds, path=path)
         self.draft = journal.draft
         self.drafted = journal.drafted

@@ -74,7 +74,7 @@ class Driver:
             self._performing = False
         if self._interruptible is not self.board.interruptible:
             self._interruptible = self.board.interruptible
-            if self.record.heard:
+            if self.record.has_listeners:
                 self.record.tell(InterruptibleChanged(self.clock.now(), self._interruptible))
         if self.going is not None and (self.board.moving or self.board.closed):
             going, self.going = self.going, None

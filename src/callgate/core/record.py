@@ -14,6 +14,7 @@ from callgate.core.ports import EventLog, Maybe
 from callgate.words.errors import in_words
 from callgate.words.event_table import EVENTS
 from callgate.words.events import CallSettled, CallStarted, Durable, Event, Noted, Passing
+from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:  # for the default, which typing has from Python 3.13 on
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -39,14 +40,18 @@ class DiscardedLog:
         return None
 
 
-Listener = Callable[[Event], None]
-"""Called on the loop's thread for every event, in order, and never in the middle of a step of the engine, so it may act
-on what it hears. Must not block. One that raises is heard of and not called again."""
+Listener = Callable[[AgentPath, int, Event], None]
+"""Called with the path of the session that wrote the event, the number of the event in the record of that session (0 if
+it is not on record) and the event: on the loop's thread, in order, and never in the middle of a step of the engine, so
+it may act on the event. Must not block. A listener that raises is reported and not called again."""
+
+OwnListener = Callable[[Event], None]
+"""Called like a Listener, and only with the events that this record wrote."""
 
 
 @final
 class _Held:
-    """An event that doors hear of once it is durable; None when it has become moot. Later events wait behind it."""
+    """An event that is published once it is durable; None if it must not be published. Later events wait behind it."""
 
     __slots__ = ("event", "number", "waits")
 
@@ -60,32 +65,38 @@ _FIRST = {cls for cls, row in EVENTS.items() if row.told == "durable"} | {CallSe
 
 
 class CallRecord(Generic[L]):
-    """The one writer. Doors hear events in the order of the record, each at the moment that the column ``told`` of the
-    table of events says. An event that could not be made durable is told when a later one is.
+    """The one writer. Listeners receive events in the order of the record, each at the moment that the column ``told``
+    of the table of events says. An event that could not be made durable is published when a later one is.
 
-    ``folds`` fold durable events of a class into state beside the ledger; none may raise."""
+    folds  functions that fold durable events of a class into state beside the ledger; none may raise
+    path   the names of the agents from the root to the session of this record
+    """
 
     def __init__(
         self,
         journal: EventLog,
         ledger: L,
-        listeners: Iterable[Listener] = (),
+        listeners: Iterable[OwnListener] = (),
         *,
         folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({}),
+        path: AgentPath = (),
     ) -> None:
         self.adopt(ledger, folds)
         self._journal = journal
         self._append = journal.append
         self._number = journal.number  # of the last event written
         self.room = journal.room
-        self._listeners = tuple(listeners)
-        self._pending: deque[tuple[int, Event] | _Held] = deque()
+        self.path = path
+        self._listeners: tuple[Listener, ...] = ()
+        self._pending: deque[tuple[AgentPath, int, Event] | _Held] = deque()
         self._failed: list[tuple[int, Event]] = []  # not durable so far, because the journal failed
         self.position = journal.number
-        """The number on record of the last event that doors were told, and all before it; see ``Journal.number``."""
+        """The number of the last event on record that was published, and all before it; see ``Journal.number``."""
         self._with_effects: set[str] = set()  # calls whose start was made durable first: so is their end
         self._scheduled = False
         self._delivering = False
+        for each in listeners:
+            self.on_event(each)
 
     def adopt(self, ledger: L, folds: Mapping[type, Callable[[Any], None]]) -> None:  # pyright: ignore[reportGeneralTypeIssues]
         """Use this state from now on, with these functions that fold events into state beside it."""
@@ -93,23 +104,34 @@ class CallRecord(Generic[L]):
         self._routes = {cls: (ledger.FOLDS.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Hear every event from now on; the answer stops it."""
+        """Call the listener with every event of this session and of the sessions inside it from now on. Return a
+        function that stops this."""
         self.deliver()
         self._listeners = (*self._listeners, listener)
         return lambda: self._drop(listener)
 
+    def on_event(self, listener: OwnListener) -> Callable[[], None]:
+        """Call the listener with every event of this session from now on. Return a function that stops this."""
+
+        def own(path: AgentPath, number: int, event: Event) -> None:
+            if path is self.path:
+                listener(event)
+
+        return self.listen(own)
+
     @property
-    def heard(self) -> bool:
-        """True if there are listeners; without any, transient events need not be sent."""
+    def has_listeners(self) -> bool:
+        """False if transient events need not be published."""
         return bool(self._listeners)
 
     def write(
         self, event: Durable, *, first: bool = False, then: Callable[[], bool] | None = None
     ) -> Future[None] | None:
-        """Journal, then ledger, then doors. Gives what is waited for until the event is durable, if anything is.
+        """Append to the journal, fold into the ledger, publish. Return a future that is done once the event is durable,
+        or None if nothing has to be waited for.
 
-        ``first``: doors hear of it only once it is durable. ``then`` is called at that moment; what it makes moot
-        (False) is not told to anybody.
+        ``first``: publish it only once it is durable. ``then`` is called at that moment; it returns False if the event
+        must not be published.
         """
         self._append(event)
         self._number = number = self._number + 1
@@ -121,7 +143,7 @@ class CallRecord(Generic[L]):
         if first or (may_wait and self._is_first(event)):
             return self._hold(number, event, self._journal.barrier(), then)
         if self._scheduled:
-            self._pending.append((number, event))
+            self._pending.append((self.path, number, event))
         else:
             self._publish(event, number)
         return None
@@ -147,13 +169,16 @@ class CallRecord(Generic[L]):
         self.ledger.fold(event)
         self._publish(event)
 
-    def relay(self, event: Event) -> None:
-        """For what happened elsewhere, and is on record there."""
-        self._publish(event)
+    def relay(self, path: AgentPath, number: int, event: Event) -> None:
+        """Publish an event of a session inside this one: a Listener of the record of that session."""
+        if self._listeners:
+            self._pending.append((path, number, event))
+            if not self._scheduled:
+                self._schedule()
 
     def deliver(self) -> bool:
-        """Let doors hear now what has happened. Not from inside a step of the engine. False: some of it waits until it
-        is durable."""
+        """Call the listeners now with the events so far. Not from inside a step of the engine. False: some events wait
+        until they are durable."""
         if self._delivering:
             return True
         self._delivering = True
@@ -164,17 +189,18 @@ class CallRecord(Generic[L]):
                 if type(first) is _Held:
                     if first.waits:
                         return False
-                    number, event = first.number, first.event
+                    path, number, event = self.path, first.number, first.event
                 else:
-                    number, event = first
+                    path, number, event = first
                 pending.popleft()
-                if number > self.position and not failed:  # a door that goes on from here must not miss them
+                # A reader that continues at this position must not miss the failed ones.
+                if path is self.path and number > self.position and not failed:
                     self.position = number
                 if event is not None:
                     for listener in self._listeners:
                         try:
-                            listener(event)
-                        except Exception as error:  # a broken door must not stop the work
+                            listener(path, number, event)
+                        except Exception as error:  # a broken listener must not stop the work
                             self._drop(listener)
                             note = f"a listener failed and is not called any more: {in_words(error)}"
                             self.write(Noted(event.at, note, "error"))
@@ -185,7 +211,7 @@ class CallRecord(Generic[L]):
     def _hold(
         self, number: int, event: Durable, waiting: Maybe, then: Callable[[], bool] | None
     ) -> Future[None] | None:
-        """Keep it from doors until ``waiting`` is over."""
+        """Publish the event once ``waiting`` is over."""
         if waiting is None:
             if then is None or then():
                 self._publish(event, number)
@@ -202,19 +228,18 @@ class CallRecord(Generic[L]):
         if done.cancelled() or failure is not None:
             assert held.event is not None
             self._failed.append((held.number, held.event))
-            held.event = (
-                Noted(held.event.at, f"this is not on record yet: {in_words(failure)}", "error") if failure else None
-            )
+            note = Noted(held.event.at, f"this is not on record yet: {in_words(failure)}", "error") if failure else None
+            held.event, held.number = note, 0
         else:
             if then is not None and not then():
                 held.event = None
-            self._pending.extendleft(reversed(self._failed))
+            self._pending.extendleft((self.path, *each) for each in reversed(self._failed))
             self._failed.clear()
         self.deliver()
 
     def _publish(self, event: Event, number: int = 0) -> None:
         if self._listeners:
-            self._pending.append((number, event))
+            self._pending.append((self.path, number, event))
             if not self._scheduled:
                 self._schedule()
         elif number > self.position and not self._failed:
@@ -224,7 +249,7 @@ class CallRecord(Generic[L]):
         try:
             get_running_loop().call_soon(self._deliver_later)
             self._scheduled = True
-        except RuntimeError:  # no loop: nobody is in the middle of anything
+        except RuntimeError:  # without a loop no step of the engine is under way
             self.deliver()
 
     def _deliver_later(self) -> None:

@@ -12,7 +12,7 @@ from callgate.core.call_ledger import CallLedger
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import policy_fault
 from callgate.core.ports import Gate, Host, ToolSource
-from callgate.core.record import CallRecord, DiscardedLog, Listener
+from callgate.core.record import CallRecord, DiscardedLog, OwnListener
 from callgate.words.calls import Status, ToolCall
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Question
 from callgate.words.errors import UsageError
@@ -60,7 +60,7 @@ class BatchRunner:
         host: Host,
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
-        on_event: Listener | None = None,
+        on_event: OwnListener | None = None,
         mode: Mode = "default",
         deps: Any = None,
     ) -> None:

@@ -259,7 +259,7 @@ class Runs(Part):
             self.update_context(call)
         if self._outlet.open:
             self._outlet.release(self._ledger.calls[call.id])
-            if call.held and self._record.heard:
+            if call.held and self._record.has_listeners:
                 self._record.tell(CallReleased(self._clock.now(), call.id, call.index))
 
     def update_context(self, call: Call) -> None:

@@ -17,6 +17,7 @@ from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import StateError
 from callgate.words.events import CallProgressed, CallSettled, Event, InputRefused, QuestionAsked, StatusChanged
 from callgate.words.inputs import Answer, CancelCall, Interrupt, Prompt
+from callgate.words.session_event import AgentPath
 
 Outcome = CallProgressed | Question | Result
 """The outcomes of a call in order: progress and questions, any number of them, then its result."""
@@ -69,7 +70,7 @@ class ServedSession:
         self._refused = ""
         self._resting = Flag()
         self._resting.set()
-        session.listen(self._hear)
+        session.listen(self._on_event)
 
     @property
     def busy(self) -> bool:
@@ -114,7 +115,9 @@ class ServedSession:
             self._resting.clear()
             self.session.post(Prompt(f"{self._model.name} calls tools."))
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
+        if path and not isinstance(event, QuestionAsked):
+            return
         match event:
             case CallProgressed() if event.call_id in self._calls:
                 self._calls[event.call_id].tell(event)

@@ -11,8 +11,7 @@ asking             one request beside the conversation
 workspace_changes  recovery after a crash, and undo
 hooks              hooks for everything but calls
 remembered         answers that are remembered beyond the session
-mailbox            answers that other programs leave
-questions          questions and answers of sessions inside sessions
+questions          questions and answers of nested sessions and of other programs
 view               the state as properties
 tasks              tasks that no caller waits for
 parts              the collaborators that a session is given

@@ -13,7 +13,7 @@ from callgate.conversation.allowance import TokenBudget
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import FeaturePart, OpenSession
 from callgate.conversation.ports import Model
-from callgate.conversation.reply import AT_REST, Reply
+from callgate.conversation.reply import AT_REST, EventStream, Reply
 from callgate.core.record import Listener
 from callgate.formats.jsonable import misfit
 from callgate.notices.feature import NAME as NOTICES
@@ -21,7 +21,7 @@ from callgate.notices.feature import NoticesPart
 from callgate.session.history import HistoryEdits
 from callgate.session.questions import QuestionRouter
 from callgate.session.run import RunResult, SyncLoop, run
-from callgate.session.view import EventOrigin, SessionView
+from callgate.session.view import SessionView
 from callgate.session.work import BUSY, Work
 from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
@@ -30,12 +30,13 @@ from callgate.tools.toolbox import all_tools
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import CallgateError, JournalError, StateError, ToolFailure, UsageError
-from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, Noted, SessionStatus
+from callgate.words.events import EffortSet, Event, InputRefused, ModelSet, Noted, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Spent
 from callgate.words.model import EFFORTS, Effort, EffortInForce, ToolSpec, WantedEffort
 from callgate.words.pending import Staged
+from callgate.words.session_event import AgentPath, SessionEvent
 
 if TYPE_CHECKING:
     from callgate.host.tasks import BackgroundTask
@@ -127,6 +128,11 @@ class Conversation(SessionView):
     def id(self) -> str:
         """The same after every restart; empty when the session is not kept."""
         return self._journal.session
+
+    @property
+    def path(self) -> AgentPath:
+        """The names of the agents from the root to this session; empty for the root."""
+        return self._opened.path
 
     @property
     def status(self) -> SessionStatus:
@@ -224,10 +230,11 @@ class Conversation(SessionView):
     # ---- inputs and events --------------------------------------------------------------------------------------
 
     def send(self, sent: Input | str, *, until: Literal["rest", "idle"] = "rest") -> Reply:
-        """Sends an input (a text is a Prompt) and gives the events that follow: iterate over the reply, or await it.
+        """Send an input (a text is a Prompt) and return the events that follow: iterate over the reply, or await it.
+        They are the events of this session, and the questions of the sessions inside it.
 
-        It ends when the session rests, an open question included; with ``until="idle"`` it goes on past questions, for
-        answers that come from another door.
+        The reply ends when the session rests, an open question included; with ``until="idle"`` it continues after
+        questions, for answers that come from another interface.
         """
         reply = Reply(self, AT_REST if until == "rest" else _AT_END)
         self.post(sent)
@@ -251,23 +258,25 @@ class Conversation(SessionView):
         between two calls. UsageError inside a running event loop."""
         return self._sync.wait_for(self.run(sent, output=output), "run_sync")
 
-    def events(self, *, after: int | None = None) -> Reply:
-        """Every event from now on, until the session is closed: for a door that stays.
+    def events(self, *, after: int | None = None) -> EventStream[SessionEvent]:
+        """Return every event of this session and of the sessions inside it from now on, until the session is closed.
 
-        With ``after``, the ``position`` of an earlier stream of this session, the durable events since then come first,
-        each once: also after a restart, and those that were rewound. Events that are not on record are not repeated.
+        With ``after``, the ``position`` of an earlier stream of this session, its own durable events since then come
+        first, each once: also after a restart, and those that were rewound. Events that are not on record are not
+        repeated; earlier events of a nested session are in its own log.
         """
         if after is not None and (type(after) is not int or not 0 <= after <= self.position):
             raise UsageError(f"after= takes a position of this session, 0 to {self.position}, not {after!r:.40}")
-        return Reply(self, ending=("closed",), after=after)
+        return EventStream(self, ("closed",), lambda found: found, after=after)
 
     @property
     def position(self) -> int:
-        """The record number of the last event that was emitted."""
+        """The number on record of the last event of this session that was published."""
         return self._record.position
 
-    async def told_after(self, number: int) -> Sequence[tuple[int, Event]]:
-        """The events on record after this number, as they are there: without secrets in a session that is kept."""
+    async def events_after(self, number: int) -> Sequence[tuple[int, Event]]:
+        """Return the events on record after this number, with their numbers; without secrets in a session that is
+        kept."""
         return await self._journal.after(number)
 
     async def recap(self) -> str:
@@ -281,18 +290,6 @@ class Conversation(SessionView):
         paid = UnusedAnswers("recap", self._record, self.host.clock, self._opened.price)
         return await recap_of(self.messages, self.cheap or self._work.answerer, paid)
 
-    def origin(self, event: Event) -> EventOrigin:
-        """The session, agent path and message of an event that this session told, for a door that hands it on."""
-        about: Any = getattr(event, "question", None) or getattr(event, "confirmation", None) or event
-        path: tuple[str, ...] = getattr(about, "path", self.router.path)
-        if isinstance(event, MessageAdded):
-            message = event.message.id
-        else:
-            message = getattr(event, "message_id", None)
-        if message is None and path == self.router.path:
-            message = self._ledger.message_of.get(getattr(about, "call_id", None) or "")
-        return EventOrigin(self.id, path, message)
-
     def face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
         """The title, icon and line by which a door shows a call of this tool, on its way or on record."""
         named = [each for each in all_tools(self._toolbox) if name in (each.spec.name, *each.aliases)]
@@ -303,7 +300,8 @@ class Conversation(SessionView):
         return {each.spec.name: hints_of(each) for each in self._toolbox.tools()}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls the listener with every event from now on; the function that comes back stops it."""
+        """Call the listener with every event of this session and of the sessions inside it from now on. Return a
+        function that stops this. The path names the session that wrote the event, see ``SessionEvent``."""
         return self._record.listen(listener)
 
     def post(self, sent: Input | str) -> None:

@@ -71,7 +71,6 @@ class SessionHooks(GateHooks):
         self._root = root
         self._record = opened.record
         self._clock = opened.host.clock
-        self._path = opened.path
         self._notify = notify
         self._started = False
         self._context: tuple[str, ...] = ()
@@ -88,10 +87,10 @@ class SessionHooks(GateHooks):
 
     def begin(self) -> None:
         if not self._borrowed:  # the session above receives the question itself
-            self._record.listen(self._on_event)
+            self._record.on_event(self._on_event)
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, QuestionAsked) and event.question.path == self._path:
+        if isinstance(event, QuestionAsked):
             self._notify_of(event.question)
 
     def interrupt(self, because: str) -> bool:

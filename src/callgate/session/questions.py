@@ -2,11 +2,75 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 from callgate.conversation.feature import OpenSession
-from callgate.session.mailbox import AnswerMailbox
+from callgate.conversation.ports import Journal
+from callgate.core.ports import Clock, Timer
 from callgate.session.work import Work
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Question
-from callgate.words.events import Event, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
+from callgate.words.events import Event, Noted, PolicyAdded, QuestionAsked
+
+_EVERY = 0.25  # seconds; only while a question is open
+
+
+class AnswerMailbox:
+    """Polls the journal for answers while questions are open. ``take`` acts on one; False leaves it in the mailbox.
+    ``waits`` is true while a question is open; ``report`` gets a text for each answer that cannot be read."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        *,
+        take: Callable[[Confirmation], bool],
+        waits: Callable[[], bool],
+        report: Callable[[str], None],
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._take = take
+        self._waits = waits
+        self._report = report
+        self._timer: Timer | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def open(self) -> None:
+        """Starts polling; it ends with the last open question."""
+        if self._timer is None and self._task is None and not self._closed and self._journal.session:
+            self._timer = self._clock.call_later(_EVERY, self._look)
+
+    async def aclose(self) -> None:
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
+    def _forget(self, confirmation: Confirmation) -> None:
+        waiting = self._journal.forget_answers((confirmation.call_id,))
+        if waiting is not None:  # a record that cannot be written is told where something waits for it
+            asyncio.ensure_future(waiting).add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _look(self) -> None:
+        self._timer = None
+        self._task = asyncio.get_running_loop().create_task(self._collect())
+
+    async def _collect(self) -> None:
+        try:
+            answers = await self._journal.answers()
+            for fault in self._journal.answer_faults():
+                self._report(fault)
+            for confirmation in answers:
+                if not self._closed and self._take(confirmation):
+                    self._forget(confirmation)
+        finally:
+            self._task = None
+            if self._waits():
+                self.open()
 
 
 class QuestionRouter:
@@ -31,6 +95,7 @@ class QuestionRouter:
         if parent is not None:
             parent._children[self.path[-1]] = self
             parent._listen()
+            self._record.listen(parent._record.relay)
         if parent is not None or opened.journal.session:
             self._listen()
 
@@ -72,12 +137,10 @@ class QuestionRouter:
     def _listen(self) -> None:
         if not self._is_listening:
             self._is_listening = True
-            self._record.listen(self._on_event)
+            self._record.on_event(self._on_event)
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, QuestionAsked | QuestionAnswered) and self._parent is not None:
-            self._parent._record.relay(event)
-        if isinstance(event, QuestionAsked) and event.question.path == self.path:
+        if isinstance(event, QuestionAsked):
             self.mailbox.open()
         elif isinstance(event, PolicyAdded):
             for router in (*self._children.values(), *(() if self._parent is None else (self._parent,))):

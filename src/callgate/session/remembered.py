@@ -29,7 +29,7 @@ class RememberedAnswers(FeaturePart):
         ledger.policies = [*own, *self._known]
 
     def begin(self) -> None:
-        self._opened.record.listen(self._on_event)
+        self._opened.record.on_event(self._on_event)
 
     async def recover(self) -> None:
         """Read the files again, once all answers are written."""

@@ -1,7 +1,7 @@
 """The state of a session, read from its record."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import Record
@@ -11,14 +11,6 @@ from callgate.words.events import PromptQueued
 from callgate.words.messages import Message, Spent, Usage
 from callgate.words.model import WantedEffort
 from callgate.words.modes import Mode
-
-
-class EventOrigin(NamedTuple):
-    """The session of an event, the labels of the agents that lead to its agent, and its message if it has one."""
-
-    session: str
-    path: tuple[str, ...]
-    message: str | None
 
 
 class SessionView:

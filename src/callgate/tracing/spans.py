@@ -28,6 +28,7 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.messages import Usage
+from callgate.words.session_event import AgentPath
 
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _NAME = "callgate"
@@ -40,7 +41,7 @@ class Traced(Protocol):
     @property
     def id(self) -> str: ...
 
-    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...
+    def listen(self, listener: Callable[[AgentPath, int, Event], None]) -> Callable[[], None]: ...
 
 
 def trace(
@@ -59,17 +60,17 @@ def trace(
     if content is None:
         content = environ.get(CONTENT_VARIABLE, "").lower() in ("1", "true")
     spans = SessionSpans(session.id, tracer_provider, meter_provider, content=content)
-    forget = session.listen(spans.hear)
+    unlisten = session.listen(spans.on_event)
 
     def stop() -> None:
-        forget()
+        unlisten()
         spans.end_all()
 
     return stop
 
 
 class SessionSpans:
-    """``hear`` takes every event of one session, in order. Spans have the times of the events."""
+    """``add`` takes every event of one session, in order. Spans have the times of the events."""
 
     def __init__(
         self, session: str, tracers: TracerProvider | None, meters: MeterProvider | None, *, content: bool
@@ -103,7 +104,11 @@ class SessionSpans:
             CallSettled: self._settled,
         }
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, path: AgentPath, number: int, event: Event) -> None:
+        if not path:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
         self._last = event.at
         step = self._steps.get(event.__class__)
         if step is not None:

@@ -33,6 +33,7 @@ from callgate.tui.theme import Theme, theme_for
 from callgate.words.errors import CallgateError
 from callgate.words.events import Compacted, Event, ModelSet, Noted, StatusChanged, TurnEnded
 from callgate.words.inputs import Input, Prompt
+from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -189,7 +190,7 @@ class TerminalApp:
 
     async def _show_session(self, session: Session, config: Config) -> None:
         """Shows a session that was opened: a greeting, and the end of what was said in it."""
-        told = [event for _number, event in await session.told_after(0)]
+        told = [event for _number, event in await session.events_after(0)]
         fold, earlier = ConversationFold(), fold_of(told)
         fold.apply_all(told)
         fold.cut_calls()
@@ -206,7 +207,7 @@ class TerminalApp:
         if session.status == "paused":
             fold.add(left_open(fold, len(session.waiting)))
         fold.questions.clear()  # of a turn that does not run; to continue asks them again
-        session.listen(self._hear)  # before anything can be sent
+        session.listen(self._on_event)  # before anything can be sent
         self.session, self.config = session, config
         if config.view == "full":
             self.view("full")
@@ -339,17 +340,17 @@ class TerminalApp:
         """True if the newest panel takes the whole screen."""
         return bool(self.panels) and getattr(self.panels[-1], "full_screen", False)
 
-    def _hear(self, event: Event) -> None:
-        output, began, asked = self.application.output, self.fold.run_began, bool(self.fold.questions)
+    def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
+        began, asked = None if path else self.fold.run_began, bool(self.fold.questions)
         if isinstance(event, Noted) and event.text in self._greeted:
             self._greeted.remove(event.text)
         else:
-            self.fold.apply(event)
+            self.fold.apply(event, path)
         if rings(event, began, asked=asked):
-            output.bell()
-        if isinstance(event, (TurnEnded, ModelSet, Compacted)) and self.session is not None:
+            self.application.output.bell()
+        if isinstance(event, (TurnEnded, ModelSet, Compacted)) and not path and self.session is not None:
             self.context_used = context_used(self.session)
-        if isinstance(event, StatusChanged) and self.session is not None:
+        if isinstance(event, StatusChanged) and not path and self.session is not None:
             failure = self.session.take_failure()
             if failure is not None:
                 self.fold.notice(str(failure) or type(failure).__name__, "error")

@@ -12,8 +12,9 @@ from callgate.tui import fold_calls as calls
 from callgate.tui import fold_runs as runs
 from callgate.tui import fold_texts as texts
 from callgate.tui.blocks import Block, CallBlock, NoticeBlock, PromptBlock, TextBlock
-from callgate.tui.fold_state import FoldState, Path
+from callgate.tui.fold_state import FoldState
 from callgate.words import events as e
+from callgate.words.session_event import AgentPath
 from callgate.words.turns import PhaseEnded, PhaseStarted
 
 
@@ -21,7 +22,7 @@ class ConversationFold(FoldState):
     """``apply`` takes each event of a session in order. Of events with a path, which nested sessions publish, only
     calls and questions change the state."""
 
-    def apply(self, event: e.Event, path: Path = ()) -> None:
+    def apply(self, event: e.Event, path: AgentPath = ()) -> None:
         self.last_activity = event.at
         kind = type(event)
         if kind in _CALLS:
@@ -34,7 +35,7 @@ class ConversationFold(FoldState):
             self.apply(event)
 
 
-_CALLS: Mapping[type[e.Event], Callable[[FoldState, Any, Path], None]] = {
+_CALLS: Mapping[type[e.Event], Callable[[FoldState, Any, AgentPath], None]] = {
     e.CallArrived: calls.arrived,
     e.CallDecided: calls.decided,
     e.QuestionAsked: calls.asked,

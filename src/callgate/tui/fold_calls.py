@@ -4,16 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.tui.blocks import ActionBlock, CallBlock
-from callgate.tui.fold_state import FoldState, Path
+from callgate.tui.fold_state import FoldState
 from callgate.words import events as e
 from callgate.words.calls import TRANSITIONS, Status
 from callgate.words.decisions import Allow, Deny
+from callgate.words.session_event import AgentPath
 
 LONGEST_OUTPUT = 20_000
 """Characters of a running call's output that are stored for the screen; the result has all of it."""
 
 
-def arrived(state: FoldState, event: e.CallArrived, path: Path) -> None:
+def arrived(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
     if not path:
         state.close_texts(event.message_id)
         state.model_at, state.model_silent = state.model_at and event.at, False
@@ -29,12 +30,14 @@ def arrived(state: FoldState, event: e.CallArrived, path: Path) -> None:
     )
     for at in range(state.first_open, len(state.blocks)):
         each = state.blocks[at]
-        if isinstance(each, CallBlock) and each.message_id == event.message_id and each.of < block.of:
+        if not isinstance(each, CallBlock) or (each.path, each.message_id) != (path, event.message_id):
+            continue
+        if each.of < block.of:
             state.blocks[at] = replace(each, of=block.of)
     state.add(block)
 
 
-def decided(state: FoldState, event: e.CallDecided, path: Path) -> None:
+def decided(state: FoldState, event: e.CallDecided, path: AgentPath) -> None:
     decision = event.decision
 
     def with_decision(call: CallBlock) -> CallBlock:
@@ -45,16 +48,16 @@ def decided(state: FoldState, event: e.CallDecided, path: Path) -> None:
     state.change((path, event.call_id), with_decision)
 
 
-def asked(state: FoldState, event: e.QuestionAsked, path: Path) -> None:
+def asked(state: FoldState, event: e.QuestionAsked, path: AgentPath) -> None:
     question = event.question
-    key = (question.path or path, question.call_id)
+    key = (path, question.call_id)
     state.ask(key, question)
     state.change(key, lambda call: moved(call, Status.AWAITING_APPROVAL, event.at, question=question))
 
 
-def answered(state: FoldState, event: e.QuestionAnswered, path: Path) -> None:
+def answered(state: FoldState, event: e.QuestionAnswered, path: AgentPath) -> None:
     said = event.confirmation
-    key = (said.path or path, said.call_id)
+    key = (path, said.call_id)
     state.questions.pop(key, None)
     state.stopped = state.stopped or said.stop
 
@@ -71,7 +74,7 @@ def answered(state: FoldState, event: e.QuestionAnswered, path: Path) -> None:
     state.change(key, with_answer)
 
 
-def started(state: FoldState, event: e.CallStarted, path: Path) -> None:
+def started(state: FoldState, event: e.CallStarted, path: AgentPath) -> None:
     state.change(
         (path, event.call_id),
         lambda call: replace(
@@ -80,7 +83,7 @@ def started(state: FoldState, event: e.CallStarted, path: Path) -> None:
     )
 
 
-def progressed(state: FoldState, event: e.CallProgressed, path: Path) -> None:
+def progressed(state: FoldState, event: e.CallProgressed, path: AgentPath) -> None:
     state.change(
         (path, event.call_id),
         lambda call: replace(
@@ -92,7 +95,7 @@ def progressed(state: FoldState, event: e.CallProgressed, path: Path) -> None:
     )
 
 
-def settled(state: FoldState, event: e.CallSettled, path: Path) -> None:
+def settled(state: FoldState, event: e.CallSettled, path: AgentPath) -> None:
     key = (path, event.call_id)
     state.questions.pop(key, None)
     state.change(

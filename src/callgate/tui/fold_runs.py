@@ -43,7 +43,7 @@ def compacted(state: FoldState, event: e.Compacted) -> None:
 def history_moved(state: FoldState, event: e.Rewound | e.Branched) -> None:
     state.finish_all()
     state.request_ended()
-    state.questions.clear()
+    state.drop_own_questions()
     where = "before" if isinstance(event, e.Rewound) else "right after"
     name = state.names.get(event.message_id)
     said = f"the message “{name}”" if name else f"message {event.message_id}"
@@ -52,7 +52,7 @@ def history_moved(state: FoldState, event: e.Rewound | e.Branched) -> None:
 
 def forked(state: FoldState, event: e.Forked) -> None:
     state.finish_all()
-    state.questions.clear()
+    state.drop_own_questions()
     state.pending.clear()
     state.notice(f"Everything above was copied from session {event.session}.")
 

@@ -11,6 +11,7 @@ from callgate.words.decisions import Question
 from callgate.words.messages import Spent
 from callgate.words.modes import Mode
 from callgate.words.pending import Staged
+from callgate.words.session_event import AgentPath
 from callgate.words.turns import Measures, PhaseStarted
 
 MOST_LIVE = 500
@@ -18,9 +19,7 @@ MOST_LIVE = 500
 MOST_NAMES = 1_000
 """Messages whose first words are stored, to name them when the conversation goes back to one."""
 
-Path = tuple[str, ...]
-"""The names of the nested agents down to a call; empty for the session itself."""
-CallKey = tuple[Path, str]
+CallKey = tuple[AgentPath, str]
 """The path and the id of a call."""
 
 
@@ -181,6 +180,10 @@ class FoldState:
         calls = (each for each in self.blocks[self.first_open :] if isinstance(each, CallBlock))
         places = {call.key: at for at, call in enumerate(calls)}
         self.questions = dict(sorted(self.questions.items(), key=lambda item: places.get(item[0], len(places))))
+
+    def drop_own_questions(self) -> None:
+        """Remove the questions of the session itself; questions of nested sessions stay open."""
+        self.questions = {key: question for key, question in self.questions.items() if key[0]}
 
     def close_texts(self, message_id: str | None = None) -> None:
         """Make the texts of the message final; without a message, all texts."""

@@ -1,5 +1,6 @@
 """Headless runs from a prompt to an exit code: formats, questions, going on, limits, schemas."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from callgate.cli import main
+from callgate.cli.headless.event_output import StreamOutput, TextOutput
+from callgate.cli.headless.headless_result import HeadlessResult
 from callgate.cli.start_options import read_headless
 from callgate.formats.jsonable import from_json
 from callgate.testing import call, fail, say, stop, think, turn
 from callgate.testing.script import Scene
 from callgate.words.errors import ModelError
-from callgate.words.events import Event
+from callgate.words.events import Event, Noted
 from callgate.words.messages import Message, ResultPart, Usage
+from callgate.words.session_event import SessionEvent
 from tests.cli.headless.kit import Desk
 from tests.search.deferred_kit import is_reminder
 
@@ -53,6 +57,24 @@ def test_stream_json_is_a_start_every_event_and_the_result(desk: Desk) -> None:
         assert kind in kinds
     assert [event["reason"] for event in ran.of("RunEnded")] == ["done"]
     assert ran.notices == []  # they are events here
+
+
+def test_events_of_nested_sessions_have_their_path_in_the_stream_and_are_no_notices_in_a_text(
+    desk: Desk, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def main() -> None:
+        stream, text = StreamOutput(desk.store.masker, lambda: None), TextOutput(desk.store.masker)
+        for output in (stream, text):
+            for path in ((), ("scout", "reader")):
+                output.event(SessionEvent(path, 1, Noted(1.0, "a note", "warning")))
+        await stream.end(HeadlessResult(reason="done", session_id=""))
+
+    asyncio.run(main())
+    out, err = capfd.readouterr()
+    own, nested, _ = map(json.loads, out.splitlines())
+    assert nested == {**own, "path": ["scout", "reader"]}
+    assert "path" not in own
+    assert err == "callgate: a note\n"
 
 
 @pytest.mark.parametrize("form", ["text", "json", "stream-json"])

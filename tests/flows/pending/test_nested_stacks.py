@@ -29,6 +29,7 @@ from tests.flows.pending.kit import (
     staging,
     told,
 )
+from tests.sessions import with_event
 
 pytestmark = pytest.mark.spec("RES-14")
 DELEGATES = call("Delegate")
@@ -48,7 +49,7 @@ class Office:
     async def _delegate(self, _arguments: Mapping[str, Any], run: Run) -> str:
         options: dict[str, Any] = {"parent": self.root, "label": "reviewer", "lineage": run.lineage, "mode": self._mode}
         async with self._bench.session(next(self._inner), **options) as child:
-            child.listen(self.below.append)
+            child.listen(with_event(self.below.append, child.path))
             await child.send(Prompt("Do it."), until="idle")
             assert child.pending == ()
             return child.messages[-1].text
@@ -65,7 +66,7 @@ async def test_what_an_agent_inside_stages_is_pending_there_and_resolved_there(b
     office = Office(bench, model_of(turn(DELEGATES), turn(call("Touch", at="x"))), inner)
     async with office.root as root:
         heard: list[Event] = []
-        root.listen(heard.append)
+        root.listen(with_event(heard.append))
         await sent(root, "go")
         assert not of(heard, ActionStaged)
     assert ends(office.below) == [("applied", "model")]

@@ -40,7 +40,7 @@ from tests.flows.pending.kit import (
     staging,
     told,
 )
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 pytestmark = pytest.mark.spec("RES-11")
 STAGES_ONLY: dict[str, Any] = {"limits": LoopLimits(max_turns=1)}
@@ -325,7 +325,7 @@ async def test_of_two_doors_that_disagree_only_one_has_its_way(bench: Bench, kep
     journal = await bench.store.create() if kept else None
     async with bench.session(model, journal, more=[reads_on]) as session:
         heard: list[Event] = []
-        session.listen(heard.append)
+        session.listen(with_event(heard.append))
         reply = session.send(Prompt("go"))
         await reads_on.entered()
         session.post(YES)
@@ -348,7 +348,7 @@ async def test_what_is_being_applied_right_now_cannot_be_discarded(bench: Bench)
     async with await bench.kept(model, **STAGES_ONLY) as session:
         await sent(session, "go")
         heard: list[Event] = []
-        session.listen(heard.append)
+        session.listen(with_event(heard.append))
         with locked(bench.root):
             session.post(YES)
             await until(lambda: bench.states() == ["applying"])
@@ -392,10 +392,10 @@ async def resolved(session: Session, given: Resolve) -> ActionResolved:
     """Send it while something is under way, and wait for what comes of it."""
     reply = session.events()
     session.post(given)
-    async for event in reply:
-        if isinstance(event, ActionResolved):
-            return event
-        assert not isinstance(event, InputRefused), event.reason
+    async for found in reply:
+        if isinstance(found.event, ActionResolved):
+            return found.event
+        assert not isinstance(found.event, InputRefused), found.event.reason
     raise AssertionError("the session ended first")
 
 
@@ -403,10 +403,10 @@ async def refused(session: Session, given: Resolve) -> str:
     """Send it while something is under way, and wait for why it is not done."""
     reply = session.events()
     session.post(given)
-    async for event in reply:
-        assert not isinstance(event, ActionResolved)
-        if isinstance(event, InputRefused):
-            return event.reason
+    async for found in reply:
+        assert not isinstance(found.event, ActionResolved)
+        if isinstance(found.event, InputRefused):
+            return found.event.reason
     raise AssertionError("the session ended first")
 
 

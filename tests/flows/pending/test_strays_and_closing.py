@@ -35,7 +35,7 @@ from tests.flows.pending.kit import (
     texts,
     told,
 )
-from tests.sessions import grouped_session
+from tests.sessions import grouped_session, with_event
 
 ONCE: dict[str, Any] = {"limits": LoopLimits(max_turns=1)}
 """The run ends after the message that stages, so that something is pending between two runs."""
@@ -114,7 +114,7 @@ async def test_what_a_stray_call_pushed_is_not_staged_and_holds_up_nobody(under_
     model = GatedModel(model_of(turn(call("Slow")), turn(call("Act"), say("and so on"))))
     async with virtually(model, slow, act, **ONCE) as session:
         heard: list[Event] = []
-        session.listen(heard.append)
+        session.listen(with_event(heard.append))
         first = session.send(Prompt("go"))
         await model.release_all()
         await inside.wait()
@@ -150,7 +150,7 @@ async def test_a_persons_resolve_that_does_not_return_is_ended(kind: str, word: 
     session = virtually(model_of(turn(call("Act"))), act, **ONCE)
     await sent(session, "go")
     heard: list[Event] = []
-    session.listen(heard.append)
+    session.listen(with_event(heard.append))
     reply = session.send(Resolve(word, "yes or no"))
     await stuck.inside.wait()
     if ends_by == "interrupt":
@@ -170,7 +170,7 @@ async def test_an_interrupt_right_behind_a_persons_resolve_ends_it_too() -> None
     async with virtually(model_of(turn(call("Act"))), stager(Callbacks(stuck.callback)), **ONCE) as session:
         await sent(session, "go")
         heard: list[Event] = []
-        session.listen(heard.append)
+        session.listen(with_event(heard.append))
         session.post(Resolve("apply", "yes"))
         session.post(Interrupt())
         await settle()

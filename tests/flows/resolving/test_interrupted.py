@@ -17,6 +17,7 @@ from callgate.words.inputs import Interrupt
 from callgate.words.limits import ExecutorSettings
 from tests.flows.keep import results, run
 from tests.flows.resolving.kit import Bench, apply, discard, pending, stages
+from tests.sessions import with_event
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_an_interrupt_at_the_last_moment_before_the_callback_runs_nothing(bench:
                     session.post(Interrupt())
                     bench.heard.clear()  # what ran before is not the question
 
-            session.listen(hear)
+            session.listen(with_event(hear))
             reply = session.send(Prompt("go"))
             bench.events += await reply
             assert bench.heard == []
@@ -266,7 +267,7 @@ def heard(session: Session, kind: type[Any], call_id: str) -> asyncio.Future[Any
         if isinstance(event, kind) and getattr(event, "call_id", "") == call_id and not found.done():
             found.set_result(event)
 
-    session.listen(hear)
+    session.listen(with_event(hear))
     return found
 
 
@@ -278,7 +279,7 @@ def test_an_apply_that_outlasts_the_grace_of_an_interrupt_is_told_as_what_it_cam
         bench.put("rename", Callbacks(slow.callback))
         settings = ExecutorSettings(grace=0.0)
         async with bench.open(turn(stages("rename")), turn(apply()), turn(say("I see")), settings=settings) as session:
-            session.listen(bench.events.append)
+            session.listen(with_event(bench.events.append))
             stray, settled = heard(session, StrayFound, "call_2"), heard(session, CallSettled, "call_2")
             session.post(Prompt("go"))
             await slow.inside.wait()
@@ -312,7 +313,7 @@ def test_while_an_action_is_seen_through_nobody_else_gets_hold_of_it(bench: Benc
         bench.put("rename", Callbacks(slow.callback))
         scenes = turn(stages("rename")), turn(apply()), turn(apply("again", id=pending(1)))
         async with bench.open(*scenes, settings=ExecutorSettings(grace=0.0)) as session:
-            session.listen(bench.events.append)
+            session.listen(with_event(bench.events.append))
             session.post(Prompt("go"))
             await slow.inside.wait()
             settled = heard(session, CallSettled, "call_2")

@@ -12,6 +12,7 @@ from callgate.words.inputs import Resolve, Undo
 from callgate.words.limits import LoopLimits
 from tests.flows.keep import run
 from tests.flows.resolving.kit import Bench, stages
+from tests.sessions import with_event
 from tests.tui.panel_terminal import PanelTerminal, shown
 
 
@@ -56,7 +57,7 @@ def test_the_panel_shows_the_diff_and_applies_what_is_marked(bench: Bench, monke
         journal = await Store(bench.root, bench.folder / "data").create()
         async with bench.open(turn(stages("rename")), journal=journal, limits=LoopLimits(max_turns=1)) as session:
             terminal.session = session
-            session.listen(terminal.fold.apply)
+            session.listen(with_event(terminal.fold.apply))
             await bench.say("go")
             await open_pending(terminal)
             (panel,) = terminal.panels

@@ -33,6 +33,7 @@ from callgate.words.events import Event, TurnStarted
 from callgate.words.inputs import Branch, Continue, Input, Prompt
 from callgate.words.messages import Text
 from callgate.words.model import RequestOptions, RunOptions
+from callgate.words.session_event import AgentPath
 
 _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
@@ -145,14 +146,14 @@ def _waits(question: Question, session: str) -> str:
 def _collect_garbage_after_start(session: Session) -> None:
     """Garbage is collected again once the first request is made, and not among what the start has made."""
 
-    def begun(event: Event) -> None:
+    def on_event(path: AgentPath, number: int, event: Event) -> None:
         if isinstance(event, TurnStarted):
             stop()
             if not gc.isenabled():
                 gc.freeze()
                 gc.enable()
 
-    stop = session.listen(begun)
+    stop = session.listen(on_event)
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:

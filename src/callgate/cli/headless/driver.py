@@ -27,6 +27,7 @@ from callgate.words.events import (
 from callgate.words.inputs import Input, Interrupt, Prompt
 from callgate.words.messages import Spent, Usage
 from callgate.words.model import RunOptions
+from callgate.words.session_event import AgentPath, SessionEvent
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -57,7 +58,7 @@ class HeadlessDriver:
     async def run(self, sent: Sequence[Input], schema: OutputSchema | None = None) -> HeadlessResult:
         """Sends the inputs, one after the other, and works until the session rests; then closes it."""
         pump = asyncio.get_running_loop().create_task(self._pump(self._session.events()))
-        self._session.listen(self._fold)
+        self._session.listen(self._on_event)
         structured, faults = None, ()
         try:
             for each in sent:
@@ -99,7 +100,7 @@ class HeadlessDriver:
             self._follows = False
             self._look()
         elif isinstance(sent, str):
-            self._output.event(InputRefused(0.0, "a line", sent))
+            self._output.event(SessionEvent((), 0, InputRefused(0.0, "a line", sent)))
         elif self._session.status != "closed":
             self._rests.clear()
             self._session.post(sent)
@@ -125,9 +126,9 @@ class HeadlessDriver:
                 raise failure
         return next((failure for failure in found if isinstance(failure, CallgateError)), None)
 
-    async def _pump(self, events: AsyncIterator[Event]) -> None:
-        async for event in events:
-            self._output.event(event)
+    async def _pump(self, events: AsyncIterator[SessionEvent]) -> None:
+        async for found in events:
+            self._output.event(found)
             await self._output.room()
 
     async def _send(self, sent: Input) -> None:
@@ -155,7 +156,9 @@ class HeadlessDriver:
             found = schema.read(self._text)
         return (None, found.faults) if isinstance(found, Misfit) else (found, ())
 
-    def _fold(self, event: Event) -> None:
+    def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
+        if path:
+            return
         match event:
             case MessageAdded() if event.message.role == "assistant":
                 self._text = event.message.text

@@ -15,6 +15,7 @@ from callgate.cli.headless.line_writer import LineWriter
 from callgate.cli.terminal import safe
 from callgate.formats.jsonable import to_json
 from callgate.words.events import CallSettled, Compacted, Event, Noted, RequestRetried, TurnStarted
+from callgate.words.session_event import SessionEvent
 
 T = TypeVar("T")
 _WITH_BYTES = ('"type": "Image"', '"type": "Resource"', '"type": "Opaque"', '"type": "FileChange"')
@@ -36,7 +37,7 @@ class Output(Protocol):
         """The run begins; ``facts`` are those of the line ``start``."""
         ...
 
-    def event(self, event: Event) -> None: ...
+    def event(self, found: SessionEvent) -> None: ...
 
     async def room(self) -> None:
         """Waits while the reader is far behind."""
@@ -77,7 +78,10 @@ class TextOutput:
     def start(self, facts: Mapping[str, Any]) -> None:
         return
 
-    def event(self, event: Event) -> None:
+    def event(self, found: SessionEvent) -> None:
+        event = found.event
+        if found.path:
+            return
         text = notice(event)
         if isinstance(event, TurnStarted):
             self._mentions = event.because == "mention"
@@ -116,10 +120,11 @@ class StreamOutput:
     def start(self, facts: Mapping[str, Any]) -> None:
         self._lines.put(_line({"type": "start", "v": SCHEMA_VERSION, **facts}))
 
-    def event(self, event: Event) -> None:
-        line = _text(to_json(event))
+    def event(self, found: SessionEvent) -> None:
+        origin = {"path": [*found.path]} if found.path else {}
+        line = _text({**to_json(found.event), **origin})
         if self._cleaner.finds(line) or any(map(line.__contains__, _WITH_BYTES)):
-            line = _text(to_json(self._cleaner.noun(event)))
+            line = _text({**to_json(self._cleaner.noun(found.event)), **origin})
         self._lines.put(line.encode())
 
     async def room(self) -> None:

@@ -53,9 +53,9 @@ def past_calls(events: Iterable[Event]) -> list[PastCall]:
                 word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
                 why = f" ({decision.reason})" if decision.reason else ""
                 newest[call_id].decided = f"{word} by {decision.by}{why}"
-            case QuestionAsked(question=question) if question.call_id in newest and not question.path:
+            case QuestionAsked(question=question) if question.call_id in newest:
                 newest[question.call_id].decided = f"asked: {question.reason}"
-            case QuestionAnswered(confirmation=answer) if answer.call_id in newest and not answer.path:
+            case QuestionAnswered(confirmation=answer) if answer.call_id in newest:
                 newest[answer.call_id].decided = f"{answer.outcome.replace('_', ' ')} by a person"
             case CallStarted(call_id=call_id) if call_id in newest:
                 newest[call_id].started = event.at
@@ -69,7 +69,7 @@ def past_calls(events: Iterable[Event]) -> list[PastCall]:
 async def calls(terminal: Terminal, text: str) -> None:
     count = count_of(text, _COUNT, "/calls")
     session = session_of(terminal)
-    found = past_calls(event for _number, event in await session.told_after(0))
+    found = past_calls(event for _number, event in await session.events_after(0))
     if not found:
         said(terminal, "The model has called no tool yet.")
         return

@@ -80,7 +80,7 @@ async def export(terminal: Terminal, text: str) -> None:
     shape = _SHAPES.get(path.suffix)
     if shape is None:
         raise UsageError(f"The name of the file says the format: {', '.join(_SHAPES)}, not {path.suffix or 'none'}.")
-    await session.told_after(session.position)  # what is on its way is written first
+    await session.events_after(session.position)  # what is on its way is written first
     try:
         await asyncio.to_thread(_write, session, config, path, shape)
     except FileExistsError:

@@ -114,7 +114,7 @@ async def perf(terminal: Terminal, text: str) -> None:
         raise UsageError(f"/perf takes --json and --limit N, not {text!r:.60}")
     limit = count_of(words[1] if words else "", _LIMIT, "--limit")
     session = session_of(terminal)
-    told = [event for _number, event in await session.told_after(0)]
+    told = [event for _number, event in await session.events_after(0)]
     report = {"process": process_facts(), **report_of(told, limit if words or not as_json else None)}
     if not as_json:
         terminal.show(*_tables(report))

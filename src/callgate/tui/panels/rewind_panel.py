@@ -85,7 +85,7 @@ async def open_rewind(terminal: Terminal) -> None:
     session = terminal.session
     prompts: list[SaidPrompt] = []
     if session is not None:
-        told = await session.told_after(0)
+        told = await session.events_after(0)
         prompts = prompts_of((event for _number, event in told), (each.id for each in session.messages))
     if prompts:
         terminal.open_panel(RewindPanel(terminal, prompts))

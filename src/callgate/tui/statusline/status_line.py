@@ -18,6 +18,7 @@ from callgate.tui.statusline.status_runner import StatusLine, without_colours
 from callgate.tui.statusline.status_totals import StatusTotals, snapshot_of
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event
+from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -58,7 +59,7 @@ class SessionStatusLine:
         self._line = self._started()
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
-        self._deaf = session.listen(self._hear)
+        self._unlisten = session.listen(self._on_event)
         if not any(
             each.name == "statusline.command" and each.origin.layer == "command line" for each in config.set_values
         ):
@@ -78,7 +79,7 @@ class SessionStatusLine:
         return [f"{padding}{line if colours else without_colours(line)}" for line in shown]
 
     async def close(self) -> None:
-        self._deaf()
+        self._unlisten()
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None:
@@ -103,7 +104,9 @@ class SessionStatusLine:
         line.start()
         return line
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
+        if path:
+            return
         self._totals = self._totals.after(event)
         if self._line is not None:
             self._line.hear(event)
