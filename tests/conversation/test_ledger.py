@@ -191,7 +191,7 @@ def test_an_event_is_in_the_journal_and_the_ledger_before_doors_hear_of_it() -> 
 def test_what_passes_is_told_and_never_stored() -> None:
     journal, heard = MemoryJournal(), list[Event]()
     record = Record(journal, Ledger([ARRIVED, DECIDED, STARTED]), [heard.append])
-    record.tell(CallProgressed(5.5, "a", "half"))
+    record.publish(CallProgressed(5.5, "a", "half"))
     assert journal.events == []
     assert len(heard) == 1
 

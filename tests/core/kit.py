@@ -8,7 +8,7 @@ from typing import Any, Literal
 from callgate.assembly import DecisionGate
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import CallExecutor
+from callgate.core.executor import BareExecutor
 from callgate.core.gate import PostHook
 from callgate.core.ports import Case, Check, Gate, Host, Run, Tool, ToolSource
 from callgate.core.runner import BatchRunner, RunOutcome
@@ -90,7 +90,7 @@ class Desk:
         self.journal = journal or MemoryJournal()
         self.ledger = ledger or Ledger(context=context)
         self.record = Record(self.journal, self.ledger, [self.events.append])
-        self.executor = CallExecutor(
+        self.executor = BareExecutor(
             toolbox or PlainToolbox(*tools),
             gate or allow_all(),
             host=self.host,

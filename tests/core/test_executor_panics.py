@@ -10,7 +10,7 @@ import pytest
 from callgate.assembly import DecisionGate
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import CallExecutor
+from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check, Run
 from callgate.testing import (
     MemoryHost,
@@ -154,13 +154,14 @@ def test_a_tool_that_cannot_read_changed_arguments_does_not_reach_whoever_answer
             return super().read(raw)
 
     async def main() -> str | None:
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(Picky("Tool")),
             DecisionGate([Check("check", lambda _case: Ask("check"))]),
             host=MemoryHost(clock=VirtualClock()),
         )
         executor.add(ToolCall("c0", "Tool"))
         executor.close()
+        await executor.stalled()
         (question,) = executor.questions
         try:
             refusal = executor.answer(Confirmation("c0", "yes", question.arguments_hash, arguments={"odd": True}))
@@ -182,7 +183,7 @@ def test_a_tool_that_scribbles_on_its_arguments_does_not_change_the_record() -> 
 
     async def main() -> Any:
         journal = MemoryJournal()
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(PlainTool("Tool", body)),
             DecisionGate(),
             host=MemoryHost(clock=VirtualClock()),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import CallExecutor
+from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Run
 from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.testing import (
@@ -42,7 +42,7 @@ def test_a_preview_that_comes_after_the_cancel_is_not_applied(late: float) -> No
 
     async def main() -> dict[str, bytes]:
         host = MemoryHost(clock=VirtualClock())
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(PlainTool("Edit", traits=Traits(declared_locks=writes("a")), preview=preview)),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=host,
@@ -67,7 +67,7 @@ def test_an_edit_that_changed_nothing_does_not_claim_unknown_effects(how: str) -
         return write_file(arguments, run)
 
     async def main() -> Result | None:
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(PlainTool("Edit", traits=Traits(declared_locks=writes("a")), preview=preview)),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=MemoryHost({"a": "somebody else's"}, clock=VirtualClock()),
@@ -152,7 +152,7 @@ def test_a_preview_that_is_interrupted_has_changed_nothing() -> None:
         async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
             return "done"
 
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(PlainTool("Tool", body, traits=Traits(effects="mutating"), preview=preview)),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=MemoryHost(clock=VirtualClock()),

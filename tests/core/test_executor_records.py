@@ -11,7 +11,7 @@ from callgate import Session
 from callgate.assembly import DecisionGate
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import CallExecutor
+from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Run
 from callgate.testing import (
     MemoryHost,
@@ -46,6 +46,7 @@ def test_what_the_model_wrote_is_kept_when_a_hook_and_then_a_person_change_it() 
         executor = executor_of(lambda _arguments, _run: "done", lambda _case: Ask("hook", arguments={"by": "hook"}))
         executor.add(ToolCall("c0", "Tool", {"by": "model"}))
         executor.close()
+        await executor.stalled()
         (question,) = executor.questions
         answer = Confirmation("c0", "yes", question.arguments_hash, arguments={"by": "person"})
         assert executor.answer(answer) is None
@@ -77,9 +78,9 @@ def test_a_context_update_on_record_is_applied_after_a_restart() -> None:
             check_context(second_life(script, events[:end], prompt=False))
 
 
-async def slowly_asked(*, interrupt: bool) -> tuple[CallExecutor, list[Event]]:
+async def slowly_asked(*, interrupt: bool) -> tuple[BareExecutor, list[Event]]:
     heard: list[Event] = []
-    executor = CallExecutor(
+    executor = BareExecutor(
         PlainToolbox(PlainTool("Tool")),
         DecisionGate([Check("check", lambda _case: Ask("check"))]),
         host=MemoryHost(clock=VirtualClock()),
@@ -137,7 +138,7 @@ def test_a_question_that_cannot_be_recorded_does_not_wait_for_an_answer() -> Non
     async def main() -> tuple[bool, list[Any]]:
         complaints: list[Any] = []
         asyncio.get_running_loop().set_exception_handler(lambda _loop, about: complaints.append(about))
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(PlainTool("Tool")),
             DecisionGate([Check("check", lambda _case: Ask("check"))]),
             host=MemoryHost(clock=VirtualClock()),
@@ -226,7 +227,7 @@ def test_a_call_discarded_before_its_start_was_durable_is_not_said_to_have_start
         async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
             return "done"
 
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(PlainTool("Tool", body, traits=Traits(effects="mutating"))),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=MemoryHost(clock=VirtualClock()),

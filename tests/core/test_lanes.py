@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.lanes import Lanes, Placed, place
+from callgate.core.lanes import BoundLocks, Lanes, bind_locks
 from callgate.core.locks import Claim, LockTable
 from callgate.words.traits import Locks, Traits, exclusive, reads, shared, workspace, writes
 
@@ -23,8 +23,8 @@ def normal(path: str) -> str:
     return normpath(join("/w", path))
 
 
-def placed(locks: Locks) -> Placed:
-    return place(locks, normal)
+def placed(locks: Locks) -> BoundLocks:
+    return bind_locks(locks, normal)
 
 
 class Row:

@@ -10,7 +10,7 @@ from itertools import count
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
-from callgate.core.lanes import Placed
+from callgate.core.lanes import BoundLocks
 from callgate.words.traits import Locks
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def meet(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return any(covers(a, b) or covers(b, a) for a in places(some) for b in places(others))
 
 
-def conflict(one: Locks | Placed, other: Locks | Placed) -> bool:
+def conflict(one: Locks | BoundLocks, other: Locks | BoundLocks) -> bool:
     """EXE-1: two calls conflict when one writes what the other reads or writes; exclusive with everything."""
     if "exclusive" in (one.scope, other.scope):
         return True

@@ -11,7 +11,7 @@ from typing import Any
 from callgate.assembly import DecisionGate
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import CallExecutor
+from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
@@ -219,7 +219,7 @@ class Stage:
         gate = DecisionGate(
             [Check("again", self._judge_again, again=True), Check("plan", self._judge)], after=[self._after]
         )
-        self.executor = CallExecutor(
+        self.executor = BareExecutor(
             PlainToolbox(*(PlannedTool(self, name) for name in ("Play", "Fragile", "Edit"))),
             gate,
             host=self.host,
@@ -628,9 +628,9 @@ def about(event: Event) -> str:
 
 def executor_of(
     body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
-) -> CallExecutor:
+) -> BareExecutor:
     """An executor with one tool and one check."""
-    return CallExecutor(
+    return BareExecutor(
         PlainToolbox(PlainTool("Tool", body)),
         DecisionGate([Check("check", judge)], **hooks),
         host=MemoryHost(clock=VirtualClock()),
@@ -639,6 +639,6 @@ def executor_of(
     )
 
 
-async def results_of(executor: CallExecutor) -> list[ToolCall]:
+async def results_of(executor: BareExecutor) -> list[ToolCall]:
     """The calls of a closed message in the order in which their results leave."""
     return [item async for item in executor.remaining() if isinstance(item, ToolCall)]

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 
 from callgate.core import outcomes
-from callgate.core.board import ACTIVE, MOVES, Board, Do, Move, Slot, Stage
-from callgate.core.lanes import EXCLUSIVE, SHARED, Placed
+from callgate.core.board import ACTIVE, MOVES, Board, BoardCall, Move, Stage
+from callgate.core.lanes import EXCLUSIVE, SHARED, BoundLocks
 from callgate.words.calls import Result
 from callgate.words.errors import StateError
 from callgate.words.messages import Text
@@ -23,11 +23,11 @@ LOCKS = (
     SHARED,
     SHARED,
     EXCLUSIVE,
-    Placed("paths", ("/w",)),
-    Placed("paths", ("/w/a",)),
-    Placed("paths", (), ("/w/a",)),
-    Placed("paths", ("/w/b",), ("/w/a",)),
-    Placed("paths", (), ("/w/b",)),
+    BoundLocks("paths", ("/w",)),
+    BoundLocks("paths", ("/w/a",)),
+    BoundLocks("paths", (), ("/w/a",)),
+    BoundLocks("paths", ("/w/b",), ("/w/a",)),
+    BoundLocks("paths", (), ("/w/b",)),
 )
 CONFLICTS = {(id(one), id(other)): conflict(one, other) for one in LOCKS for other in LOCKS}
 OK = Result((Text("ok"),))
@@ -36,8 +36,8 @@ DENIED = outcomes.denied("denied", "person", "")
 RANK = {"discarded": 3, "sibling": 2, "user": 1}
 
 
-class Planned(Slot):
-    __slots__ = ("fails", "stubborn")
+class Planned(BoardCall):
+    __calls__ = ("fails", "stubborn")
 
     def __init__(self, number: int, random: Random) -> None:
         super().__init__(f"c{number}")
@@ -59,14 +59,15 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = random = Random(seed)
         self.most = random.choice((1, 2, 10))
-        self.start = random.choice(("early", "early", "eager", "after"))
-        self.board: Board[Planned] = Board(self.most, self.start)
+        self.start_rule = random.choice(("early", "early", "eager", "after"))
+        self.board: Board[Planned] = Board(self, self.most, self.start_rule)
         self.to_arrive = random.randrange(1, 9)
         self.steps = 0
         self.strays: set[Planned] = set()
         self.locked: set[Planned] = set()  # on the host
         self.lock_waits: list[Planned] = []
         self.released: list[int] = []
+        self.settled: set[Planned] = set()
         self.reasons: dict[Planned, list[str]] = {}
         self.over: bool | None = None
         self.people = random.random() < 0.8  # somebody answers
@@ -76,53 +77,65 @@ class World:
     def perform(self) -> None:
         board = self.board
         while board.actions:
-            do, slot, result = board.actions.popleft()
-            if do is Do.SETTLE:
-                assert result is not None
-                assert slot.result is result, "one result"
-            elif do is Do.RELEASE:
-                self.released.append(slot.index)
-            elif do is Do.LOCK and slot.stage is Stage.LOCKING:
-                self.lock(slot)
-            elif do in (Do.UNLOCK, Do.WITHDRAW, Do.DEFER):
-                self.unlock(slot)
-            elif do is Do.START and slot.stage is Stage.STARTING:
-                self.check_start(slot)
-            elif do is Do.ASK:
-                self.check_order(slot)
-        assert len([slot for slot in board.slots if slot.takes_slot]) <= self.most, "EXE-3"
-        assert all(slot.stage in (*ACTIVE, Stage.LOCKING) for slot in board.slots if slot.takes_slot), "EXE-21"
+            action, call = board.actions.popleft()
+            action(call)
+        assert len([call for call in board.calls if call.has_place]) <= self.most, "EXE-3"
+        assert all(call.stage in (*ACTIVE, Stage.LOCKING) for call in board.calls if call.has_place), "EXE-21"
         assert self.released == list(range(len(self.released))), "EXE-7"
-        front = next((slot.index for slot in board.slots if slot.result is None), len(board.slots))
+        front = next((call.index for call in board.calls if call.result is None), len(board.calls))
         assert len(self.released) == front, "a result leaves as soon as all before it have settled"
 
-    def lock(self, slot: Planned) -> None:
-        busy = any(meet(other, slot) for other in self.locked)
+    def judge(self, call: Planned) -> None:
+        """The verdict comes as a later step, as do the answer and the end of a run."""
+
+    limit_wait = cancel_tool = judge
+
+    def settle(self, call: Planned) -> None:
+        assert call.result is not None
+        assert call not in self.settled, "one result"
+        self.settled.add(call)
+
+    def release(self, call: Planned) -> None:
+        self.released.append(call.index)
+
+    def lock(self, call: Planned) -> None:
+        if call.stage is not Stage.LOCKING:
+            return
+        busy = any(meet(other, call) for other in self.locked)
         if busy or self.random.random() < 0.1:  # or another executor has it
-            self.lock_waits.append(slot)
-            self.board.lock_busy(slot)
+            self.lock_waits.append(call)
+            self.board.lock_busy(call)
         else:
-            self.locked.add(slot)
-            self.board.granted(slot)
+            self.locked.add(call)
+            self.board.granted(call)
 
-    def unlock(self, slot: Planned) -> None:
-        self.locked.discard(slot)
-        if slot in self.lock_waits:
-            self.lock_waits.remove(slot)
+    def unlock(self, call: Planned) -> None:
+        self.locked.discard(call)
+        if call in self.lock_waits:
+            self.lock_waits.remove(call)
 
-    def check_order(self, slot: Planned) -> None:
-        for other in self.board.slots[: slot.index]:
-            assert other.result is not None or not meet(other, slot), "EXE-2: no overtaking"
+    withdraw = defer = unlock
 
-    def check_start(self, slot: Planned) -> None:
-        self.check_order(slot)
-        for other in self.board.slots:
-            runs = other is not slot and (other.stage in ACTIVE or other in self.strays)
-            assert not (runs and meet(other, slot)), "EXE-1: conflicting calls never overlap"
+    def ask(self, call: Planned) -> None:
+        self.check_order(call)
+
+    def start(self, call: Planned) -> None:
+        if call.stage is Stage.STARTING:
+            self.check_start(call)
+
+    def check_order(self, call: Planned) -> None:
+        for other in self.board.calls[: call.index]:
+            assert other.result is not None or not meet(other, call), "EXE-2: no overtaking"
+
+    def check_start(self, call: Planned) -> None:
+        self.check_order(call)
+        for other in self.board.calls:
+            runs = other is not call and (other.stage in ACTIVE or other in self.strays)
+            assert not (runs and meet(other, call)), "EXE-1: conflicting calls never overlap"
         whole = self.over is True
-        assert whole or self.start == "eager" or (self.start == "early" and slot.early), "EXE-5"
+        assert whole or self.start_rule == "eager" or (self.start_rule == "early" and call.early), "EXE-5"
         assert self.over is not False, "EXE-6"
-        assert self.board.fallen is None, "nothing starts after a cancel of the whole message"
+        assert self.board.cancelled_because is None, "nothing starts after a cancel of the whole message"
 
     # ---- what happens -------------------------------------------------------------------------------------------
 
@@ -132,96 +145,96 @@ class World:
         possible: list[tuple[str, Planned | None]] = []
         if self.over is None:
             possible.append(("arrive" if self.to_arrive else "over", None))
-        for slot in board.slots:
-            name = WAITS_FOR.get(slot.stage)
+        for call in board.calls:
+            name = WAITS_FOR.get(call.stage)
             if name is not None and (name != "answer" or self.people):
-                possible.append((name, slot))
-            if slot.stage is Stage.STRAY:
-                possible.append(("stray ends", slot))
-        possible += [("grant", slot) for slot in self.lock_waits if self.may_hold(slot)]
+                possible.append((name, call))
+            if call.stage is Stage.STRAY:
+                possible.append(("stray ends", call))
+        possible += [("grant", call) for call in self.lock_waits if self.may_hold(call)]
         if not possible:
             return False
         if self.steps < 60 and random.random() < 0.04:
-            possible = [(random.choice(("cancel", "interrupt", "discard")), random.choice([*board.slots, None]))]
-        name, slot = random.choice(possible)
+            possible = [(random.choice(("cancel", "interrupt", "discard")), random.choice([*board.calls, None]))]
+        name, call = random.choice(possible)
         self.steps += 1
-        self.happen(name, slot)
+        self.happen(name, call)
         self.perform()
         return True
 
-    def may_hold(self, slot: Planned) -> bool:
-        return not any(meet(other, slot) for other in self.locked)
+    def may_hold(self, call: Planned) -> bool:
+        return not any(meet(other, call) for other in self.locked)
 
-    def happen(self, name: str, slot: Planned | None) -> None:
+    def happen(self, name: str, call: Planned | None) -> None:
         board, random = self.board, self.random
         if name == "arrive":
             self.to_arrive -= 1
-            arrived = Planned(len(board.slots), random)
+            arrived = Planned(len(board.calls), random)
             board.arrived(arrived, DENIED if random.random() < 0.1 else None)
         elif name == "over":
             self.over = random.random() < 0.8
             board.over(whole=self.over)
             if not self.over:
-                assert all(slot.result or slot.stage in (Stage.RUNNING, Stage.STOPPING) for slot in board.slots)
+                assert all(call.result or call.stage in (Stage.RUNNING, Stage.STOPPING) for call in board.calls)
         elif name in ("interrupt", "discard"):
             self.fall("user" if name == "interrupt" else "discarded")
-        elif name == "cancel" and slot is not None:
-            self.note(slot, "user")
-            board.cancelled(slot, "user", "Cancelled.")
-        elif slot is not None:
-            self.happen_to(name, slot)
+        elif name == "cancel" and call is not None:
+            self.note(call, "user")
+            board.cancelled(call, "user", "Cancelled.")
+        elif call is not None:
+            self.happen_to(name, call)
 
     def fall(self, reason: str) -> None:
-        for slot in self.board.slots:
-            self.note(slot, reason)
-        self.board.fell(reason, "Everything ends.")
+        for call in self.board.calls:
+            self.note(call, reason)
+        self.board.cancel_all(reason, "Everything ends.")
 
-    def note(self, slot: Planned, reason: str) -> None:
-        if slot.result is None:
-            self.reasons.setdefault(slot, []).append(reason)
+    def note(self, call: Planned, reason: str) -> None:
+        if call.result is None:
+            self.reasons.setdefault(call, []).append(reason)
 
-    def happen_to(self, name: str, slot: Planned) -> None:
+    def happen_to(self, name: str, call: Planned) -> None:
         board, random = self.board, self.random
         if name == "judge":
             if random.random() < 0.15:
-                board.settled(slot, DENIED)
+                board.settled(call, DENIED)
                 return
             if random.random() < 0.2:
-                slot.locks = random.choice(LOCKS)
-                board.relocked(slot, slot.locks)
-            board.judged(slot, asks=random.random() < 0.3)
+                call.locks = random.choice(LOCKS)
+                board.relocked(call, call.locks)
+            board.judged(call, asks=random.random() < 0.3)
         elif name == "prepare":
-            board.asked(slot)
+            board.asked(call)
         elif name == "answer":
-            board.answered(slot)
+            board.answered(call)
         elif name == "grant":
-            self.lock_waits.remove(slot)
-            self.locked.add(slot)
-            board.granted(slot)
+            self.lock_waits.remove(call)
+            self.locked.add(call)
+            board.granted(call)
         elif name == "begin":
-            board.started(slot)
+            board.started(call)
         elif name == "end":
-            siblings = [other for other in board.slots if other.result is None and other is not slot]
-            first = board.fallen is None
-            board.settled(slot, FAILED if slot.fails else OK)
-            if slot.fails and slot.cascade and first:  # EXE-15
+            siblings = [other for other in board.calls if other.result is None and other is not call]
+            first = board.cancelled_because is None
+            board.settled(call, FAILED if call.fails else OK)
+            if call.fails and call.cascade and first:  # EXE-15
                 for other in siblings:
                     self.reasons.setdefault(other, []).append("sibling")
                     assert other.reason is not None
         elif name == "stop":
-            self.stop(slot)
+            self.stop(call)
         elif name == "stray ends":
-            self.strays.discard(slot)
-            board.ended(slot)
+            self.strays.discard(call)
+            board.ended(call)
 
-    def stop(self, slot: Planned) -> None:
-        assert slot.reason is not None
-        assert slot.reason == max(self.reasons[slot], key=RANK.__getitem__), "EXE-17"
-        if slot.stubborn:
-            self.strays.add(slot)
-            self.board.overdue(slot, outcomes.unstoppable(slot.reason, slot.because, "mutating"))
+    def stop(self, call: Planned) -> None:
+        assert call.reason is not None
+        assert call.reason == max(self.reasons[call], key=RANK.__getitem__), "EXE-17"
+        if call.stubborn:
+            self.strays.add(call)
+            self.board.overdue(call, outcomes.unstoppable(call.reason, call.because, "mutating"))
         else:
-            self.board.settled(slot, outcomes.stopped(slot.reason, slot.because, "mutating"))
+            self.board.settled(call, outcomes.stopped(call.reason, call.because, "mutating"))
 
 
 WAITS_FOR = {
@@ -239,14 +252,14 @@ def play(seed: int) -> World:
     while world.step():
         pass
     board = world.board
-    waiting = [slot for slot in board.slots if slot.result is None]
+    waiting = [call for call in board.calls if call.result is None]
     if world.people:
         assert not waiting, "a dead-lock"
-        assert board.closed
+        assert board.is_settled
         assert board.moving == 0
-    for slot in waiting:  # for a person, or behind a call that does
-        ahead = [other for other in waiting if other.index < slot.index and meet(other, slot)]
-        assert slot.stage is Stage.ASKED or ahead, "a dead-lock"
+    for call in waiting:  # for a person, or behind a call that does
+        ahead = [other for other in waiting if other.index < call.index and meet(other, call)]
+        assert call.stage is Stage.ASKED or ahead, "a dead-lock"
     return world
 
 
@@ -272,23 +285,23 @@ def test_a_discarded_message_leaves_nothing_open() -> None:
             world.step()
         world.fall("discarded")
         world.perform()
-        for slot in world.board.active():
-            world.stop(slot)
+        for call in world.board.active():
+            world.stop(call)
         world.perform()
-        assert world.board.closed, seed
-        assert {slot.stage for slot in world.board.slots} <= {Stage.SETTLED, Stage.STRAY}, seed
+        assert world.board.is_settled, seed
+        assert {call.stage for call in world.board.calls} <= {Stage.SETTLED, Stage.STRAY}, seed
 
 
 @pytest.mark.spec("EXE-2")
-@pytest.mark.parametrize("later", [SHARED, Placed("paths", ("/w/a",))], ids=["holds no locks", "holds locks"])
-def test_a_call_that_waits_for_a_slot_does_not_pass_an_earlier_one_that_got_other_locks(later: Placed) -> None:
-    board: Board[Planned] = Board(1)
+@pytest.mark.parametrize("later", [SHARED, BoundLocks("paths", ("/w/a",))], ids=["holds no locks", "holds locks"])
+def test_a_call_that_waits_for_a_call_does_not_pass_an_earlier_one_that_got_other_locks(later: BoundLocks) -> None:
+    board: Board[Planned] = Board(World(0), 1)
     changed, runs, waits = (Planned(number, Random(0)) for number in range(3))
-    for slot, locks in ((changed, SHARED), (runs, SHARED), (waits, later)):
-        slot.locks, slot.early = locks, True
-        board.arrived(slot)
-    for slot in (runs, waits):
-        board.judged(slot, asks=False)
+    for call, locks in ((changed, SHARED), (runs, SHARED), (waits, later)):
+        call.locks, call.early = locks, True
+        board.arrived(call)
+    for call in (runs, waits):
+        board.judged(call, asks=False)
     board.started(runs)
     board.relocked(changed, EXCLUSIVE)
     board.settled(runs, OK)
@@ -302,22 +315,22 @@ def test_a_call_that_waits_for_a_slot_does_not_pass_an_earlier_one_that_got_othe
 def test_a_move_that_the_table_does_not_know_is_refused() -> None:
     wrong: list[str] = []
     inputs = {
-        Move.ASKED: lambda board, slot: board.asked(slot),
-        Move.ANSWERED: lambda board, slot: board.answered(slot),
-        Move.STARTED: lambda board, slot: board.started(slot),
-        Move.DECIDED: lambda board, slot: board.judged(slot, asks=False),
-        Move.SETTLED: lambda board, slot: board.settled(slot, OK),
-        Move.OVERDUE: lambda board, slot: board.overdue(slot, OK),
-        Move.ENDED: lambda board, slot: board.ended(slot),
+        Move.ASKED: lambda board, call: board.asked(call),
+        Move.ANSWERED: lambda board, call: board.answered(call),
+        Move.STARTED: lambda board, call: board.started(call),
+        Move.DECIDED: lambda board, call: board.judged(call, asks=False),
+        Move.SETTLED: lambda board, call: board.settled(call, OK),
+        Move.OVERDUE: lambda board, call: board.overdue(call, OK),
+        Move.ENDED: lambda board, call: board.ended(call),
     }
     for stage in Stage:
         for move, feed in inputs.items():
-            board: Board[Planned] = Board()
-            slot = Planned(0, Random(0))
-            board.arrived(slot)
-            slot.stage = stage
+            board: Board[Planned] = Board(World(0))
+            call = Planned(0, Random(0))
+            board.arrived(call)
+            call.stage = stage
             try:
-                feed(board, slot)
+                feed(board, call)
                 refused = False
             except StateError:
                 refused = True

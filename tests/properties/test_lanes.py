@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.lanes import Lanes, Placed, place
+from callgate.core.lanes import BoundLocks, Lanes, bind_locks
 from callgate.core.lanes import conflict as lanes_conflict
 from callgate.core.locks import Claim, LockTable
 from callgate.testing import MemoryHost
@@ -37,7 +37,7 @@ class Played:
     def enter(self, wanted: Locks, lineage: tuple[str, ...] = ()) -> Claim:
         self.made += 1
         who = Waiting(f"c{self.made}")
-        claim = Claim(who, place(wanted, NORMAL), _tell, (*lineage, who.label))
+        claim = Claim(who, bind_locks(wanted, NORMAL), _tell, (*lineage, who.label))
         holds = self.table.enter(claim)
         assert holds == claim.holds
         assert who.told == 0, "a claim that holds its locks at once is not told again"
@@ -53,7 +53,7 @@ def _tell(who: Waiting) -> None:
     who.told += 1
 
 
-def free_by_the_book(order: list[Placed]) -> set[int]:
+def free_by_the_book(order: list[BoundLocks]) -> set[int]:
     """Those that have no earlier one in conflict."""
     return {at for at, locks in enumerate(order) if not any(conflict(before, locks) for before in order[:at])}
 
@@ -72,13 +72,13 @@ steps = st.lists(
 @pytest.mark.spec("EXE-1", "EXE-2", "EXE-22")
 @given(steps)
 def test_a_call_is_free_exactly_when_no_earlier_one_conflicts(script: list[tuple[str, int, Locks | None]]) -> None:
-    lanes, order, waits = Lanes(), dict[int, Placed](), set[int]()
+    lanes, order, waits = Lanes(), dict[int, BoundLocks](), set[int]()
     for number, (what, which, wanted) in enumerate(script):
         freed: list[int] = []
         changed = number
         if what == "enter":
             assert wanted is not None
-            order[number] = place(wanted, NORMAL)
+            order[number] = bind_locks(wanted, NORMAL)
             lanes.put(number, order[number])
         elif order:
             changed = list(order)[which % len(order)]
@@ -87,7 +87,7 @@ def test_a_call_is_free_exactly_when_no_earlier_one_conflicts(script: list[tuple
                 freed = lanes.leave(changed)
             else:
                 assert wanted is not None
-                order[changed] = place(wanted, NORMAL)
+                order[changed] = bind_locks(wanted, NORMAL)
                 freed = lanes.relock(changed, order[changed])
         free = {list(order)[at] for at in free_by_the_book(list(order.values()))}
         assert freed == sorted((waits & free) - {changed}), "told once, at the moment it becomes free"
@@ -103,7 +103,7 @@ def test_a_call_is_free_exactly_when_no_earlier_one_conflicts(script: list[tuple
 def test_leaving_front_to_back_lets_everybody_run_in_the_end(wanted: list[Locks]) -> None:
     lanes = Lanes()
     for number, each in enumerate(wanted):
-        lanes.put(number, place(each, NORMAL))
+        lanes.put(number, bind_locks(each, NORMAL))
     for number in range(len(wanted)):
         assert lanes.free(number)
         lanes.leave(number)
@@ -236,7 +236,7 @@ def test_two_claims_overlap_exactly_when_they_do_not_conflict(one: Locks, other:
 
 @pytest.mark.spec("EXE-1")
 def test_a_neighbour_with_the_same_beginning_is_not_below() -> None:
-    assert not conflict(Placed("paths", (), ("/workspace/a",)), Placed("paths", ("/workspace/ab",)))
+    assert not conflict(BoundLocks("paths", (), ("/workspace/a",)), BoundLocks("paths", ("/workspace/ab",)))
     played = Played()
     played.enter(Locks(writes=("a",)))
     assert played.enter(Locks(reads=("ab",))).holds

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from callgate.assembly import DecisionGate
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import CallExecutor
+from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import ToolCall
@@ -56,7 +56,7 @@ class World:
         gate = DecisionGate([Check("all", _allow)])
         tool = PlainTool("Node", self._work, traits=self._traits)
         record = Record(MemoryJournal(), Ledger())
-        async with CallExecutor(
+        async with BareExecutor(
             PlainToolbox(tool), gate, host=self.host, record=record, settings=self.settings, lineage=lineage
         ) as executor:
             for n, node in enumerate(nodes):

@@ -11,8 +11,8 @@ import pytest
 from callgate.assembly import DecisionGate
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import Record
-from callgate.core.executor import CallExecutor
-from callgate.core.lanes import place
+from callgate.core.executor import BareExecutor
+from callgate.core.lanes import bind_locks
 from callgate.core.locks import Claim, LockTable
 from callgate.core.ports import Case, Check, Run
 from callgate.testing import (
@@ -47,7 +47,7 @@ def test_a_descendant_does_not_pass_one_whose_ancestor_it_waits_for() -> None:
     table = LockTable()
 
     def enter(*lineage: str) -> Claim:
-        claim = Claim(Waiting(lineage[-1]), place(writes("a"), str), lambda _who: None, lineage)
+        claim = Claim(Waiting(lineage[-1]), bind_locks(writes("a"), str), lambda _who: None, lineage)
         table.enter(claim)
         return claim
 
@@ -149,7 +149,7 @@ def test_an_exclusive_call_behind_a_shared_stray_does_not_wait_for_ever(ends: bo
                 except asyncio.CancelledError:
                     continue
 
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(
                 PlainTool("Fetch", fetch, traits=Traits(effects="none", declared_locks=shared, timeout=1.0)),
                 PlainTool("Command", traits=Traits(effects="none", declared_locks=exclusive)),
@@ -209,7 +209,7 @@ def test_what_is_cancelled_at_once_leaves_nothing_unawaited(slow: str) -> None:
 
     async def main() -> None:
         judge = judge_slowly if slow == "check" else lambda _case: Ask("check")
-        executor = CallExecutor(
+        executor = BareExecutor(
             PlainToolbox(PlainTool("Tool")),
             DecisionGate([Check("check", judge)]),
             host=MemoryHost(clock=VirtualClock()),

@@ -38,7 +38,7 @@ from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
-from callgate.core.executor import CallExecutor
+from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Gate, Host
 from callgate.notices.feature import notices_feature
 from callgate.session.conversation import Conversation
@@ -200,7 +200,7 @@ def run_sync(
         return session.run_sync(sent, output=output)
 
 
-class Executor(CallExecutor):
+class Executor(BareExecutor):
     """The engine of one message, without a session; see ``callgate.core.executor`` for its methods.
 
     tools     functions, tools, or a Toolbox

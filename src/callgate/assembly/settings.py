@@ -43,7 +43,7 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
             session=journal.session,
             transcript="" if journal.path is None else str(journal.path),
             functions=functions,
-            phase=record.tell,
+            phase=record.publish,
             trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
         )
         part: GateHooks = GateHooks(hooks)

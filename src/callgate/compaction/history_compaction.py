@@ -200,7 +200,7 @@ class HistoryCompaction:
         """The summary by the caller's function or by a model; the reason if there is none."""
         clock, name = self._clock, "summary"
         began = clock.monotonic()
-        self._record.tell(PhaseStarted(self._now(), name, "summary", model.name))
+        self._record.publish(PhaseStarted(self._now(), name, "summary", model.name))
         try:
             self._summarizing = asyncio.ensure_future(self._written(model, history, focus))
             return await self._summarizing
@@ -212,7 +212,7 @@ class HistoryCompaction:
         finally:
             self._summarizing = None
             took = max(clock.monotonic() - began, 0.0)
-            self._record.tell(PhaseEnded(self._now(), name, "summary", model.name, took))
+            self._record.publish(PhaseEnded(self._now(), name, "summary", model.name, took))
 
     async def _written(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         if self._summarize is None:

@@ -16,7 +16,7 @@ from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Meter, Model
 from callgate.conversation.recovery import Recovery, Remedy, Repetition
 from callgate.core.executor import CallExecutor
-from callgate.core.gate import going_down
+from callgate.core.gate import is_shutdown
 from callgate.words.calls import ToolCall
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
 from callgate.words.events import Noted, RequestRetried, TextStreamed, ThinkingStreamed
@@ -150,7 +150,7 @@ class MessageReader:
         except (StateError, JournalError):  # ours, not the model's
             raise
         except BaseException as error:
-            if going_down(error):
+            if is_shutdown(error):
                 raise
             self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
         finally:
@@ -167,9 +167,9 @@ class MessageReader:
                 self._record.write(Noted(self._clock.now(), seen.text))
         elif isinstance(seen, TextDelta):
             draft.add(seen.text)
-            self._record.tell(TextStreamed(self._clock.now(), self._message_id, seen.text))
+            self._record.publish(TextStreamed(self._clock.now(), self._message_id, seen.text))
         elif seen.text:
-            self._record.tell(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
+            self._record.publish(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
 
     def _request(self, wanted: ToolChoice) -> Request:
         kit = self._kit
@@ -205,5 +205,5 @@ async def _close(stream: object) -> None:
         elif hasattr(stream, "close"):  # a coroutine that should have been a generator
             cast(Any, stream).close()
     except BaseException as error:
-        if going_down(error):
+        if is_shutdown(error):
             raise

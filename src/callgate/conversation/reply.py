@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import finalize
 
-from callgate.core.outlet import merged_progress
 from callgate.core.record import Listener
+from callgate.core.sizes import merged_progress
 from callgate.words.events import CallProgressed, Event, QuestionAnswered, QuestionAsked, SessionStatus
 from callgate.words.session_event import AgentPath, SessionEvent
 

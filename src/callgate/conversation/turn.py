@@ -22,8 +22,8 @@ from callgate.conversation.reminders import remind
 from callgate.core import outcomes
 from callgate.core.call_ledger import Entry
 from callgate.core.executor import CallExecutor
-from callgate.core.outlet import bounded_together
 from callgate.core.ports import Target
+from callgate.core.sizes import bounded_together
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
 from callgate.words.errors import ModelError

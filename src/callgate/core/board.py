@@ -1,21 +1,21 @@
 """The next step of each call of a message: a state machine without I/O, clock or event loop.
 
 Inputs are methods: a call arrived, was judged, answered, granted its locks, started, finished, was cancelled; the
-message is over. Each moves calls through the one table ``MOVES`` and queues actions; the executor performs them in
-order and feeds back their outcome. An input that the table does not know is a StateError.
+message is over. Each moves calls through the one table ``MOVES`` and queues actions; the engine performs them in order
+and feeds back their outcome. An input that the table does not know is a StateError.
 
 The board owns the order of calls (no overtaking), the number that run at once, what may start before the message is
 whole, what a failure or a cancel takes along, and which results may leave.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from heapq import heappop, heappush
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from callgate.core import outcomes
-from callgate.core.lanes import EXCLUSIVE, SHARED, Lanes, Placed
+from callgate.core.lanes import EXCLUSIVE, SHARED, BoundLocks, Lanes
 from callgate.words.calls import CODES, HOOK_STOP, Result
 from callgate.words.errors import StateError
 
@@ -29,25 +29,25 @@ class Stage(StrEnum):
     HELD = "held"  # earlier calls, or the end of the message
     PREPARING = "preparing"  # hooks, a preview or the record, before a person can be asked
     ASKED = "asked"  # a person
-    READY = "ready"  # a free slot
+    READY = "ready"  # a free place to run
     LOCKING = "locking"  # locks of the host
     STARTING = "starting"  # the record: nothing of it has run
     RUNNING = "running"  # its tool
-    STOPPING = "stopping"  # its tool, which was told to stop
+    STOPPING = "stopping"  # its tool, which was cancelled
     STRAY = "stray"  # settled, but its tool could not be stopped and keeps its locks
     SETTLED = "settled"
 
 
 class Move(StrEnum):
     DECIDED = "decided"
-    CLEARED = "cleared"  # nothing is in the way of its question
+    CLEARED = "cleared"  # no earlier call conflicts, so its question may be put
     ASKED = "asked"
     ANSWERED = "answered"
     REBOUND = "rebound"  # its paths lead elsewhere than when it was judged
     QUEUED = "queued"
     BLOCKED = "blocked"  # an earlier call got other locks meanwhile
     LOCKED = "locked"  # it asks the host for its locks
-    DEFERRED = "deferred"  # it got them when no slot was free
+    DEFERRED = "deferred"  # it got them when no place was free
     BEGUN = "begun"
     STARTED = "started"
     CANCELLED = "cancelled"
@@ -84,12 +84,12 @@ MOVES: Mapping[Stage, Mapping[Move, Stage]] = {
 JUDGING, HELD, PREPARING, ASKED, READY, LOCKING, STARTING, RUNNING, STOPPING, STRAY, SETTLED = Stage
 DECIDED, QUEUED, LOCKED, BEGUN, STARTED = Move.DECIDED, Move.QUEUED, Move.LOCKED, Move.BEGUN, Move.STARTED
 ACTIVE = frozenset((STARTING, RUNNING, STOPPING))
-_RESTING = frozenset((HELD, ASKED, STRAY, SETTLED))  # it goes on only when something else happens
+_WAITING = frozenset((HELD, ASKED, STRAY, SETTLED))  # stages that only another event ends
 
 
 def _counted(before: Stage, after: Stage) -> tuple[Stage, int, int]:
-    """The stage after a move, and by how many calls more go on by themselves, and more run."""
-    moving = (after not in _RESTING) - (before not in _RESTING)
+    """Return the stage after a move, and the change in the numbers of moving and of active calls."""
+    moving = (after not in _WAITING) - (before not in _WAITING)
     return after, moving, (after in ACTIVE) - (before in ACTIVE)
 
 
@@ -98,174 +98,205 @@ _STEPS = {
 }
 
 
-class Do(StrEnum):
-    """The actions the executor performs for a call."""
-
-    JUDGE = "judge"
-    ASK = "ask"
-    LOCK = "lock"
-    WAIT = "wait"  # for calls of this message that hold no locks; time is limited as for locks
-    DEFER = "defer"  # give the locks back and keep the place in their queue
-    START = "start"
-    CANCEL = "cancel"
-    WITHDRAW = "withdraw"  # let go of whatever was under way or waited for
-    UNLOCK = "unlock"
-    SETTLE = "settle"
-    RELEASE = "release"
-
-
-JUDGE, ASK, LOCK, WAIT, DEFER, START, CANCEL, WITHDRAW, UNLOCK, SETTLE, RELEASE = Do
-
-
-class Slot:
+class BoardCall:
     """A call on the board. ``index`` is its place among the calls of the message."""
 
     __slots__ = (
-        *("asks", "because", "cascade", "early", "held", "id", "index", "locks", "reason", "result", "stage"),
-        *("takes_slot", "yields"),
+        *("asks", "because", "cascade", "early", "has_place", "held", "id", "index", "locks", "reason", "result"),
+        *("stage", "yields"),
     )
 
     def __init__(self, call_id: str) -> None:
         self.id = call_id
         self.index = -1
         self.stage: Stage = JUDGING
-        self.locks: Placed = EXCLUSIVE
+        self.locks: BoundLocks = EXCLUSIVE
         self.early = False  # it has no effects
         self.cascade = False  # its failure cancels the others
         self.yields = False  # it gives way to a message of the user
         self.asks = False  # a person has to say yes
         self.reason: str | None = None  # why it is being cancelled
         self.because = ""
-        self.takes_slot = False
+        self.has_place = False  # it counts as one of the calls that run at once
         self.held = False  # its result waits for earlier ones
         self.result: Result | None = None
 
     @property
     def label(self) -> str:
-        """Names the call for people and for the model."""
+        """The name of the call for people and for the model."""
         return self.id
 
 
-S = TypeVar("S", bound=Slot)
+C = TypeVar("C", bound=BoardCall)
+C_contra = TypeVar("C_contra", bound=BoardCall, contravariant=True)
 
 
-class Board(Generic[S]):
+class Actions(Protocol[C_contra]):
+    """The performer of a board's actions, one method each. None may raise for what foreign code does."""
+
+    def judge(self, call: C_contra, /) -> None:
+        """Ask the gate, then feed ``judged`` or ``settled``."""
+        ...
+
+    def ask(self, call: C_contra, /) -> None:
+        """Ask a person, then feed ``asked`` and ``answered``."""
+        ...
+
+    def lock(self, call: C_contra, /) -> None:
+        """Take the locks of the host, then feed ``granted`` or ``lock_busy``."""
+        ...
+
+    def limit_wait(self, call: C_contra, /) -> None:
+        """Limit the time in which the call waits for calls of this message that hold no locks."""
+        ...
+
+    def defer(self, call: C_contra, /) -> None:
+        """Give the locks back and keep the place in their queue."""
+        ...
+
+    def start(self, call: C_contra, /) -> None:
+        """Put the start on record, feed ``started``, run the tool, feed ``settled`` or, for a stray, ``ended``."""
+        ...
+
+    def cancel_tool(self, call: C_contra, /) -> None:
+        """Cancel the tool; feed ``overdue`` if it does not end within its grace period."""
+        ...
+
+    def withdraw(self, call: C_contra, /) -> None:
+        """Drop whatever is under way or waited for, for a call that has not started."""
+        ...
+
+    def unlock(self, call: C_contra, /) -> None:
+        """Give the locks back."""
+        ...
+
+    def settle(self, call: C_contra, /) -> None:
+        """Put ``call.result`` on record."""
+        ...
+
+    def release(self, call: C_contra, /) -> None:
+        """Let the result leave: all earlier ones have left."""
+        ...
+
+
+class Board(Generic[C]):
     """``actions`` are to be performed in order; performing one may feed the board, which adds more."""
 
-    def __init__(self, max_concurrency: int = 10, start: Start = "early") -> None:
-        self.actions: deque[tuple[Do, S, Result | None]] = deque()
-        self.slots: list[S] = []
+    def __init__(self, performer: Actions[C], max_concurrency: int = 10, start: Start = "early") -> None:
+        self.actions: deque[tuple[Callable[[C], None], C]] = deque()
+        self.calls: list[C] = []
         self.front = 0  # every call before it has settled and left
-        self.moving = 0  # calls that go on without a person
+        self.moving = 0  # calls that do not wait for a person
         self.whole = False  # the message has ended as it should
-        self.fallen: tuple[str, str] | None = None  # why later arrivals do not start either
+        self.cancelled_because: tuple[str, str] | None = None  # why later arrivals do not start either
         self.stopped = False  # the turn is over
+        self.interruptible = False  # something runs, and all of it gives way to a message of the user
+        self._do = performer
         self._halted = False
-        self._most = max_concurrency
+        self._free_places = max_concurrency
         self._eager = start == "eager"
         self._begins = start != "after"  # calls may start before the message is whole
         self._lanes = Lanes()
-        self._relocked = False  # only then can a call that was free be so no longer
+        self._relocked = False  # only then can a free call become blocked
         self._ready: list[int] = []
-        self._taken = 0  # slots
         self._active = self._blocking = 0  # calls that run, and those of them that do not give way
-        self.interruptible = False  # something runs, and all of it gives way to a message of the user
-        self._shared: set[int] = set()  # those that run and hold no locks
-        self._parked: list[S] = []  # exclusive ones that wait for these
+        self._shared: set[int] = set()  # running calls that hold no locks
+        self._parked: list[C] = []  # exclusive calls that wait for these
 
     # ---- what happened to one call ------------------------------------------------------------------------------
 
-    def arrived(self, slot: S, refused: Result | None = None) -> None:
+    def arrived(self, call: C, refused: Result | None = None) -> None:
         """It takes the last place; ``refused`` is its result if it goes no further."""
-        slot.index = len(self.slots)
-        self.slots.append(slot)
+        call.index = len(self.calls)
+        self.calls.append(call)
         self.moving += 1
-        if refused is None and self.fallen is not None:
-            refused = outcomes.not_started(*self.fallen)
+        if refused is None and self.cancelled_because is not None:
+            refused = outcomes.not_started(*self.cancelled_because)
         if refused is not None:
-            self.settled(slot, refused)
+            self.settled(call, refused)
             return
-        self._lanes.put(slot.index, slot.locks)
-        self.actions.append((JUDGE, slot, None))
+        self._lanes.put(call.index, call.locks)
+        self.actions.append((self._do.judge, call))
 
-    def recalled(self, slot: S, result: Result) -> None:
+    def recalled(self, call: C, result: Result) -> None:
         """It had settled before the message was taken up again; it only keeps its place."""
-        slot.index = len(self.slots)
-        slot.stage = SETTLED
-        slot.result = result
-        self.slots.append(slot)
+        call.index = len(self.calls)
+        call.stage = SETTLED
+        call.result = result
+        self.calls.append(call)
         self._release()
 
-    def judged(self, slot: S, *, asks: bool) -> None:
-        slot.asks = asks
-        self._move(slot, DECIDED)
-        self._advance(slot)
-        if self._taken < self._most:
+    def judged(self, call: C, *, asks: bool) -> None:
+        call.asks = asks
+        self._move(call, DECIDED)
+        self._advance(call)
+        if self._free_places:
             self._fill()
 
-    def relocked(self, slot: S, locks: Placed) -> None:
+    def relocked(self, call: C, locks: BoundLocks) -> None:
         """Other arguments: it keeps its place, and waits for what conflicts now."""
-        slot.locks = locks
+        call.locks = locks
         self._relocked = True
-        self._advance_all(self._lanes.relock(slot.index, locks))
+        self._advance_all(self._lanes.relock(call.index, locks))
         self._fill()
 
-    def rebound(self, slot: S, locks: Placed) -> None:
+    def rebound(self, call: C, locks: BoundLocks) -> None:
         """Its paths lead elsewhere now: it has to be judged again."""
-        self._free_slot(slot)
-        self._move(slot, Move.REBOUND)
-        self.relocked(slot, locks)
+        self._free_place(call)
+        self._move(call, Move.REBOUND)
+        self.relocked(call, locks)
+        self.actions.append((self._do.judge, call))
 
-    def asked(self, slot: S) -> None:
-        self._move(slot, Move.ASKED)
+    def asked(self, call: C) -> None:
+        self._move(call, Move.ASKED)
 
-    def answered(self, slot: S) -> None:
-        self._move(slot, Move.ANSWERED)
+    def answered(self, call: C) -> None:
+        self._move(call, Move.ANSWERED)
 
-    def lock_busy(self, slot: S) -> None:
-        """The host's locks are not free: the call waits for them and takes no slot meanwhile."""
-        self._free_slot(slot)
+    def lock_busy(self, call: C) -> None:
+        """The host's locks are not free: the call waits for them and takes no place meanwhile."""
+        self._free_place(call)
         self._fill()
 
-    def granted(self, slot: S) -> None:
+    def granted(self, call: C) -> None:
         """It holds its locks."""
-        if slot.takes_slot or self._taken < self._most:
-            self._begin(slot)
-        else:  # locks are never held while waiting for a slot, which one may have that waits for them
-            self.actions.append((DEFER, slot, None))
-            self._move(slot, Move.DEFERRED)
-            heappush(self._ready, slot.index)
+        if call.has_place or self._free_places:
+            self._begin(call)
+        else:  # locks are never held while waiting for a place, which a call may have that waits for them
+            self.actions.append((self._do.defer, call))
+            self._move(call, Move.DEFERRED)
+            heappush(self._ready, call.index)
         self._fill()
 
-    def started(self, slot: S) -> None:
-        self._move(slot, STARTED)
+    def started(self, call: C) -> None:
+        self._move(call, STARTED)
 
-    def settled(self, slot: S, result: Result, *, stop: str = "") -> None:
+    def settled(self, call: C, result: Result, *, stop: str = "") -> None:
         """Its one result. ``stop`` says why the whole turn ends with it."""
-        self._settle(slot, result)
+        self._settle(call, result)
         if stop:
             self.stop(stop)
         self._fill()
 
-    def expired(self, slot: S, result: Result) -> None:
+    def expired(self, call: C, result: Result) -> None:
         """It waited too long for its locks."""
-        self._withdraw(slot, result)
+        self._withdraw(call, result)
         self._fill()
 
-    def overdue(self, slot: S, result: Result) -> None:
+    def overdue(self, call: C, result: Result) -> None:
         """It did not stop within its grace period: it settles, and keeps its locks until it ends."""
-        self._settle(slot, result, Move.OVERDUE)
+        self._settle(call, result, Move.OVERDUE)
         self._fill()
 
-    def ended(self, slot: S) -> None:
-        """A stray is through."""
-        self.actions.append((UNLOCK, slot, None))
-        self._move(slot, Move.ENDED)
-        self._unshare(slot)
+    def ended(self, call: C) -> None:
+        """A stray has ended."""
+        self.actions.append((self._do.unlock, call))
+        self._move(call, Move.ENDED)
+        self._unshare(call)
         self._fill()
 
-    def cancelled(self, slot: S, reason: str, because: str) -> None:
-        self._cancel(slot, reason, because)
+    def cancelled(self, call: C, reason: str, because: str) -> None:
+        self._cancel(call, reason, because)
         self._fill()
 
     # ---- what happened to the message ---------------------------------------------------------------------------
@@ -274,122 +305,123 @@ class Board(Generic[S]):
         """The message has ended. Unless it is whole, what has not started will not start."""
         self.whole = self._begins = whole
         if whole:
-            self._advance_all(range(len(self.slots)))
+            self._advance_all(range(len(self.calls)))
         else:
-            for slot in reversed(self.slots):
-                if slot.result is None and slot.stage not in (RUNNING, STOPPING):
-                    self._withdraw(slot, outcomes.truncated(closed=True))
+            for call in reversed(self.calls):
+                if call.result is None and call.stage not in (RUNNING, STOPPING):
+                    self._withdraw(call, outcomes.truncated(closed=True))
         self._fill()
 
-    def fell(self, reason: str, because: str) -> None:
+    def cancel_all(self, reason: str, because: str) -> None:
         """Cancel everything of the message, and what still arrives."""
-        self._fall(reason, because)
+        self._cancel_all(reason, because)
         self._fill()
 
     def stop(self, because: str) -> None:
         """The turn is over."""
         if not self.stopped:
             self.stopped = True
-            self._fall("user", because)
+            self._cancel_all("user", because)
 
     def halted(self, because: str) -> None:
         """Cancel what runs. What has not started stays open, and nothing begins any more."""
         self._halted = True
-        for slot in reversed(self.slots):
-            if slot.stage in ACTIVE:
-                self._cancel(slot, "user", because)
-            elif slot.result is None:
-                self.actions.append((WITHDRAW, slot, None))
-                self._free_slot(slot)
-                self._move(slot, Move.HALTED)
+        for call in reversed(self.calls):
+            if call.stage in ACTIVE:
+                self._cancel(call, "user", because)
+            elif call.result is None:
+                self.actions.append((self._do.withdraw, call))
+                self._free_place(call)
+                self._move(call, Move.HALTED)
 
     @property
-    def closed(self) -> bool:
-        return self.front == len(self.slots)
+    def is_settled(self) -> bool:
+        return self.front == len(self.calls)
 
-    def active(self) -> list[S]:
-        """Those that run."""
-        return [slot for slot in self.slots if slot.stage in ACTIVE]
+    def active(self) -> list[C]:
+        return [call for call in self.calls if call.stage in ACTIVE]
 
-    def at(self, stage: Stage) -> list[S]:
-        return [slot for slot in self.slots if slot.stage is stage]
+    def at(self, stage: Stage) -> list[C]:
+        return [call for call in self.calls if call.stage is stage]
 
     def in_the_way(self) -> list[str]:
-        """The labels of those that run and hold no locks."""
-        return [self.slots[index].label for index in sorted(self._shared)]
+        """Return the labels of the running calls that hold no locks."""
+        return [self.calls[index].label for index in sorted(self._shared)]
 
     # ---- moves --------------------------------------------------------------------------------------------------
 
-    def _move(self, slot: S, move: Move) -> None:
-        step = _STEPS[move].get(slot.stage)
+    def _move(self, call: C, move: Move) -> None:
+        step = _STEPS[move].get(call.stage)
         if step is None:
-            raise StateError(f"call {slot.id}: {move} is not legal while {slot.stage}")
-        slot.stage, moving, active = step
+            raise StateError(f"call {call.id}: {move} is not legal while {call.stage}")
+        call.stage, moving, active = step
         if moving:
             self.moving += moving
         if active:
             self._active += active
-            if not slot.yields:
+            if not call.yields:
                 self._blocking += active
             self.interruptible = self._active > 0 and self._blocking == 0
 
     def _advance_all(self, indices: Sequence[int]) -> None:
         for index in indices:
-            self._advance(self.slots[index])
+            self._advance(self.calls[index])
 
-    def _advance(self, slot: S) -> None:
-        """See whether it can go on."""
-        if slot.stage is not HELD or self._halted:
+    def _advance(self, call: C) -> None:
+        """Move a held call on if nothing is in its way."""
+        if call.stage is not HELD or self._halted:
             return
-        if slot.asks:
-            if self._lanes.free(slot.index):
-                self._move(slot, Move.CLEARED)
-                self.actions.append((ASK, slot, None))
-        elif (self.whole or slot.early or self._eager) and self._begins and self._lanes.free(slot.index):
-            self._move(slot, QUEUED)
-            heappush(self._ready, slot.index)
+        if call.asks:
+            if self._lanes.free(call.index):
+                self._move(call, Move.CLEARED)
+                self.actions.append((self._do.ask, call))
+        elif (self.whole or call.early or self._eager) and self._begins and self._lanes.free(call.index):
+            self._move(call, QUEUED)
+            heappush(self._ready, call.index)
 
     def _fill(self) -> None:
-        """Take what is ready, earliest first, while there are slots."""
+        """Begin ready calls, earliest first, while there are places."""
         ready = self._ready
-        while ready and self._taken < self._most and not self._halted:
-            slot = self.slots[heappop(ready)]
-            if slot.stage is not READY:
+        while ready and self._free_places and not self._halted:
+            call = self.calls[heappop(ready)]
+            if call.stage is not READY:
                 continue
-            if slot.locks is SHARED:
-                self._begin(slot)
-            elif slot.locks is EXCLUSIVE and self._shared:  # they had started before, or are strays
-                self._move(slot, LOCKED)
-                self._parked.append(slot)
-                self.actions.append((WAIT, slot, None))
+            if call.locks is SHARED:
+                self._begin(call)
+            elif call.locks is EXCLUSIVE and self._shared:  # they had started before, or are strays
+                self._move(call, LOCKED)
+                self._parked.append(call)
+                self.actions.append((self._do.limit_wait, call))
             else:
-                slot.takes_slot = True
-                self._taken += 1
-                self._move(slot, LOCKED)
-                self.actions.append((LOCK, slot, None))
+                self._take_place(call)
+                self._move(call, LOCKED)
+                self.actions.append((self._do.lock, call))
 
-    def _begin(self, slot: S) -> None:
-        if self._relocked and not self._lanes.free(slot.index):  # an earlier call got other locks meanwhile
-            self._free_slot(slot)
-            self.actions.append((UNLOCK, slot, None))
-            self._move(slot, Move.BLOCKED)
+    def _begin(self, call: C) -> None:
+        if self._relocked and not self._lanes.free(call.index):  # an earlier call got other locks meanwhile
+            self._free_place(call)
+            self.actions.append((self._do.unlock, call))
+            self._move(call, Move.BLOCKED)
             return
-        if slot.locks is SHARED:
-            self._shared.add(slot.index)
-        if not slot.takes_slot:
-            slot.takes_slot = True
-            self._taken += 1
-        self._move(slot, BEGUN)
-        self.actions.append((START, slot, None))
+        if call.locks is SHARED:
+            self._shared.add(call.index)
+        self._take_place(call)
+        self._move(call, BEGUN)
+        self.actions.append((self._do.start, call))
 
-    def _free_slot(self, slot: S) -> None:
-        if slot.takes_slot:
-            slot.takes_slot = False
-            self._taken -= 1
+    def _take_place(self, call: C) -> None:
+        if not call.has_place:
+            call.has_place = True
+            self._free_places -= 1
 
-    def _unshare(self, slot: S) -> None:
+    def _free_place(self, call: C) -> None:
+        if call.has_place:
+            call.has_place = False
+            self._free_places += 1
+
+    def _unshare(self, call: C) -> None:
         """Exclusive calls waited for those that hold no locks."""
-        self._shared.discard(slot.index)
+        self._shared.discard(call.index)
         while self._parked and not self._shared:
             parked = self._parked.pop()
             if parked.stage is LOCKING:
@@ -398,54 +430,54 @@ class Board(Generic[S]):
 
     # ---- settle -------------------------------------------------------------------------------------------------
 
-    def _settle(self, slot: S, result: Result, move: Move = Move.SETTLED) -> None:
-        if move is Move.SETTLED and slot.stage in ACTIVE:
-            if slot.locks is SHARED:
-                self._unshare(slot)
+    def _settle(self, call: C, result: Result, move: Move = Move.SETTLED) -> None:
+        if move is Move.SETTLED and call.stage in ACTIVE:
+            if call.locks is SHARED:
+                self._unshare(call)
             else:
-                self.actions.append((UNLOCK, slot, None))
-        self._free_slot(slot)
-        self._move(slot, move)
-        slot.result = result
-        slot.held = slot.index > self.front
-        self.actions.append((SETTLE, slot, result))
-        if CODES[result.code].cascades and slot.cascade and self.fallen is None:
-            self._fall("sibling", f"Cancelled: parallel tool call {slot.label} errored.")
+                self.actions.append((self._do.unlock, call))
+        self._free_place(call)
+        self._move(call, move)
+        call.result = result
+        call.held = call.index > self.front
+        self.actions.append((self._do.settle, call))
+        if CODES[result.code].cascades and call.cascade and self.cancelled_because is None:
+            self._cancel_all("sibling", f"Cancelled: parallel tool call {call.label} errored.")
         if result.details and HOOK_STOP in result.details:
             self.stop("A hook stopped the turn.")
-        freed = self._lanes.leave(slot.index)
+        freed = self._lanes.leave(call.index)
         if freed:
             self._advance_all(freed)
         self._release()
 
     def _release(self) -> None:
-        """Results leave in arrival order."""
-        slots, front = self.slots, self.front
-        while front < len(slots) and slots[front].result is not None:
-            self.actions.append((RELEASE, slots[front], None))
+        """Let results leave in arrival order."""
+        calls, front = self.calls, self.front
+        while front < len(calls) and calls[front].result is not None:
+            self.actions.append((self._do.release, calls[front]))
             front += 1
         self.front = front
 
     # ---- cancel -------------------------------------------------------------------------------------------------
 
-    def _fall(self, reason: str, because: str) -> None:
-        if self.fallen is None or outcomes.RANK[reason] > outcomes.RANK[self.fallen[0]]:
-            self.fallen = (reason, because)
-        for slot in reversed(self.slots):
-            self._cancel(slot, reason, because)
+    def _cancel_all(self, reason: str, because: str) -> None:
+        if self.cancelled_because is None or outcomes.RANK[reason] > outcomes.RANK[self.cancelled_because[0]]:
+            self.cancelled_because = (reason, because)
+        for call in reversed(self.calls):
+            self._cancel(call, reason, because)
 
-    def _cancel(self, slot: S, reason: str, because: str) -> None:
-        if slot.result is not None:
+    def _cancel(self, call: C, reason: str, because: str) -> None:
+        if call.result is not None:
             return
-        if slot.reason is None or outcomes.RANK[reason] > outcomes.RANK[slot.reason]:
-            slot.reason, slot.because = reason, because
-        if slot.stage is RUNNING:
-            self._move(slot, Move.CANCELLED)
-            self.actions.append((CANCEL, slot, None))
-        elif slot.stage is not STOPPING:
-            self._withdraw(slot, outcomes.not_started(reason, because))
+        if call.reason is None or outcomes.RANK[reason] > outcomes.RANK[call.reason]:
+            call.reason, call.because = reason, because
+        if call.stage is RUNNING:
+            self._move(call, Move.CANCELLED)
+            self.actions.append((self._do.cancel_tool, call))
+        elif call.stage is not STOPPING:
+            self._withdraw(call, outcomes.not_started(reason, because))
 
-    def _withdraw(self, slot: S, result: Result) -> None:
+    def _withdraw(self, call: C, result: Result) -> None:
         """Settle a call that has not started."""
-        self.actions.append((WITHDRAW, slot, None))
-        self._settle(slot, result)
+        self.actions.append((self._do.withdraw, call))
+        self._settle(call, result)

@@ -1,28 +1,41 @@
 """An open call as the executor holds it, and the Run that its tool gets."""
 
-from asyncio import AbstractEventLoop, Task
+from asyncio import Future, Task, get_running_loop
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from threading import Lock, get_ident
 from typing import Any
 
-from callgate.core.board import Slot
+from callgate.core.board import BoardCall
 from callgate.core.locks import Claim
 from callgate.core.ports import Case, Host, Timer
 from callgate.words.calls import ContextUpdate, Result, ToolCall
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Decision, FieldAnswer, Question
+from callgate.words.decisions import Allow, Confirmation, Decision, FieldAnswer, Question
 from callgate.words.declared import UNDECLARED, label_of
 
 Sink = Callable[[str, str, float | None, float | None], None]
 
 
-class Call(Slot):
+class Call(BoardCall):
     """One body for a call while it is open: its place on the board, and what is needed to perform it. Facts are in the
     ledger."""
 
     __slots__ = (
-        *("attempt", "body", "bound", "case", "claim", "decision", "finished", "given", "late", "name", "note"),
+        *(
+            "answer",
+            "attempt",
+            "body",
+            "bound",
+            "case",
+            "claim",
+            "decision",
+            "finished",
+            "given",
+            "late",
+            "name",
+            "note",
+        ),
         *("preview", "question", "requested", "run", "started", "task", "timer", "update"),
     )
     case: Case
@@ -39,6 +52,7 @@ class Call(Slot):
         self.bound = 0  # how many calls with effects had begun when its locks were bound to places
         self.decision: Decision | None = None
         self.question: Question | None = None
+        self.answer: Future[tuple[Confirmation | Allow, Future[None] | None]] | None = None
         self.preview: ChangeSet | None = None
         self.requested = False  # hooks were asked to answer in a person's place
         self.claim: Claim | None = None  # its locks on the host
@@ -80,12 +94,12 @@ class Station:
 
     __slots__ = ("deps", "host", "lineage", "lock", "loop", "sink", "thread")
 
-    def __init__(self, host: Host, lineage: tuple[str, ...], deps: Any, sink: Sink, loop: AbstractEventLoop) -> None:
+    def __init__(self, host: Host, lineage: tuple[str, ...], deps: Any, sink: Sink) -> None:
         self.host = host
         self.lineage = lineage
         self.deps = deps
         self.sink = sink
-        self.loop = loop
+        self.loop = get_running_loop()
         self.thread = get_ident()
         self.lock = Lock()  # of all runs: it is held for a moment, and rarely wanted
 

@@ -193,7 +193,7 @@ def _later(check: Check, case: Case, pending: Awaitable[Any], trace: Trace | Non
 
 
 def _refused(check: Check, error: BaseException) -> Deny:
-    if going_down(error):
+    if is_shutdown(error):
         raise error
     return refused(check.name, error)
 
@@ -262,7 +262,7 @@ def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
     return replace(decision, context=decision.context + hooked.context) if hooked.context else decision
 
 
-def going_down(error: BaseException) -> bool:
+def is_shutdown(error: BaseException) -> bool:
     """True if an exception means that the program itself is being stopped. Any other that a tool, a check or a hook
     raises, panics of extension modules included, concerns that call alone."""
     if isinstance(error, CancelledError):

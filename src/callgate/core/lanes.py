@@ -16,38 +16,38 @@ from callgate.words.traits import Locks
 
 
 @noun
-class Placed:
-    """Locks with their paths in the host's normal form, so that equal places compare equal."""
+class BoundLocks:
+    """Locks with their paths in the host's normal form, so that equal paths compare equal."""
 
     scope: str
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
 
 
-SHARED = Placed("shared")
-EXCLUSIVE = Placed("exclusive")
+SHARED = BoundLocks("shared")
+EXCLUSIVE = BoundLocks("exclusive")
 
 
-def place(locks: Locks, normal: Callable[[str], str]) -> Placed:
-    """Bind declared locks to places; ``normal`` is the host's."""
+def bind_locks(locks: Locks, normal: Callable[[str], str]) -> BoundLocks:
+    """Bind declared locks to paths. ``normal`` is the host's method."""
     if locks.scope == "shared":
         return SHARED
     if locks.scope == "exclusive":
         return EXCLUSIVE
-    return Placed("paths", tuple(map(normal, locks.reads)), tuple(map(normal, locks.writes)))
+    return BoundLocks("paths", tuple(map(normal, locks.reads)), tuple(map(normal, locks.writes)))
 
 
-def check_covered(changes: ChangeSet, placed: Placed, normal: Callable[[str], str]) -> None:
+def check_covered(changes: ChangeSet, bound: BoundLocks, normal: Callable[[str], str]) -> None:
     """ToolFailure when a change reaches a file that the call did not declare to write."""
-    if placed is EXCLUSIVE:
+    if bound is EXCLUSIVE:
         return
     for path in changes.paths:
-        place = normal(path)
-        if not any(place == held or place.startswith(held.rstrip("/") + "/") for held in placed.writes):
+        changed = normal(path)
+        if not any(changed == held or changed.startswith(held.rstrip("/") + "/") for held in bound.writes):
             raise ToolFailure(f"{path} would be changed, but the locks of this call do not cover it")
 
 
-def conflict(one: Placed, other: Placed) -> bool:
+def conflict(one: BoundLocks, other: BoundLocks) -> bool:
     """One writes what the other reads or writes; exclusive conflicts with everything."""
     if one.scope == "exclusive" or other.scope == "exclusive":
         return True
@@ -156,8 +156,8 @@ class Claims:
     __slots__ = ("_all", "_exclusive", "_filed", "_read", "_unfiled", "_written")
 
     def __init__(self) -> None:
-        self._unfiled: dict[int, Placed] = {}  # readers that are not in the index yet
-        self._filed: dict[int, Placed] = {}
+        self._unfiled: dict[int, BoundLocks] = {}  # readers that are not in the index yet
+        self._filed: dict[int, BoundLocks] = {}
         self._all: list[int] = []  # those in the index
         self._exclusive: list[int] = []
         self._read = _Index()
@@ -169,7 +169,7 @@ class Claims:
     def __contains__(self, number: int) -> bool:
         return number in self._unfiled or number in self._filed
 
-    def put(self, number: int, locks: Placed) -> None:
+    def put(self, number: int, locks: BoundLocks) -> None:
         if locks.writes or locks.scope == "exclusive":
             self._file(number, locks)
         else:
@@ -187,7 +187,7 @@ class Claims:
         for path in locks.writes:
             self._written.drop(path, number)
 
-    def latest(self, locks: Placed, before: int) -> int:
+    def latest(self, locks: BoundLocks, before: int) -> int:
         """The highest number below ``before`` with a conflicting claim; -1 when there is none."""
         if locks.scope == "exclusive":
             self._file_readers()
@@ -206,10 +206,10 @@ class Claims:
         self._file_readers()
         return iter(self._all)
 
-    def locks(self, number: int) -> Placed:
+    def locks(self, number: int) -> BoundLocks:
         return self._unfiled.get(number) or self._filed[number]
 
-    def _file(self, number: int, locks: Placed) -> None:
+    def _file(self, number: int, locks: BoundLocks) -> None:
         self._filed[number] = locks
         _add(self._all, number)
         if locks.scope == "exclusive":
@@ -281,7 +281,7 @@ class Lanes(Claims):
             self.drop(number)
         return self._freed_by(number) if self._watched.waits else []
 
-    def relock(self, number: int, locks: Placed) -> list[int]:
+    def relock(self, number: int, locks: BoundLocks) -> list[int]:
         """Other arguments, other locks: the call keeps its place. Gives those that are free now and were not."""
         self.drop(number)
         self.put(number, locks)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Protocol
 
-from callgate.core.lanes import Claims, Placed, Watched, conflict
+from callgate.core.lanes import BoundLocks, Claims, Watched, conflict
 
 _ALL = 1 << 62
 _NAMED = 10
@@ -29,7 +29,7 @@ class Claim:
     __slots__ = ("granted", "holds", "lineage", "locks", "number", "who")
 
     def __init__(
-        self, who: Claimant, locks: Placed, granted: Callable[[Any], object], lineage: tuple[str, ...] = ()
+        self, who: Claimant, locks: BoundLocks, granted: Callable[[Any], object], lineage: tuple[str, ...] = ()
     ) -> None:
         self.who = who
         self.locks = locks

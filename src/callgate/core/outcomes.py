@@ -61,6 +61,13 @@ def stopped(reason: str, because: str, effects: Effects, said: str = "") -> Resu
     return Result.failed(_CODES[reason], text, effects=_after(effects), started=True)
 
 
+def discarded(result: Result, because: str, effects: Effects) -> Result:
+    """Return a result with effects unchanged, and any other as stopped by the discard."""
+    if not result.is_error or result.code == "discarded":
+        return result
+    return stopped("discarded", because, "none" if result.effects == "none" else effects)
+
+
 def unstoppable(reason: str, because: str, effects: Effects) -> Result:
     """It had started and did not end within its grace period."""
     known = _after(effects)

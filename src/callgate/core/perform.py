@@ -10,27 +10,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
-from json import dumps
+from functools import partial
+from json import dumps, loads
 from types import MappingProxyType
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.call import Call, CallRun, RunContext, Station
-from callgate.core.driver import Driver, Part
-from callgate.core.gate import going_down
-from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
-from callgate.core.outlet import cut_progress, cut_to, encodable, named_if_empty, size_of, spilled
-from callgate.core.ports import Case, Tool, ToolSource, Unknown
+from callgate.core.call import Call, CallRun, RunContext, Sink, Station
+from callgate.core.gate import is_shutdown
+from callgate.core.lanes import EXCLUSIVE, BoundLocks, bind_locks, check_covered
+from callgate.core.ports import Case, Gate, Host, Tool, ToolSource, Unknown
+from callgate.core.record import CallRecord
+from callgate.core.sizes import cut_to, encodable, named_if_empty, size_of, spilled
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import CODES, Result
+from callgate.words.calls import CODES, ContextUpdate, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, arguments_hash
 from callgate.words.errors import HalfApplied, ToolFailure, in_words
-from callgate.words.events import CallProgressed, Noted
+from callgate.words.events import Noted
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.noun import maker
-from callgate.words.plain import plain_json
+from callgate.words.plain import NotPlain, plain_copy, plain_json
 from callgate.words.traits import Traits, workspace
 
 _CONTENT = (Text, Image, Resource)
@@ -40,14 +43,35 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _UNKNOWN = Traits(requires_interaction=True)
 
 
-class Performer(Part):
-    """Runs what belongs to others, and makes a Result of whatever they do."""
+class Performer:
+    """Runs what belongs to others, and makes a Result of whatever they do.
 
-    def __init__(self, driver: Driver, toolbox: ToolSource) -> None:
-        super().__init__(driver)
+    progress  receives the progress of a call, on the thread of the loop
+    changes   the number of calls with effects that have begun
+    """
+
+    def __init__(
+        self,
+        toolbox: ToolSource,
+        gate: Gate,
+        host: Host,
+        record: CallRecord,
+        settings: ExecutorSettings,
+        lineage: tuple[str, ...],
+        deps: Any,
+        progress: Sink,
+    ) -> None:
+        self.changes = 0
         self._resolve = toolbox.resolve
-        self._normal, self._place = driver.host.normal, driver.host.place
-        self._workspace = place(workspace, driver.host.normal)
+        self._after = gate.after
+        self._host = host
+        self._normal, self._place = host.normal, host.place
+        self._workspace = bind_locks(workspace, host.normal)
+        self._clock = host.clock
+        self._record = record
+        self._ledger = record.ledger
+        self._settings = settings
+        self._make_station = partial(Station, host, lineage, deps, progress)
         self._station: Station | None = None
 
     # ---- name and arguments -------------------------------------------------------------------------------------
@@ -82,6 +106,7 @@ class Performer(Part):
         if isinstance(read, Rejected):
             return outcomes.invalid_arguments(title, read.errors)
         arguments = read.arguments
+        call.bound = self.changes
         traits = _UNKNOWN
         try:
             found = tool.traits(arguments)
@@ -89,7 +114,7 @@ class Performer(Part):
                 raise TypeError(f"they are {type(found).__name__}, wanted Traits")
             traits = found
             locks = traits.locks
-            call.locks = self._workspace if locks is workspace else place(locks, self._normal)
+            call.locks = self._workspace if locks is workspace else bind_locks(locks, self._normal)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -120,18 +145,21 @@ class Performer(Part):
         call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
         return replace(traits, effects="mutating", interrupt="block")
 
-    def places(self, call: Call) -> Placed:
-        """Its locks, with their paths resolved now."""
-        return call.locks if call.locks.scope != "paths" else place(call.case.traits.locks, self._normal)
+    def rebind_locks(self, call: Call) -> BoundLocks:
+        """Return the locks of a call, with their paths resolved again if calls with effects have begun meanwhile."""
+        if call.bound == self.changes or call.locks.scope != "paths":
+            return call.locks
+        call.bound = self.changes
+        return bind_locks(call.case.traits.locks, self._normal)
 
     # ---- run ----------------------------------------------------------------------------------------------------
 
-    async def preview(self, call: Call, run: CallRun) -> ChangeSet | Result:
-        """The change a call shows, named after the message and the call."""
+    async def preview(self, call: Call) -> ChangeSet | Result:
+        """Make the change that a call shows, named after the message and the call."""
         try:
-            return await self._previewed(call, run)
+            return await self._previewed(call, self.make_run(call))
         except BaseException as error:
-            if going_down(error):
+            if is_shutdown(error):
                 raise
             return outcomes.from_exception(error, "none")
 
@@ -156,7 +184,7 @@ class Performer(Part):
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and call.reason is not None:
                 return outcomes.stopped(call.reason, call.because, effects)
-            if going_down(error):
+            if is_shutdown(error):
                 raise
             result = outcomes.from_exception(error, effects)
         if call.reason is None:
@@ -193,7 +221,7 @@ class Performer(Part):
     def finish(self, call: Call, result: Result) -> Result | Awaitable[Result]:
         """Post hooks, then the size limit; awaitable only where there is something to wait for."""
         try:
-            after = self._gate.after(call.case, result)
+            after = self._after(call.case, result)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -209,7 +237,7 @@ class Performer(Part):
                 raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
             result = _sound(call.name, changed)
         except BaseException as error:
-            if going_down(error):
+            if is_shutdown(error):
                 raise
             result = self._hook_failed(call, result, error)
         complete = self._complete(call, result)
@@ -244,21 +272,23 @@ class Performer(Part):
         return call.case.traits.max_result_chars or self._settings.max_result_chars
 
     def make_run(self, call: Call) -> CallRun:
-        context, driver, station = self._ledger.context, self._driver, self._station
-        if station is None:
-            station = Station(self._host, driver.lineage, driver.deps, self._progress, driver.loop)
-            self._station = station
-        call.run = run = CallRun(call, RunContext(context) if context else _EMPTY, station)
+        context = self._ledger.context
+        if self._station is None:
+            self._station = self._make_station()
+        call.run = run = CallRun(call, RunContext(context) if context else _EMPTY, self._station)
         if call.case.traits.asks and isinstance(call.decision, Allow):
             run.answers = call.decision.answers
         return run
 
-    def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:
-        event = CallProgressed(self._clock.now(), call_id, cut_progress(text), current, total)
-        if self._outlet.open:
-            self._record.tell(event)
-            self._outlet.progress(event)
-            self._driver.tell_change()
+    def evaluate(self, update: ContextUpdate) -> Mapping[str, Any]:
+        """Return a context update as data. Raise what its function raises, and TypeError or ValueError if it is not
+        JSON."""
+        context = self._ledger.context
+        data: Mapping[str, Any] = update(MappingProxyType(deepcopy(dict(context)))) if callable(update) else update
+        try:
+            return plain_copy(dict(data))
+        except (NotPlain, RecursionError):
+            return loads(dumps(dict(data), allow_nan=False))
 
 
 def _noted(result: Result, note: str) -> Result:

@@ -164,7 +164,7 @@ class CallRecord(Generic[L]):
         self._with_effects.remove(event.call_id)
         return True
 
-    def tell(self, event: Passing) -> None:
+    def publish(self, event: Passing) -> None:
         """For what is never stored."""
         self.ledger.fold(event)
         self._publish(event)

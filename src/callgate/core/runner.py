@@ -109,7 +109,7 @@ class BatchRunner:
         executor.apply_updates()
         after = executor.calls()
         record.deliver()
-        return RunOutcome(
+        outcome = RunOutcome(
             executed=_having(after, Status.SUCCESS),
             still_needs_approval=_having(after, Status.AWAITING_APPROVAL),
             held=_having(after, Status.SCHEDULED, Status.VALIDATING),
@@ -118,6 +118,9 @@ class BatchRunner:
             refused=tuple(RefusedAnswer(*refused) for refused in executor.refused_answers()),
             context=dict(ledger.context),
         )
+        executor.leave("The batch pauses.")  # nothing waits for an answer any more
+        await executor.unwound()
+        return outcome
 
 
 def _all_of(kind: type[T], given: Iterable[T]) -> tuple[T, ...]:

@@ -313,7 +313,7 @@ class Conversation(SessionView):
         refusal = misfit(sent) or self._take(sent) if known else f"there is no input {type(sent).__name__}"
         self._history.touched()
         if refusal is not None:
-            self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))
+            self._record.publish(InputRefused(self._now(), type(sent).__name__, refusal))
 
     def note(self, text: str) -> None:
         """Puts a note for people on record."""

@@ -58,7 +58,7 @@ class Work:
         shown: SessionStatus = "working" if self._beside and status != "closed" else status
         if shown != self.status:
             self.status = shown
-            self._record.tell(StatusChanged(self._now(), shown))
+            self._record.publish(StatusChanged(self._now(), shown))
 
     @property
     def executor(self) -> CallExecutor | None:
@@ -203,7 +203,7 @@ class Work:
         try:
             refusal = await work
             if refusal is not None:
-                self._record.tell(InputRefused(self._now(), name, refusal))
+                self._record.publish(InputRefused(self._now(), name, refusal))
         except Exception as error:
             self.failure = error
 
@@ -279,7 +279,7 @@ class Work:
 
     def _allowed(self, name: str, refusal: str | None) -> bool:
         if refusal is not None:
-            self._record.tell(InputRefused(self._now(), name, refusal))
+            self._record.publish(InputRefused(self._now(), name, refusal))
         return refusal is None
 
     def _write_notes(self) -> None:

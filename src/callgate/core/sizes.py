@@ -1,14 +1,12 @@
-"""The way out: results bounded in size and released in arrival order, progress at once."""
+"""Limits on the size of results and of progress."""
 
 from asyncio import get_running_loop
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from callgate.core.call_ledger import Entry
 from callgate.core.ports import Host
-from callgate.words.calls import Artifact, Result, ToolCall
+from callgate.words.calls import Artifact, Result
 from callgate.words.errors import in_words
 from callgate.words.events import CallProgressed
 from callgate.words.late_pattern import late_pattern
@@ -19,7 +17,7 @@ _PIECE = 1_000_000
 _NOTE = 300
 """Characters, about, of the note in a result that was cut: a shorter one would not get shorter."""
 _HALF = late_pattern("[\ud800-\udfff]")
-_CUT = "\n… more was said than anybody read\n"
+_CUT = "\n… output truncated\n"
 
 
 def cut_progress(text: str) -> str:
@@ -31,39 +29,6 @@ def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgre
     text = before.text if before.text.endswith(_CUT) else cut_progress(before.text + after.text)
     gauge = before if after.current is None else after
     return CallProgressed(after.at, after.call_id, text, gauge.current, gauge.total)
-
-
-class Outlet:
-    """Progress and results that can leave now. Bounded by the running calls: results wait only until they are read."""
-
-    __slots__ = ("_progress", "_results", "open")
-
-    def __init__(self) -> None:
-        self._progress: dict[str, CallProgressed] = {}
-        self._results: deque[Entry] = deque()
-        self.open = True
-
-    def __bool__(self) -> bool:
-        return bool(self._progress or self._results)
-
-    def progress(self, event: CallProgressed) -> None:
-        before = self._progress.get(event.call_id)
-        self._progress[event.call_id] = event if before is None else merged_progress(before, event)
-
-    def release(self, entry: Entry) -> None:
-        self._results.append(entry)
-
-    def shut(self) -> None:
-        """Nothing leaves any more, also not what is waiting."""
-        self.open = False
-        self._progress.clear()
-        self._results.clear()
-
-    def pop(self) -> CallProgressed | ToolCall | None:
-        """The next progress or result, or None. The rest stays until it is fetched."""
-        if self._progress:
-            return self._progress.pop(next(iter(self._progress)))
-        return self._results.popleft().snapshot() if self._results else None
 
 
 def size_of(result: Result) -> int:

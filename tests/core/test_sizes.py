@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from callgate import Nesting, Prompt, Session, SessionLimits
 from callgate.conversation.record import MemoryJournal
-from callgate.core.outlet import bounded_together, encodable, size_of
 from callgate.core.ports import Run
+from callgate.core.sizes import bounded_together, encodable, size_of
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.calls import Result
 from callgate.words.limits import ExecutorSettings

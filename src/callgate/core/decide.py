@@ -1,0 +1,488 @@
+"""The decision about a call: read, judge, and, if the gate does not answer at once, ask a person.
+
+An Allow or a Deny of the gate is acted on at once. Everything else is one task of the call, ``Decider._approve``, which
+reads from top to bottom. Its guarantees: a question is on record before anybody sees it; the first answer wins; an
+answer that makes a policy releases every other question that the policy matches; changed arguments are judged again.
+"""
+
+# Checks come from outside and may not keep to their types.
+# pyright: reportUnnecessaryIsInstance=false
+
+from asyncio import Future, current_task, get_running_loop, shield
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import replace
+from typing import Any
+
+from callgate.core import outcomes, questions
+from callgate.core.board import ASKED, HELD, JUDGING, PREPARING, Board
+from callgate.core.call import Call
+from callgate.core.gate import is_shutdown, refused, unasked
+from callgate.core.perform import Performer, broken_off
+from callgate.core.ports import Case, Clock, Gate
+from callgate.core.record import CallRecord
+from callgate.words.calls import Result, Status
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Allow, Ask, Confirmation, Decision, Deny, Question, arguments_hash
+from callgate.words.events import CallArrived, CallDecided, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
+from callgate.words.limits import ExecutorSettings
+from callgate.words.modes import MODES
+from callgate.words.noun import maker
+from callgate.words.traits import writes
+
+_DECISIONS = (Allow, Ask, Deny)
+_make_arrived, _make_decided = maker(CallArrived), maker(CallDecided)
+
+
+class _Withdrawn(BaseException):
+    """The call stopped waiting for its task."""
+
+
+class Decider:
+    """Decides about the calls of a message.
+
+    answers  confirmations given beforehand
+    path     labels of the nested agents that a question comes through
+    begin    makes a coroutine the task of a call
+    perform  performs the queued actions of the board
+    """
+
+    def __init__(
+        self,
+        board: Board[Call],
+        gate: Gate,
+        performer: Performer,
+        record: CallRecord,
+        clock: Clock,
+        settings: ExecutorSettings,
+        answers: Iterable[Confirmation],
+        path: tuple[str, ...],
+        begin: Callable[[Call, Coroutine[Any, Any, None]], object],
+        perform: Callable[[], None],
+    ) -> None:
+        self._board = board
+        self._gate = gate
+        self._performer = performer
+        self._record = record
+        self._ledger = record.ledger
+        self._clock = clock
+        self._patience = settings.patience
+        self._answers = list(answers)
+        self._refused: list[tuple[Confirmation, str]] = []  # answers given beforehand that were not taken
+        self._path = path
+        self._begin = begin
+        self._perform = perform
+
+    # ---- arrive, be judged --------------------------------------------------------------------------------------
+
+    def arrive(self, call: Call, refused: Result | None) -> Result | None:
+        """Read the call and put it on record. Return a Result if it ends here."""
+        given = call.given
+        arguments, raw, repairs, hashed = given.arguments, given.raw_arguments, (), None
+        if refused is None:
+            read = self._performer.read(call)
+            if isinstance(read, Result):
+                refused = read
+            else:
+                arguments, repairs, hashed = read.arguments, read.repairs or given.repairs, call.case.arguments_hash
+                if not repairs and call.name == given.name:
+                    raw = None
+        if given.id not in self._ledger.calls:  # otherwise resumed: on record already
+            if given.edited is not None:
+                arguments = given.edited.before  # the decision on record brings the change
+            self._record.write(
+                _make_arrived(
+                    at=self._clock.now(),
+                    call_id=given.id,
+                    name=call.name,
+                    arguments=arguments,
+                    index=given.index if given.index >= 0 else len(self._board.calls),
+                    message_id=given.message_id,
+                    raw_arguments=raw,
+                    repairs=repairs,
+                    asked_as=given.name if given.name != call.name else None,
+                    arguments_hash=hashed,
+                    kept=given.kept,
+                )
+            )
+        self._record_note(call)
+        return refused
+
+    def _record_note(self, call: Call) -> None:
+        if call.note:
+            self._record.write(Noted(self._clock.now(), call.note, "warning", call.id))
+            call.note = ""
+
+    def judge(self, call: Call) -> None:
+        """Ask the gate about a call that has arrived, or whose paths lead elsewhere than when it was judged."""
+        if call.stage is not JUDGING:
+            return
+        before = call.decision
+        if before is not None:
+            self._ask_gate(call, self._gate.judge, call.case, before if isinstance(before, Allow) else None)
+            return
+        before = self._decided_before(call)
+        if isinstance(before, Deny):  # on record; it had only not settled yet
+            self._decide(call, None, before)
+        elif before is not None:
+            self._ask_gate(call, self._gate.judge_again, call.case, before)
+        else:
+            self._ask_gate(call, self._gate.judge, call.case, None)
+
+    def _decided_before(self, call: Call) -> Decision | None:
+        """Return the decision of a resumed call, or of one in a batch that is run again, if it was about these
+        arguments."""
+        before, question, case = call.given.decision, call.given.question, call.case
+        if before is None or isinstance(before, Deny):
+            return before
+        if self._ledger.calls[call.id].hashed != case.arguments_hash:
+            return None
+        asked_about = question is None or question.arguments_hash == case.arguments_hash
+        return before if asked_about or before.arguments == case.arguments else None
+
+    def _ask_gate(self, call: Call, judge: Callable[[Case], Any], case: Case, before: Decision | None) -> None:
+        """Decide by the verdict of the gate, at once or when it comes. A verdict of None keeps the decision before."""
+        verdict: Any = None
+        try:
+            verdict = judge(case)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            verdict = refused("gate", error)
+        if verdict is None or type(verdict) in _DECISIONS:
+            self._decide(call, verdict, before)
+        else:
+            self._begin(call, self._task(call, self._decide_later(call, verdict, before)))
+
+    async def _decide_later(self, call: Call, pending: Awaitable[Any], before: Decision | None) -> None:
+        verdict, error = await self._outcome(call, pending)
+        if error is None and verdict is not None and not isinstance(verdict, _DECISIONS):
+            error = TypeError(f"a check answered {type(verdict).__name__}, wanted a decision")
+        self._decide(call, verdict if error is None else refused("gate", error), before)
+
+    def _decide(self, call: Call, verdict: Decision | None, before: Decision | None) -> None:
+        """Put the decision on record and feed it to the board. If it changes the arguments, these are judged first."""
+        case, entry = call.case, self._ledger.calls[call.id]
+        decision = verdict
+        if type(decision) is not Allow:
+            decision = questions.weighed(call, verdict, before)
+            if isinstance(decision, Ask) and MODES[self._ledger.mode].never_asks:
+                decision = unasked(decision, self._ledger.mode)
+        if not isinstance(decision, Deny):
+            if decision.arguments is not None and decision.arguments != case.arguments:
+                self._change_arguments(call, decision)
+                return
+            if isinstance(decision, Ask) and entry.status is Status.EXECUTING:  # never repeated after a crash by a no
+                self._board.settled(call, outcomes.outcome_unknown(case.traits.effects))
+                return
+        if decision is not entry.decision:
+            self._record.write(_make_decided(self._clock.now(), call.id, decision, case.arguments_hash))
+        call.decision = decision
+        if not isinstance(decision, Deny):
+            self._board.judged(call, asks=isinstance(decision, Ask) or (case.tool.previews and _writes_unjudged(call)))
+            return
+        whose = "The user" if decision.code == "denied" else "A hook"
+        stop = f"{whose} stopped the turn." if decision.stop else ""
+        self._board.settled(call, outcomes.denied(decision.code, decision.by, decision.reason), stop=stop)
+
+    def _change_arguments(self, call: Call, decision: Allow | Ask) -> None:
+        """Validate other arguments, compute the locks again, and judge what must hold for any arguments."""
+        read = self._performer.read_again(call, decision)
+        if isinstance(read, Result):
+            self._board.settled(call, read)
+            return
+        self._record_note(call)
+        call.preview = None
+        self._board.relocked(call, call.locks)
+        self._ask_gate(call, self._gate.judge_again, call.case, replace(decision, arguments=read.arguments))
+
+    def rebound(self, call: Call) -> bool:
+        """Have a call judged again if its paths lead elsewhere since its locks were bound. Return whether they do."""
+        locks = self._performer.rebind_locks(call)
+        if locks == call.locks:
+            return False
+        call.preview = None
+        self._board.rebound(call, locks)
+        return True
+
+    # ---- the task of a call that waits --------------------------------------------------------------------------
+
+    async def _task(self, call: Call, steps: Coroutine[Any, Any, None]) -> None:
+        """Run the steps to a decision as the task of a call. A call whose steps fail is settled, but one with an open
+        question stays open on record."""
+        task = current_task()
+        try:
+            await steps
+        except _Withdrawn:
+            pass
+        except BaseException as error:
+            if call.task is task and call.result is None and call.stage is not ASKED:
+                self._board.settled(call, broken_off(call) if is_shutdown(error) else outcomes.raised(error, "none"))
+            if is_shutdown(error):
+                raise
+        finally:
+            if call.task is task:
+                call.task = None
+            self._perform()
+
+    async def _outcome(self, call: Call, work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+        """Wait on behalf of a call. Return the value of the work, or the exception that it raised."""
+        task, value, error = current_task(), None, None
+        self._perform()
+        try:
+            value = await work
+        except BaseException as raised:
+            error = raised
+        if call.task is not task:
+            raise _Withdrawn
+        if error is not None and is_shutdown(error):
+            raise error
+        return value, error
+
+    # ---- ask a person -------------------------------------------------------------------------------------------
+
+    def ask(self, call: Call) -> None:
+        """Get the answer to the question about a call: no earlier call conflicts with it."""
+        if call.stage is PREPARING and not self.rebound(call):
+            self._begin(call, self._task(call, self._approve(call)))
+
+    async def _approve(self, call: Call) -> None:
+        """Find the answer to the question about a call, in this order, and act on it.
+
+        1. an answer given beforehand, if the preview that it was about is still the same
+        2. an answer remembered since the call was judged
+        3. an answer of hooks in place of a person
+        4. the answer of a person, who sees the preview
+        """
+        if isinstance(call.decision, Ask):
+            if not await self._restore_preview(call):
+                return
+            given = self._given_answer(call)
+            if given is not None:
+                await self._act(call, given, self._accept(call, given))
+                return
+            if self._remembered(call) or await self._answered_by_hooks(call, call.decision):
+                return
+        if call.case.tool.previews and (call.preview is None or not _shows_files(call)):
+            unjudged = _writes_unjudged(call)
+            shown = await self._preview(call)
+            if shown is None:
+                return
+            call.preview = shown
+            if unjudged:
+                self._judge_preview(call, shown)
+                return
+            if self._remembered(call):
+                return
+        if not await self._put_question(call):
+            return
+        assert call.answer is not None
+        (answer, written), _ = await self._outcome(call, call.answer)
+        await self._act(call, answer, written)
+
+    async def _restore_preview(self, call: Call) -> bool:
+        """Show a call with an answer given beforehand as it was shown then. If its preview has to be made again and is
+        another change now, the answer is refused. Return False if the call settled."""
+        given = [each for each in self._answers if each.call_id == call.id]
+        if not given:
+            return True
+        call.question = question = call.given.question
+        if question is None or question.preview is None:
+            return True
+        call.preview = call.preview or question.whole_preview
+        if call.preview is not None:
+            return True
+        shown = await self._preview(call)
+        if shown is None:
+            return False
+        if shown.fingerprint == question.shown:
+            call.preview = shown
+        else:
+            call.question = None
+            self._refused += [(each, "what it would change is not what was shown any more") for each in given]
+            self._answers = [each for each in self._answers if each.call_id != call.id]
+        return True
+
+    def _given_answer(self, call: Call) -> Confirmation | None:
+        """Take the first answer given beforehand that fits; those before it are refused."""
+        for answer in [each for each in self._answers if each.call_id == call.id]:
+            self._answers.remove(answer)
+            fault = questions.answer_fault(call, answer)
+            if fault is None:
+                return answer
+            self._refused.append((answer, fault))
+        return None
+
+    def refused_answers(self) -> list[tuple[Confirmation, str]]:
+        """Return the answers given beforehand that were not taken, and why."""
+        return [*self._refused, *((each, self._why_not_asked(each.call_id)) for each in self._answers)]
+
+    def _why_not_asked(self, call_id: str) -> str:
+        call = next((call for call in self._board.calls if call.id == call_id), None)
+        if call is None:
+            return f"there is no call {call_id} here"
+        if call.stage is HELD:
+            return f"call {call_id} waits behind another one and is not asked about yet"
+        return f"call {call_id} was answered already, or needed no answer"
+
+    async def _preview(self, call: Call) -> ChangeSet | None:
+        """Make the preview. Without one the call settles, and None is returned."""
+        shown, _ = await self._outcome(call, self._performer.preview(call))
+        if isinstance(shown, ChangeSet):
+            return shown
+        self._board.settled(call, shown)
+        return None
+
+    def _judge_preview(self, call: Call, shown: ChangeSet) -> None:
+        """Judge a call by the files that its preview shows, because its tool does not say which files it writes. The
+        decision before stays if nothing speaks against it."""
+        case = call.case
+        shown_case = replace(case, traits=replace(case.traits, declared_locks=writes(*shown.paths)))
+        self._board.answered(call)
+        self._ask_gate(call, self._gate.judge_again, shown_case, call.decision)
+
+    async def _answered_by_hooks(self, call: Call, ask: Ask) -> bool:
+        """Let hooks answer in place of a person, once. Return whether they did."""
+        if call.requested:
+            return False
+        call.requested = True
+        answer, error = await self._outcome(call, self._request(call.case, ask))
+        if error is not None:
+            answer = refused("gate", error)
+        if isinstance(answer, Allow) and not ask.standing:
+            self._board.answered(call)
+            self._allow(call, replace(answer, context=ask.context + answer.context))
+            return True
+        if isinstance(answer, Deny):
+            self._board.answered(call)
+            self._decide(call, answer, None)
+            return True
+        return False
+
+    async def _request(self, case: Case, ask: Ask) -> Allow | Deny | None:
+        pending = self._gate.requested(case, ask)
+        return None if pending is None else await pending
+
+    async def _put_question(self, call: Call) -> bool:
+        """Put the question on record, then before people. Return False if the call settled because that failed."""
+        ask, case = call.decision, call.case
+        assert isinstance(ask, Ask)
+        choices = () if ask.standing else questions.choices_of(self._gate, case)
+        now = self._clock.now()
+        call.question = question = questions.question_about(
+            call, ask, choices, now=now, patience=self._patience, path=self._path
+        )
+        call.answer = get_running_loop().create_future()
+        waiting = self._record.write_first(QuestionAsked(now, question), then=lambda: self._asked(call, question))
+        if waiting is not None:
+            _, error = await self._outcome(call, waiting)
+            if error is not None:
+                self._board.settled(call, outcomes.unrecorded(error))
+                return False
+        return True
+
+    def _asked(self, call: Call, question: Question) -> bool:
+        """Open the question for answers, once it is on record. Return False if the call has settled meanwhile."""
+        if call.stage is not PREPARING or call.question is not question:
+            return False
+        self._board.asked(call)
+        patience = self._patience
+        if patience is not None:
+            no = question.no(f"nobody answered within {patience:g} s", by="deadline")
+            call.timer = self._clock.call_later(patience, lambda: self._overdue(call, no))
+        return True
+
+    def _overdue(self, call: Call, no: Confirmation) -> None:
+        """No answer came in time: the default is no."""
+        if call.stage is ASKED:
+            self.answer(call, no)
+            self._perform()
+
+    # ---- act on an answer ---------------------------------------------------------------------------------------
+
+    def answer(self, call: Call, answer: Confirmation) -> str | None:
+        """Take the answer to an open question. Return None, or the reason why it does not fit."""
+        fault = questions.answer_fault(call, answer)
+        if fault is None:
+            assert call.answer is not None
+            call.answer.set_result((answer, self._accept(call, answer)))
+        return fault
+
+    def _accept(self, call: Call, answer: Confirmation) -> Future[None] | None:
+        """Put an answer on record, unless it was before. Return what is waited for until it is durable."""
+        call.stop_timer()
+        self._board.answered(call)
+        if self._ledger.calls[call.id].answer == answer:  # given before this program started
+            return None
+        given = answer.arguments
+        edited = None if given is None else arguments_hash(call.name, given)
+        return self._record.write(QuestionAnswered(self._clock.now(), answer, edited), first=True)
+
+    async def _act(self, call: Call, answer: Confirmation | Allow, written: Future[None] | None) -> None:
+        """Decide by an answer once it is durable: by that of a person, or by a policy that was added meanwhile."""
+        if written is not None:
+            _, error = await self._outcome(call, shield(written))
+            if error is not None:
+                self._board.settled(call, outcomes.unrecorded(error))
+                return
+        decision = answer if isinstance(answer, Allow) else questions.decision_of(call, answer)
+        if isinstance(answer, Allow) or isinstance(decision, Deny):
+            self._decide(call, decision, None)
+            return
+        policy = questions.policy_of(call, answer, self._gate, self._clock.now())
+        if policy is not None:  # first, so that it is not lost with the program
+            self._record.write(PolicyAdded(policy.created_at, policy))
+        self._allow(call, decision)
+        if policy is not None:
+            self.release_matching()
+
+    def _allow(self, call: Call, allow: Allow) -> None:
+        """A person or a hook says yes. What a mode that was set meanwhile forbids stays forbidden."""
+        mode = self._ledger.mode
+        if mode == call.case.mode:
+            self._decide(call, allow, None)
+        else:
+            call.case = replace(call.case, mode=mode)
+            self._ask_gate(call, self._gate.judge_again, call.case, allow)
+
+    def release_matching(self) -> bool:
+        """Answer every open question that a remembered answer allows. Return True if there was one."""
+        released = False
+        for call in self._board.at(ASKED):
+            allow = self._remembered_answer(call)
+            if allow is not None:
+                assert call.answer is not None
+                call.stop_timer()
+                self._board.answered(call)
+                call.answer.set_result((allow, None))
+                released = True
+        return released
+
+    def _remembered(self, call: Call) -> bool:
+        """Decide by an answer that was remembered since the call was judged. Return whether there was one."""
+        allow = self._remembered_answer(call)
+        if allow is None:
+            return False
+        self._board.answered(call)
+        self._decide(call, allow, None)
+        return True
+
+    def _remembered_answer(self, call: Call) -> Allow | None:
+        ask, ledger = call.decision, self._ledger
+        if not isinstance(ask, Ask) or ask.standing or not ledger.policies:
+            return None
+        try:
+            now = replace(call.case, policies=ledger.policies, mode=ledger.mode, now=self._clock.now())
+            allow = self._gate.remembered(now)
+        except Exception:  # then a person is asked, which is what was decided
+            return None
+        return None if allow is None else replace(allow, context=ask.context)
+
+
+def _shows_files(call: Call) -> bool:
+    """Return whether only the preview of a call shows which files it writes."""
+    return call.case.tool.previews and call.case.traits.locks.scope != "paths"
+
+
+def _writes_unjudged(call: Call) -> bool:
+    """Return whether a call has not been judged by the files it writes."""
+    return call.preview is None and _shows_files(call)

@@ -1,0 +1,408 @@
+"""Performs the actions of the board for the calls of one message, and feeds back what happened.
+
+    decide    reads, judges, asks, takes answers
+    engine    locks, starts, cancels, settles and releases
+    perform   foreign code; the only place where an exception becomes a Result
+
+Actions are performed in order and never nested: performing one may feed the board, which queues more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
+from threading import get_ident
+from typing import Any
+
+from callgate.core import outcomes
+from callgate.core.board import LOCKING, READY, RUNNING, STARTING, STOPPING, STRAY, Board
+from callgate.core.call import Call
+from callgate.core.decide import Decider
+from callgate.core.gate import is_shutdown
+from callgate.core.locks import Claim
+from callgate.core.perform import Performer, broken_off
+from callgate.core.ports import Gate, Host, ToolSource
+from callgate.core.record import CallRecord
+from callgate.core.sizes import cut_progress, cut_to
+from callgate.words.calls import Result
+from callgate.words.decisions import Confirmation
+from callgate.words.errors import JournalError, StateError, in_words
+from callgate.words.events import (
+    CallProgressed,
+    CallReleased,
+    CallSettled,
+    CallStarted,
+    ContextUpdated,
+    InterruptibleChanged,
+    Noted,
+    StrayEnded,
+    StrayFound,
+)
+from callgate.words.limits import ExecutorSettings
+from callgate.words.noun import maker
+from callgate.words.plain import plain_json
+
+_make_started, _make_settled = maker(CallStarted), maker(CallSettled)
+
+
+class Engine:
+    """The board of one message and the performer of its actions. For the parameters, see ``CallExecutor``.
+
+    tasks        tasks of calls that have not ended, strays left out
+    on_resumed   called once, when the message continues without a person or has settled
+    on_progress  called with the progress of a call, before listeners of the record receive it
+    is_silent    nothing is published any more, because the message was discarded
+    """
+
+    def __init__(
+        self,
+        toolbox: ToolSource,
+        gate: Gate,
+        host: Host,
+        record: CallRecord,
+        settings: ExecutorSettings,
+        lineage: tuple[str, ...],
+        confirmations: Iterable[Confirmation],
+        path: tuple[str, ...],
+        deps: Any,
+    ) -> None:
+        self.board: Board[Call] = Board(self, settings.max_concurrency, settings.start)
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.on_resumed: Callable[[], None] | None = None
+        self.on_progress: Callable[[CallProgressed], None] | None = None
+        self.is_silent = False
+        self._clock = host.clock
+        self._locks = host.locks
+        self._record = record
+        self._settings = settings
+        self._lineage = lineage
+        self._performer = Performer(toolbox, gate, host, record, settings, lineage, deps, self._progress)
+        self.decider = Decider(
+            self.board,
+            gate,
+            self._performer,
+            record,
+            host.clock,
+            settings,
+            confirmations,
+            path,
+            self.follow,
+            self.perform,
+        )
+        self.judge, self.ask = self.decider.judge, self.decider.ask
+        self._changed: asyncio.Future[None] | None = None
+        self._performing = self._interruptible = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+
+    # ---- the actions of the board, in order ---------------------------------------------------------------------
+
+    def perform(self) -> None:
+        """Perform the queued actions and those that they queue. A nested call returns at once."""
+        if self._performing:
+            return
+        self._performing = True
+        actions = self.board.actions
+        try:
+            while actions:
+                action, call = actions.popleft()
+                action(call)
+        finally:
+            self._performing = False
+        if self._interruptible is not self.board.interruptible:
+            self._interruptible = self.board.interruptible
+            if self._record.has_listeners:
+                self._record.publish(InterruptibleChanged(self._clock.now(), self._interruptible))
+        if self.on_resumed is not None and (self.board.moving or self.board.is_settled):
+            on_resumed, self.on_resumed = self.on_resumed, None
+            on_resumed()
+        if self._changed is not None:
+            self._notify()
+
+    def _notify(self) -> None:
+        """Wake the tasks that wait in ``change``."""
+        changed, self._changed = self._changed, None
+        if changed is not None and not changed.done():
+            changed.set_result(None)
+
+    async def change(self) -> None:
+        """Wait until something has changed."""
+        if self._changed is None:
+            self._changed = self.loop.create_future()
+        await asyncio.shield(self._changed)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that runs this message, looked up once."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._thread = get_ident()
+        return self._loop
+
+    def begin(self, call: Call, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Make the body the task of a call."""
+        call.task = task = (self._loop or self.loop).create_task(body)
+        self.tasks.add(task)
+        return task
+
+    def follow(self, call: Call, body: Coroutine[Any, Any, None]) -> None:
+        """Make the body the task of a call that is not decided yet."""
+        self.begin(call, body).add_done_callback(self.forget)
+
+    def forget(self, task: asyncio.Task[None] | None) -> None:
+        if task is not None:
+            self.tasks.discard(task)
+            self._notify()
+
+    # ---- lock ---------------------------------------------------------------------------------------------------
+
+    def lock(self, call: Call) -> None:
+        """Take all locks of a call at once, or a place in the queue for them."""
+        if call.stage is not LOCKING:
+            return
+        if call.bound != self._performer.changes and self.decider.rebound(call):
+            self.unlock(call)
+            return
+        if call.claim is None:
+            call.claim = Claim(call, call.locks, self._granted, (*self._lineage, call.id))
+            held = self._locks.enter(call.claim)
+        else:
+            held = self._locks.retry(call.claim)
+        if held:
+            self.board.granted(call)
+        else:
+            self.board.lock_busy(call)
+            self.limit_wait(call)
+
+    def limit_wait(self, call: Call) -> None:
+        """Limit the whole time that a call waits for locks, also when it waits for a place to run in between."""
+        if call.late:
+            self._locked_out(call)
+        elif call.timer is None:
+            call.timer = self._clock.call_later(self._patience_of(call), lambda: self._overdue(call))
+
+    def _patience_of(self, call: Call) -> float:
+        return call.case.traits.timeout or self._settings.lock_wait
+
+    def _granted(self, call: Call) -> None:
+        """Continue a call that got its locks, on the thread of its own loop."""
+        if get_ident() == self._thread:
+            if call.stage is LOCKING:
+                self.board.granted(call)
+                self.perform()
+            return
+        try:
+            self.loop.call_soon_threadsafe(self._granted, call)
+        except RuntimeError:  # the loop is closed
+            if call.claim is not None:
+                self._locks.leave(call.claim)
+
+    def _overdue(self, call: Call) -> None:
+        call.timer = None
+        call.late = True
+        if call.stage is LOCKING:
+            self._locked_out(call)
+            self.perform()
+
+    def _locked_out(self, call: Call) -> None:
+        holders = self.board.in_the_way() if call.claim is None else self._locks.holders(call.claim)
+        self.board.expired(call, outcomes.locked_out(self._patience_of(call), holders))
+
+    def defer(self, call: Call) -> None:
+        if call.stage is READY and call.claim is not None:
+            self._locks.leave(call.claim)
+
+    def unlock(self, call: Call) -> None:
+        if call.timer is not None:
+            call.stop_timer()
+        call.late = False
+        claim, call.claim = call.claim, None
+        if claim is not None:
+            self._locks.leave(claim)
+
+    def withdraw(self, call: Call) -> None:
+        """Drop what a call that has not started waits for. Work that ignores its cancellation is not waited for beyond
+        the grace period."""
+        self.unlock(call)
+        task, call.task = call.task, None
+        if task is not None and not task.done():
+            # Not at once: a task that was never begun would leave the coroutines inside it unawaited.
+            self.loop.call_soon(task.cancel)
+            timer = self._clock.call_later(self._settings.grace, lambda: self.forget(task))
+            task.add_done_callback(lambda _: timer.cancel())
+
+    # ---- run ----------------------------------------------------------------------------------------------------
+
+    def start(self, call: Call) -> None:
+        if call.stage is STARTING:
+            if call.timer is not None:
+                call.stop_timer()
+            call.body = self.begin(call, self._run(call))
+
+    async def _run(self, call: Call) -> None:
+        """Run a call from its start on record to its one result; without a result if it has settled before."""
+        task, performer = call.body, self._performer
+        result: Result | None = None
+        error: BaseException | None = None
+        try:
+            result = self._begin(call) if call.early else await self._begin_durably(call)
+            if call.stage is RUNNING and call.run is not None:
+                call.finished = result = await performer.run(call, call.run)
+                if call.result is None:  # otherwise it was abandoned
+                    if call.reason is None and call.timer is not None:
+                        call.stop_timer()
+                    finished = performer.finish(call, result)
+                    result = finished if isinstance(finished, Result) else await finished
+                    if call.reason == "discarded":  # perhaps while a hook was at work
+                        result = outcomes.discarded(result, call.because, call.case.traits.effects)
+        except BaseException as raised:
+            error = raised
+        self.tasks.discard(task)
+        del call.body  # the call may outlive its task by far
+        try:
+            if call.task is task:  # otherwise the call was withdrawn
+                call.task = None
+                self._ended(call, result, error)
+                self.perform()
+        finally:
+            self._notify()
+        if error is not None and is_shutdown(error):
+            raise error
+
+    def _begin(self, call: Call) -> Result | None:
+        """Put the start of a call without effects on record. Return a Result if that fails."""
+        if call.stage is STARTING:
+            try:
+                self._record.write(self._start_of(call))
+            except Exception as error:
+                return outcomes.unrecorded(error)
+            self._started(call)
+        return None
+
+    async def _begin_durably(self, call: Call) -> Result | None:
+        """Put the start of a call with effects on record, and wait until it is durable."""
+        if call.stage is not STARTING:
+            return None
+        self._performer.changes += 1
+        try:
+            waiting = self._record.write_first(self._start_of(call))
+            if waiting is not None:
+                await waiting
+        except Exception as error:
+            return outcomes.unrecorded(error)
+        if call.stage is STARTING:
+            self._started(call)
+        return None
+
+    def _start_of(self, call: Call) -> CallStarted:
+        return _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))
+
+    def _started(self, call: Call) -> None:
+        call.started = started = self._clock.monotonic()
+        self.board.started(call)
+        run = self._performer.make_run(call)
+        timeout = call.case.traits.timeout
+        if timeout is not None:
+            self._limit(call, timeout)
+            run.deadline = started + timeout
+
+    def _limit(self, call: Call, timeout: float) -> None:
+        def over() -> None:
+            self.board.cancelled(call, "timed_out", f"Timed out after {timeout:g} s.")
+            self.perform()
+
+        call.timer = self._clock.call_later(timeout, over)
+
+    def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:
+        if not self.is_silent:
+            event = CallProgressed(self._clock.now(), call_id, cut_progress(text), current, total)
+            self._record.publish(event)
+            if self.on_progress is not None:
+                self.on_progress(event)
+                self._notify()
+
+    def _ended(self, call: Call, result: Result | None, error: BaseException | None) -> None:
+        if call.stage is STRAY:
+            self.board.ended(call)
+            try:
+                self._record.write(StrayEnded(self._clock.now(), call.id))
+            except (StateError, JournalError):  # the session was closed meanwhile
+                return
+        elif error is not None or result is not None:
+            self.board.settled(call, result or broken_off(call))
+
+    # ---- cancel -------------------------------------------------------------------------------------------------
+
+    def cancel_tool(self, call: Call) -> None:
+        """Cancel the tool of a call. If it does not end within the grace period, the call settles without it."""
+        if call.stage is not STOPPING:
+            return
+        call.stop_timer()
+        call.timer = self._clock.call_later(self._settings.grace, lambda: self._abandon(call))
+        if call.run is not None:
+            call.run.cancelled = True
+        if call.finished is None and call.task is not None:
+            call.task.cancel()
+
+    def _abandon(self, call: Call) -> None:
+        if call.stage is not STOPPING:
+            return
+        assert call.reason is not None
+        self._record.write(StrayFound(self._clock.now(), call.id, call.name))
+        late = outcomes.unstoppable(call.reason, call.because, call.case.traits.effects)
+        self.board.overdue(call, late if call.finished is None else self._performer.cut(call, call.finished))
+        self.forget(call.task)
+        self.perform()
+
+    # ---- settle -------------------------------------------------------------------------------------------------
+
+    def settle(self, call: Call) -> None:
+        """Put the one result of a call on record."""
+        result = call.result
+        assert result is not None
+        if call.timer is not None:
+            call.stop_timer()
+        if call.run is not None:
+            call.run.open = False
+            call.run = None
+        if result.is_error:
+            result = cut_to(result, self._settings.max_error_chars)
+        call.update = result.context_update
+        if call.update is not None:  # on record as data; a function once it is evaluated
+            data = None if callable(call.update) else plain_json(call.update)
+            result = replace(result, context_update=data)
+        taken = None if call.started is None else (self._clock.monotonic() - call.started) * 1000
+        known = len(self.board.calls)
+        self._record.write(
+            _make_settled(
+                at=self._clock.now(),
+                call_id=call.id,
+                result=result,
+                duration_ms=taken,
+                held=call.held,
+                index=call.index,
+                of=known,
+            )
+        )
+
+    def release(self, call: Call) -> None:
+        """Apply the context update of a call, and publish that its result has left."""
+        if call.update is not None:
+            self.update_context(call)
+        if call.held and self._record.has_listeners and not self.is_silent:
+            self._record.publish(CallReleased(self._clock.now(), call.id, call.index))
+
+    def update_context(self, call: Call) -> None:
+        update, call.update = call.update, None
+        if update is None:
+            return
+        try:
+            data = self._performer.evaluate(update)
+        except BaseException as error:
+            note = f"{call.name}: its context update was not applied: {in_words(error)}"
+            self._record.write(Noted(self._clock.now(), note, "error", call.id))
+            if isinstance(error, KeyboardInterrupt):
+                raise
+        else:
+            self._record.write(ContextUpdated(self._clock.now(), call.id, data))
