@@ -13,7 +13,6 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from callgate.assembly.servers import KeptSecrets
-from callgate.core.ports import Run
 from callgate.mcp.config import OAuthClient, ServerConfig
 from callgate.mcp.place import ServerLimits
 from callgate.mcp.server import Server
@@ -27,7 +26,7 @@ class Browser:
     """A Person who opens addresses, and accepts forms without changing a default."""
 
     async def ask(
-        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+        self, fields: Sequence[AskedField], *, by: str, text: str, name: str
     ) -> tuple[FieldAnswer, ...] | None:
         found = re.search(r"Open this address: (\S+)", text)
         if found is None:
@@ -75,7 +74,7 @@ async def main(url: str) -> None:
         client = OAuthClient(context["client_id"], context.get("client_secret", "")) if "client_id" in context else None
         server = Server(ServerConfig("suite", "http", OWN, url=url, client=client), place)
         try:
-            await server.log_in(None)
+            await server.log_in()
             for name, arguments in _calls(server):
                 print(name, await use(server, name, **arguments), file=sys.stderr)
         except ToolFailure as error:

@@ -86,7 +86,7 @@ class Answering:
         self.asked: list[tuple[str, str, tuple[AskedField, ...]]] = []
 
     async def ask(
-        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+        self, fields: Sequence[AskedField], *, by: str, text: str, name: str
     ) -> tuple[FieldAnswer, ...] | None:
-        self.asked.append((server, text, tuple(fields)))
+        self.asked.append((by.removeprefix("MCP server "), text, tuple(fields)))
         return self._answers.pop(0)

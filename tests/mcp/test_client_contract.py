@@ -52,11 +52,11 @@ async def _look_at(server: Server, person: Answering) -> None:
     assert [(each.text, each.current, each.total) for each in run.said] == [
         (f"step {at}", float(at), 3.0) for at in (1, 2, 3)
     ]
-    assert {each.get("uri") or each.get("uriTemplate") for each in await server.requests.resources(run)} == {
+    assert {each.get("uri") or each.get("uriTemplate") for each in await server.requests.resources()} == {
         "note://first",
         "note://{name}",
     }
-    assert await server.requests.read("note://first", run) == (
+    assert await server.requests.read("note://first") == (
         Resource("note://first", text="remember the milk", media_type="text/plain"),
     )
     assert [each["name"] for each in server.prompts] == ["review"]

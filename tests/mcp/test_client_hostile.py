@@ -11,7 +11,6 @@ import pytest
 from callgate.mcp.log import ServerLog
 from callgate.mcp.place import ServerLimits
 from callgate.mcp.servers import ServerList
-from callgate.testing import PlainRun
 from callgate.words.calls import Result
 from callgate.words.messages import Resource
 from tests.mcp.client_kit import ToldRun, connected, place_in, raw, until, use
@@ -178,7 +177,7 @@ def test_resources_that_were_read_are_watched_again_after_a_new_connection(tmp_p
         async with connected(place, raw("dies once", str(tmp_path / "lived"))) as servers:
             server = servers.servers["srv"]
             for uri in ("note://a", "note://b"):
-                await server.requests.read(uri, PlainRun())
+                await server.requests.read(uri)
             assert told == []
             assert (await use(server, "add", a=1)).effects == "unknown"
             await all_told.wait()
@@ -278,8 +277,8 @@ def test_a_resource_that_changes_is_told_once_for_each_time_it_was_read(tmp_path
     async def main() -> None:
         notes: list[str] = []
         async with connected(place_in(tmp_path, inform=notes.append), raw()) as servers:
-            server, run = servers.servers["srv"], PlainRun()
-            assert await server.requests.read("note://a", run) == (Resource("note://a", text="remember the milk"),)
+            server = servers.servers["srv"]
+            assert await server.requests.read("note://a") == (Resource("note://a", text="remember the milk"),)
             await use(server, "add", a=1)  # what the server sent before has been heard when this is answered
             assert notes == ["the resource 'note://a' of the MCP server srv changed since it was read"]
 
@@ -330,7 +329,7 @@ def test_a_resource_is_read_although_its_server_does_not_answer_whether_it_tells
     async def main() -> None:
         place = place_in(tmp_path, limits=ServerLimits(call=1.0))
         async with connected(place, raw("ignores subscriptions")) as servers:
-            found = await servers.servers["srv"].requests.read("note://a", PlainRun())
+            found = await servers.servers["srv"].requests.read("note://a")
             assert found == (Resource("note://a", text="remember the milk"),)
 
     asyncio.run(main())
@@ -341,7 +340,7 @@ def test_a_resource_is_read_although_its_server_refuses_to_tell_of_changes(tmp_p
     async def main() -> None:
         async with connected(place_in(tmp_path), raw("refuses subscriptions")) as servers:
             server = servers.servers["srv"]
-            found = await server.requests.read("note://a", PlainRun())
+            found = await server.requests.read("note://a")
             assert found == (Resource("note://a", text="remember the milk"),)
             assert "it does not tell of changes of note://a" in server.log.lines()[-1]
 

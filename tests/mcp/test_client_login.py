@@ -13,7 +13,6 @@ import pytest
 
 from callgate.admin.servers import add_server, log_in, log_out
 from callgate.assembly.servers import KeptSecrets
-from callgate.core.ports import Run
 from callgate.mcp.config import ServerConfig
 from callgate.testing import PlainRun
 from callgate.words.decisions import AskedField, FieldAnswer
@@ -34,9 +33,9 @@ class Visiting(Answering):
     """A Person who opens the address and lets the browser answer."""
 
     async def ask(
-        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+        self, fields: Sequence[AskedField], *, by: str, text: str, name: str
     ) -> tuple[FieldAnswer, ...] | None:
-        self.asked.append((server, text, tuple(fields)))
+        self.asked.append((by.removeprefix("MCP server "), text, tuple(fields)))
         await asyncio.to_thread(visit, text)
         return await asyncio.get_running_loop().create_future()
 
@@ -79,7 +78,7 @@ def test_a_token_that_is_over_in_a_call_is_a_question_in_that_call_which_goes_on
         place = place_in(tmp_path, person=person, tokens=KeptSecrets(tmp_path))
         async with connected(place, guarded(server)) as servers:
             found = servers.servers["guarded"]
-            await found.log_in(None)
+            await found.log_in()
             server.tokens.clear()  # revoked
             assert (await use(found, "whoami")).text == "you are known"
         assert (server.logins, len(person.asked)) == (2, 2)
@@ -94,7 +93,7 @@ def test_a_token_that_has_expired_is_refreshed_after_a_restart_without_a_questio
         secrets = KeptSecrets(tmp_path)
         place = place_in(tmp_path, person=Visiting(), tokens=secrets)
         async with connected(place, guarded(server)) as servers:
-            await servers.servers["guarded"].log_in(None)
+            await servers.servers["guarded"].log_in()
         kept = json.loads(b64decode(secrets.get("tokens:guarded") or ""))
         secrets.put("tokens:guarded", b64encode(json.dumps({**kept, "expires": 1.0}).encode()).decode())
         server.tokens.clear()
@@ -111,7 +110,7 @@ def test_a_token_is_not_sent_to_another_address_under_the_same_name(tmp_path: Pa
     async def main(server: LoginServer, other: LoginServer) -> None:
         place = place_in(tmp_path, person=Visiting(), tokens=KeptSecrets(tmp_path))
         async with connected(place, guarded(server)) as servers:
-            await servers.servers["guarded"].log_in(None)
+            await servers.servers["guarded"].log_in()
         other.tokens = set(server.tokens)  # it would take the token
         async with connected(place, guarded(other)) as servers:
             assert servers.servers["guarded"].state.status == "needs login"
@@ -126,7 +125,7 @@ def test_a_login_that_the_person_refuses_fails_in_words(tmp_path: Path) -> None:
         place = place_in(tmp_path, person=Answering(None), tokens=KeptSecrets(tmp_path))
         async with connected(place, guarded(server)) as servers:
             with pytest.raises(CallgateError, match="the person did not log in"):
-                await servers.servers["guarded"].log_in(None)
+                await servers.servers["guarded"].log_in()
 
     with running(LoginServer()) as server:
         asyncio.run(main(server))

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from callgate.core.ports import Run
 from callgate.host.local import LocalHost
 from callgate.mcp.calling import CallsUnderWay
 from callgate.mcp.questions import ServerQuestions
-from callgate.testing import PlainRun
 from callgate.words.decisions import FieldAnswer
 from tests.mcp.client_kit import Answering, connected, place_in, raw, use
 
@@ -27,7 +25,7 @@ def test_of_many_questions_at_once_the_first_ones_wait_and_the_others_are_declin
             self.arrived = asyncio.Event()
             self.asked = 0
 
-        async def ask(self, run: Run | None, server: str, text: str, fields: Any) -> tuple[FieldAnswer, ...]:
+        async def ask(self, fields: Any, *, by: str, text: str, name: str) -> tuple[FieldAnswer, ...]:
             self.asked += 1
             await self.arrived.wait()
             return (FieldAnswer(text="x"),)
@@ -35,7 +33,7 @@ def test_of_many_questions_at_once_the_first_ones_wait_and_the_others_are_declin
     async def main() -> None:
         person, calls = Slow(), CallsUnderWay(LocalHost(tmp_path).clock, 60.0)
         questions = ServerQuestions("srv", calls, person, lambda text: None)
-        with calls.begun(PlainRun()):
+        with calls.begun():
             asking = [asyncio.ensure_future(questions.elicit({"requestedSchema": CITY})) for _ in range(1_000)]
             await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
             assert sum(each.done() for each in asking) == 990
@@ -149,7 +147,7 @@ def test_a_question_is_withdrawn_when_its_server_dies(tmp_path: Path) -> None:
         def __init__(self) -> None:
             self.gone = asyncio.Event()
 
-        async def ask(self, run: Run | None, server: str, text: str, fields: Any) -> None:
+        async def ask(self, fields: Any, *, by: str, text: str, name: str) -> None:
             try:
                 await asyncio.get_running_loop().create_future()
             finally:

@@ -34,7 +34,7 @@ def test_everything(tmp_path: Path) -> None:
             await use(server, "trigger-long-running-operation", run, duration=1, steps=2)
             assert [each.current for each in run.said] == [1, 2]
             assert "temperature" in (await use(server, "get-structured-content", location="Chicago")).text
-            assert await server.requests.resources(run)
+            assert await server.requests.resources()
             assert server.prompts
 
     asyncio.run(main())

@@ -192,7 +192,7 @@ def test_a_question_of_a_server_is_put_through_the_door_and_names_the_server(tmp
 
     events = asyncio.run(ran(config, given, extra("mcp__srv__add", a=1), answers=answered))
     (question,) = asked(events)
-    assert (question.tool, question.path) == ("mcp__srv__question", ("MCP server srv",))
+    assert (question.tool, question.path) == ("mcp__srv__question", ())
     assert (question.by, question.reason) == ("MCP server srv", "Which one?")
     assert json.loads(texts(events)[0]) == {"action": "accept", "content": {"city": "Ulm"}}
     refused = asyncio.run(ran(config, given, extra("mcp__srv__add", a=1), answers=lambda each: each.no()))

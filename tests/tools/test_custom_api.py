@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from callgate.staging.calling import called
 from callgate.staging.resolve import produced
+from callgate.staging.stack import called
 from callgate.tools.custom import Api
 from callgate.tools.staging import Callbacks, PendingAction, PendingStore, serving
 from callgate.words.calls import Result

@@ -263,15 +263,15 @@ def test_a_question_of_an_mcp_server_says_that_the_server_asks_and_how_to_leave_
     text = "I book a room in the hotel at the harbour; please say how many nights?\nIt is quiet."
     server = {"by": "MCP server el1", "reason": text, "choices": (), "arguments": {"message": text}}
     field = AskedField("nights", "How many?", kind="integer")
-    form = shown(Cards(asked(tool="mcp__el1__question", path=("MCP server el1",), asks=(field,), **server)).card, 40)
+    form = shown(Cards(asked("ask:1", tool="mcp__el1__question", asks=(field,), **server)).card, 40)
     assert "The MCP server el1 asks you" in form
     assert "agent" not in form
     assert "message" not in form
     assert "please say how many nights?" in " ".join(form.split())  # broken between words
     assert "Esc no answer" in form
     assert "stop" not in form
-    nested = ("scout", "MCP server el1")
-    address = Cards(asked(tool="mcp__el1__question", path=nested, **server))
+    nested = ("scout",)
+    address = Cards(asked("ask:1", tool="mcp__el1__question", path=nested, **server))
     assert "The MCP server el1 asks you" in shown(address.card)
     assert "asked by the agent scout" in shown(address.card)
     assert "y yes   n no   Esc no" in shown(address.card)

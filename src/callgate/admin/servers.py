@@ -11,7 +11,6 @@ from typing import Any, Literal
 from callgate.assembly.agent import ServerFlags
 from callgate.assembly.servers import KeptSecrets, server_configs, unset_variables
 from callgate.config import Config, load_config
-from callgate.core.ports import Run
 from callgate.host.files import read_regular, replace_file
 from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
@@ -161,7 +160,7 @@ def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
         place = replace(_place(config), person=_Shown(show), limits=ServerLimits(600.0))
         server = Server(found, place)
         try:
-            await server.log_in(None)
+            await server.log_in()
             return _row(server)
         except ToolFailure as error:
             raise CallgateError(str(error)) from None
@@ -234,7 +233,7 @@ class _Shown:
         self._show = show
 
     async def ask(
-        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+        self, fields: Sequence[AskedField], *, by: str, text: str, name: str
     ) -> tuple[FieldAnswer, ...] | None:
         self._show(text)
         return await asyncio.get_running_loop().create_future()

@@ -44,6 +44,7 @@ from callgate.notices.feature import notices_feature
 from callgate.session.conversation import Conversation
 from callgate.session.meter import SessionMeter
 from callgate.session.run import RunResult
+from callgate.session.user_questions import questions_feature
 from callgate.staging.feature import staging_feature
 from callgate.staging.workspace import workspace_feature
 from callgate.tools.toolbox import Tools, all_tools, as_toolbox
@@ -159,6 +160,7 @@ def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> I
     """The features of every session, and those that a config, a cheap model or a parent brings."""
     config: Config | None = opened.config
     yield notices_feature()
+    yield questions_feature()
     outer = None if nesting.parent is None else nesting.parent.part("hooks")
     if config is not None:
         from callgate.assembly.settings import hooks_feature, remembered_feature  # where there are settings

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callgate.assembly.person import SessionPerson
 from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.mcp import OWN_FILE, PROJECT_FILE
@@ -84,7 +83,7 @@ def begin(servers: ServerList, config: Config, session: Session, *, attended: bo
             data=data,
             approved=ApprovedDefinitions(data),
             limits=ServerLimits(config.mcp_connect, config.mcp_call),
-            person=SessionPerson(session) if attended else None,
+            person=session if attended else None,
             tokens=KeptSecrets(data),
             note=session.note,
             inform=session.inform,

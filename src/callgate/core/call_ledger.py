@@ -143,6 +143,8 @@ def _decided(ledger: CallLedger, event: CallDecided) -> None:
 
 
 def _asked(ledger: CallLedger, event: QuestionAsked) -> None:
+    if not event.question.is_about_call:
+        return
     entry = ledger.calls[event.question.call_id]
     if entry.status is not AWAITING_APPROVAL:  # asked again after a restart
         entry.move(AWAITING_APPROVAL)

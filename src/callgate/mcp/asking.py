@@ -9,7 +9,6 @@ from datetime import date, datetime
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
-from callgate.core.ports import Run
 from callgate.formats.display import excerpt, look_alikes, visible
 from callgate.host.environment import secret
 from callgate.mcp.definitions import clean
@@ -31,13 +30,12 @@ _KINDS: Mapping[str, FieldKind] = {"number": "number", "integer": "integer"}
 
 
 class Person(Protocol):
-    """The person at the doors of a session."""
+    """The user, as a session asks them."""
 
     async def ask(
-        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+        self, fields: Sequence[AskedField], *, by: str, text: str, name: str
     ) -> tuple[FieldAnswer, ...] | None:
-        """Puts a question, while the call ``run`` runs or for a person who waits for it. None: the answer was no, or
-        nobody could be asked. May be cancelled."""
+        """Ask a question, and return the answers; None for a no, or if nobody can be asked. May be cancelled."""
         ...
 
 

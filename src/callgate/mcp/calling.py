@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from callgate.core.ports import Clock, Run, Timer
+from callgate.core.ports import Clock, Timer
 
 
 class RunningCall:
     """``expired``: its time is over, and its task was cancelled for that. ``declined``: the person said no to a
     question of the server, and is not asked another one in this call."""
 
-    def __init__(self, run: Run | None, clock: Clock, seconds: float) -> None:
-        self.run = run
+    def __init__(self, clock: Clock, seconds: float) -> None:
         self.expired = False
         self.declined = False
         self._clock = clock
@@ -59,8 +58,8 @@ class CallsUnderWay:
         return self._calls[-1] if self._calls else None
 
     @contextmanager
-    def begun(self, run: Run | None) -> Generator[RunningCall]:
-        call = RunningCall(run, self._clock, self._seconds)
+    def begun(self) -> Generator[RunningCall]:
+        call = RunningCall(self._clock, self._seconds)
         self._calls.append(call)
         try:
             yield call

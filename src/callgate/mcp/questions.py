@@ -85,7 +85,9 @@ class ServerQuestions:
                 if call is None or self._person is None or call.declined:
                     return None
                 with call.waiting():
-                    answers = await self._person.ask(call.run, self._server, text, fields)
+                    answers = await self._person.ask(
+                        fields, by=f"MCP server {self._server}", text=text, name=f"mcp__{self._server}__question"
+                    )
                 call.declined = answers is None
                 return answers
         finally:

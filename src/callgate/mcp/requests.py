@@ -81,11 +81,11 @@ class ServerRequests:
                 return Result.failed("tool_error", _CHANGED.format(definition.given), effects="none")
             return await link.call(definition.given, arguments, progress)
 
-        answer = await self._asked(run, send)
+        answer = await self._asked(send)
         return answer if isinstance(answer, Result) else result_of(answer, definition)
 
-    async def resources(self, run: Run) -> list[Mapping[str, Any]]:
-        return _or_failure(await self._asked(run, lambda link: link.resources()))
+    async def resources(self) -> list[Mapping[str, Any]]:
+        return _or_failure(await self._asked(lambda link: link.resources()))
 
     async def addresses(self) -> list[str]:
         """Those of its resources that can be typed; none if it cannot say them within a moment."""
@@ -97,7 +97,7 @@ class ServerRequests:
         named = [str(each["uri"]) for each in found if "uri" in each]
         return [uri for uri in named if uri == clean(uri, _LONGEST_TYPED) and '"' not in uri]
 
-    async def read(self, uri: str, run: Run) -> tuple[Content, ...]:
+    async def read(self, uri: str) -> tuple[Content, ...]:
         """Reads a resource, and asks to be told when it changes."""
 
         async def read_and_watch(link: Link) -> Sequence[Mapping[str, Any]]:
@@ -107,20 +107,20 @@ class ServerRequests:
                     await self._watched.add(uri, link)
             return found
 
-        return resource_content(_or_failure(await self._asked(run, read_and_watch)))
+        return resource_content(_or_failure(await self._asked(read_and_watch)))
 
     async def prompt_parts(self, name: str, arguments: dict[str, str]) -> tuple[Content, ...]:
         """The content of a prompt, for a person who chose it. ToolFailure in words."""
-        content = message_content(_or_failure(await self._asked(None, lambda link: link.prompt(name, arguments))))
+        content = message_content(_or_failure(await self._asked(lambda link: link.prompt(name, arguments))))
         size = sum(len(part.text or "") for part in content if not isinstance(part, Image))
         if size > _LONGEST_PROMPT:
             raise ToolFailure(f"The prompt of the server {self._server.name} is too long: {size:,} characters.")
         return content
 
-    async def _asked(self, run: Run | None, send: Callable[[Link], Awaitable[Any]]) -> Any:
+    async def _asked(self, send: Callable[[Link], Awaitable[Any]]) -> Any:
         """The answer to a request within the time for a call, or a Result that says what went wrong."""
         name = self._server.name
-        with self._calls.begun(run) as call:
+        with self._calls.begun() as call:
             link = None
             try:
                 link = await self._server.ready()

@@ -13,7 +13,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from callgate.core.ports import Run
 from callgate.mcp.calling import CallsUnderWay
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.definitions import MOST_TOOLS
@@ -282,9 +281,9 @@ class Server:
         finally:
             timer.cancel()
 
-    async def log_in(self, run: Run | None) -> str:
+    async def log_in(self) -> str:
         """Connects while a call runs, in which the person can be asked to log in. ToolFailure if it is in vain."""
-        with self._calls.begun(run) as call, call.waiting():
+        with self._calls.begun() as call, call.waiting():
             self.begin()
             await self.ready()
         return f"The server {self.name} is connected; it has {len(self.tools)} tools."

@@ -6,47 +6,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.conversation.allowance import TokenBudget
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.feature import FeaturePart, OpenSession
+from callgate.conversation.feature import OpenSession
 from callgate.conversation.ports import Model
 from callgate.conversation.reply import AT_REST, EventStream, Reply
 from callgate.core.record import Listener
 from callgate.formats.jsonable import misfit
-from callgate.notices.feature import NAME as NOTICES
-from callgate.notices.feature import NoticesPart
 from callgate.session.history import HistoryEdits
 from callgate.session.questions import QuestionRouter
 from callgate.session.run import RunResult, SyncLoop, run
+from callgate.session.user_questions import NAME as QUESTIONS
+from callgate.session.user_questions import UserQuestions
 from callgate.session.view import SessionView
 from callgate.session.work import BUSY, Work
-from callgate.staging.feature import NAME as STAGING
-from callgate.staging.feature import RelaxedStaging
-from callgate.tools.tool_names import CallFace, ToolHints, face_of, hints_of, unknown_face
-from callgate.tools.toolbox import all_tools
 from callgate.words import inputs
-from callgate.words.decisions import Question
-from callgate.words.errors import CallgateError, JournalError, StateError, ToolFailure, UsageError
+from callgate.words.decisions import AskedField, FieldAnswer, Question
+from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
 from callgate.words.events import EffortSet, Event, InputRefused, ModelSet, Noted, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Spent
-from callgate.words.model import EFFORTS, Effort, EffortInForce, ToolSpec, WantedEffort
-from callgate.words.pending import Staged
+from callgate.words.model import EFFORTS, Effort, EffortInForce, WantedEffort
 from callgate.words.session_event import AgentPath, SessionEvent
 
 if TYPE_CHECKING:
-    from callgate.host.tasks import BackgroundTask
-    from callgate.mcp.feature import ServersPart
-    from callgate.mcp.server import Server
-    from callgate.mcp.servers import ServerList
-    from callgate.search.search_feature import SearchPart
-    from callgate.search.search_toolbox import SearchToolbox
     from callgate.transcript.token_count import ContextUse
-    from callgate.words.tool_search import SearchUse
 
 T = TypeVar("T")
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
@@ -90,23 +78,6 @@ class Conversation(SessionView):
         self._sync = SyncLoop()
         opened.bind(self._work)
         features.begin()
-
-    def part(self, name: str) -> FeaturePart | None:
-        """The part of the feature with this name; None if the session has no such feature."""
-        return self._features.parts.get(name)
-
-    @property
-    def _staging(self) -> RelaxedStaging | None:
-        return self._opened.part(STAGING, RelaxedStaging)
-
-    @property
-    def _notices(self) -> NoticesPart | None:
-        return self._opened.part(NOTICES, NoticesPart)
-
-    @property
-    def _search(self) -> SearchToolbox | None:
-        found = cast("SearchPart | None", self.part("search"))
-        return None if found is None else found.box
 
     async def __aenter__(self) -> Self:
         return self
@@ -157,11 +128,6 @@ class Conversation(SessionView):
         return self._work.notes
 
     @property
-    def background(self) -> Mapping[str, int]:
-        """The number of background tasks that run, by kind: command, agent, workflow, watch."""
-        return {} if self._notices is None else self._notices.running()
-
-    @property
     def effort_in_force(self) -> EffortInForce:
         """The effort of the next request: what is wanted, who said it, and the level that the model is sent."""
         return self._work.effort
@@ -177,55 +143,9 @@ class Conversation(SessionView):
         return self._work.open_spent
 
     @property
-    def tool_names(self) -> tuple[str, ...]:
-        return tuple(each.spec.name for each in self._toolbox.tools())
-
-    @property
-    def tool_specs(self) -> tuple[ToolSpec, ...]:
-        """The tools as the model is told about them."""
-        return tuple(each.spec for each in self._toolbox.tools())
-
-    @property
-    def mcp_servers(self) -> tuple[Server, ...]:
-        """The MCP servers, in the order of their configuration."""
-        return () if self.servers is None else tuple(self.servers.servers.values())
-
-    @property
-    def servers(self) -> ServerList | None:
-        """All MCP servers of the session, if it has any."""
-        found = cast("ServersPart | None", self.part("mcp"))
-        return None if found is None else found.servers
-
-    @property
-    def deferred_specs(self) -> tuple[ToolSpec, ...]:
-        """The tools that the model finds by search."""
-        return () if self._search is None else tuple(each.spec for each in self._search.deferred())
-
-    @property
-    def tool_search(self) -> SearchUse | None:
-        """The mode of tool search, the number of deferred tools and their cost; None where none can be deferred."""
-        return None if self._search is None else self._search.use()
-
-    @property
     def questions(self) -> tuple[Question, ...]:
         """The open questions of this session and of those inside it."""
         return self.router.open
-
-    @property
-    def pending(self) -> tuple[Staged, ...]:
-        """The pending actions, to be applied or discarded, newest first."""
-        return () if self._staging is None else self._staging.pending
-
-    @property
-    def background_tasks(self) -> tuple[BackgroundTask, ...]:
-        """The background tasks of this session, oldest first."""
-        return () if self._notices is None else self._notices.tasks
-
-    async def stop_background(self, task_id: str) -> None:
-        """End a background task and wait until it has ended. ToolFailure if there is none."""
-        if self._notices is None:
-            raise ToolFailure(f"There is no background task {task_id!r}.")
-        await self._notices.stop(task_id)
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 
@@ -290,15 +210,6 @@ class Conversation(SessionView):
         paid = UnusedAnswers("recap", self._record, self.host.clock, self._opened.price)
         return await recap_of(self.messages, self.cheap or self._work.answerer, paid)
 
-    def face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
-        """The title, icon and line by which a door shows a call of this tool, on its way or on record."""
-        named = [each for each in all_tools(self._toolbox) if name in (each.spec.name, *each.aliases)]
-        return face_of(named[0], arguments) if named else unknown_face(name, arguments)
-
-    def hints(self) -> Mapping[str, ToolHints]:
-        """The tools by their names, with what other programs are told about each."""
-        return {each.spec.name: hints_of(each) for each in self._toolbox.tools()}
-
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call the listener with every event of this session and of the sessions inside it from now on. Return a
         function that stops this. The path names the session that wrote the event, see ``SessionEvent``."""
@@ -314,6 +225,20 @@ class Conversation(SessionView):
         self._history.touched()
         if refusal is not None:
             self._record.publish(InputRefused(self._now(), type(sent).__name__, refusal))
+
+    async def ask(
+        self, fields: Sequence[AskedField] = (), *, by: str, text: str = "", name: str = "question", id: str = ""
+    ) -> tuple[FieldAnswer, ...] | None:
+        """Ask the user a question that belongs to no call, at every interface, and return the answers to the fields;
+        None for a no, for no answer in time, and in a mode that never asks. May be cancelled, which withdraws it.
+
+        fields  the fields to fill in; without any, the question is answered by yes or no
+        by      who asks
+        text    what is asked
+        name    a name for the kind of question, shown in place of a tool's
+        id      keeps the question open over a restart: the next asker with this id gets the answer, which is given once
+        """
+        return await self._opened.needed(QUESTIONS, UserQuestions).ask(fields, by=by, text=text, name=name, id=id)
 
     def note(self, text: str) -> None:
         """Puts a note for people on record."""

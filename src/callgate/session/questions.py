@@ -8,8 +8,9 @@ from collections.abc import Callable
 from callgate.conversation.feature import OpenSession
 from callgate.conversation.ports import Journal
 from callgate.core.ports import Clock, Timer
+from callgate.session.user_questions import NAME, UserQuestions
 from callgate.session.work import Work
-from callgate.words.decisions import ApprovalPolicy, Confirmation, Question
+from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question
 from callgate.words.events import Event, Noted, PolicyAdded, QuestionAsked
 
 _EVERY = 0.25  # seconds; only while a question is open
@@ -82,6 +83,7 @@ class QuestionRouter:
         self._record = opened.record
         self._now = opened.now
         self._work = work
+        self._outside_calls = opened.needed(NAME, UserQuestions)
         self._parent = parent
         self._children: dict[str, QuestionRouter] = {}
         self._is_listening = False
@@ -113,7 +115,8 @@ class QuestionRouter:
 
     @property
     def _own(self) -> tuple[Question, ...]:
-        return () if self._work.executor is None else self._work.executor.questions
+        about_calls = () if self._work.executor is None else self._work.executor.questions
+        return (*about_calls, *self._outside_calls.open)
 
     @property
     def open(self) -> tuple[Question, ...]:
@@ -128,6 +131,8 @@ class QuestionRouter:
             child = self._children.get(confirmation.path[len(self.path)]) if below else None
             where = " / ".join(confirmation.path)
             return f"no agent {where} is at work here" if child is None else child.answer(confirmation)
+        if confirmation.call_id.startswith(ASK_PREFIX):
+            return self._outside_calls.answer(confirmation)
         executor = self._work.executor
         refusal = "no question is open" if executor is None else executor.answer(confirmation)
         if refusal is None:

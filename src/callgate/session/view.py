@@ -1,22 +1,47 @@
 """The state of a session, read from its record."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from callgate.conversation.feature import FeaturePart, OpenSession
+from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import Record
+from callgate.core.ports import ToolSource
+from callgate.notices.feature import NAME as NOTICES
+from callgate.notices.feature import NoticesPart
+from callgate.staging.feature import NAME as STAGING
+from callgate.staging.feature import RelaxedStaging
 from callgate.tools.session_state import TodoItem, folder_of, todos_of
+from callgate.tools.tool_names import CallFace, ToolHints, face_of, hints_of, unknown_face
+from callgate.tools.toolbox import all_tools
 from callgate.words.calls import ToolCall
+from callgate.words.errors import ToolFailure
 from callgate.words.events import PromptQueued
 from callgate.words.messages import Message, Spent, Usage
-from callgate.words.model import WantedEffort
+from callgate.words.model import ToolSpec, WantedEffort
 from callgate.words.modes import Mode
+from callgate.words.pending import Staged
+
+if TYPE_CHECKING:
+    from callgate.host.tasks import BackgroundTask
+    from callgate.mcp.feature import ServersPart
+    from callgate.mcp.server import Server
+    from callgate.mcp.servers import ServerList
+    from callgate.search.search_feature import SearchPart
+    from callgate.search.search_toolbox import SearchToolbox
+    from callgate.words.tool_search import SearchUse
 
 
 class SessionView:
-    """Properties that read the ledger, so they are current at any time."""
+    """Properties that read the ledger and the features, so they are current at any time."""
 
     _record: Record
+    _opened: OpenSession
+    _toolbox: ToolSource
+    _features: FeatureSet
 
     @property
     def title(self) -> str:
@@ -87,3 +112,82 @@ class SessionView:
     def cost(self) -> float:
         """Dollars of the whole session, as far as prices are known."""
         return self._ledger.cost
+
+    # ---- tools and features --------------------------------------------------------------------------------------
+
+    def part(self, name: str) -> FeaturePart | None:
+        """The part of the feature with this name; None if the session has no such feature."""
+        return self._features.parts.get(name)
+
+    @property
+    def _search(self) -> SearchToolbox | None:
+        found = cast("SearchPart | None", self.part("search"))
+        return None if found is None else found.box
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        return tuple(each.spec.name for each in self._toolbox.tools())
+
+    @property
+    def tool_specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as the model is told about them."""
+        return tuple(each.spec for each in self._toolbox.tools())
+
+    @property
+    def mcp_servers(self) -> tuple[Server, ...]:
+        """The MCP servers, in the order of their configuration."""
+        return () if self.servers is None else tuple(self.servers.servers.values())
+
+    @property
+    def servers(self) -> ServerList | None:
+        """All MCP servers of the session, if it has any."""
+        found = cast("ServersPart | None", self.part("mcp"))
+        return None if found is None else found.servers
+
+    @property
+    def deferred_specs(self) -> tuple[ToolSpec, ...]:
+        """The tools that the model finds by search."""
+        return () if self._search is None else tuple(each.spec for each in self._search.deferred())
+
+    @property
+    def tool_search(self) -> SearchUse | None:
+        """The mode of tool search, the number of deferred tools and their cost; None where none can be deferred."""
+        return None if self._search is None else self._search.use()
+
+    def face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
+        """The title, icon and line by which a door shows a call of this tool, on its way or on record."""
+        named = [each for each in all_tools(self._toolbox) if name in (each.spec.name, *each.aliases)]
+        return face_of(named[0], arguments) if named else unknown_face(name, arguments)
+
+    def hints(self) -> Mapping[str, ToolHints]:
+        """The tools by their names, with what other programs are told about each."""
+        return {each.spec.name: hints_of(each) for each in self._toolbox.tools()}
+
+    @property
+    def _notices(self) -> NoticesPart | None:
+        return self._opened.part(NOTICES, NoticesPart)
+
+    @property
+    def background(self) -> Mapping[str, int]:
+        """The number of background tasks that run, by kind: command, agent, workflow, watch."""
+        return {} if self._notices is None else self._notices.running()
+
+    @property
+    def background_tasks(self) -> tuple[BackgroundTask, ...]:
+        """The background tasks of this session, oldest first."""
+        return () if self._notices is None else self._notices.tasks
+
+    async def stop_background(self, task_id: str) -> None:
+        """End a background task and wait until it has ended. ToolFailure if there is none."""
+        if self._notices is None:
+            raise ToolFailure(f"There is no background task {task_id!r}.")
+        await self._notices.stop(task_id)
+
+    @property
+    def _staging(self) -> RelaxedStaging | None:
+        return self._opened.part(STAGING, RelaxedStaging)
+
+    @property
+    def pending(self) -> tuple[Staged, ...]:
+        """The pending actions, to be applied or discarded, newest first."""
+        return () if self._staging is None else self._staging.pending

@@ -1,6 +1,7 @@
 """``resolve``: the tool that finishes a staged action. A call of it does what the action does, so it is decided, locked
 and asked about as that action."""
 
+from asyncio import CancelledError, ensure_future, shield
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -9,8 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from callgate.core.ports import Run
-from callgate.staging.calling import called, shielded
-from callgate.staging.stack import Stack
+from callgate.staging.stack import Stack, called
 from callgate.tools.arguments import Arguments
 from callgate.tools.staging import Callbacks
 from callgate.tools.values import to_result
@@ -222,7 +222,13 @@ class CallbackResolution(_Bound):
         return Traits("mutating", judged_as=self._staged.tool, choices_for_always=())
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        return await shielded(self._finish(arguments, run))
+        work = ensure_future(self._finish(arguments, run))
+        try:
+            return await shield(work)
+        except CancelledError:  # a second cancel, which a loop sends when the program ends, stops the waiting
+            if work.cancelled():
+                raise
+            return await shield(work)
 
     async def _finish(self, arguments: Mapping[str, Any], run: Run) -> Result:
         staged, reason, extra = self._staged, str(arguments["reason"]), arguments.get("extra")

@@ -5,18 +5,18 @@ says what is pending. The stack adds what the record cannot hold: changes to fil
 nothing is kept), and callbacks are in memory.
 """
 
-from asyncio import Event, Future, ensure_future, get_running_loop, wait
+from asyncio import CancelledError, Event, Future, ensure_future, get_running_loop, wait
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from inspect import isawaitable, iscoroutinefunction
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callgate.conversation.record import Record
 from callgate.core.ports import Host, Run
 from callgate.host.threads import in_thread
-from callgate.staging.calling import called
 from callgate.staging.state import State
 from callgate.tools.staging import Callback, Callbacks, PendingAction
 from callgate.words.changes import ChangeSet
@@ -305,6 +305,20 @@ class Stack:
         self.resolved(staged, ended, text, "callgate")
         level = "info" if ended == "applied" else "warning"
         self._record.write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
+
+
+async def called(callback: Callback, reason: str, extra: Any) -> Any:
+    """Call an author's callback, a plain function in a thread, and return its value. An exception passes as an
+    Exception, so that it cannot end the program."""
+    try:
+        if iscoroutinefunction(callback):
+            return await callback(reason, extra)
+        value = await in_thread(partial(callback, reason, extra))
+        return await value if isawaitable(value) else value
+    except (Exception, CancelledError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(in_words(error)) from error
 
 
 def _summary(changes: ChangeSet) -> tuple[str, tuple[int, int]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from json import dumps
 
-from callgate.words.decisions import Ask, Confirmation, Question
+from callgate.words.decisions import ASK_PREFIX, Ask, Confirmation, Question
 from callgate.words.events import (
     CallArrived,
     CallDecided,
@@ -51,7 +51,8 @@ def which_of(about: Question | Confirmation) -> Which:
 
 
 class QuestionFold:
-    """The fold of the live events of a log. Only the turn under way has open questions, so only that is kept."""
+    """The fold of the live events of a log: the open questions about calls of the last turn, and those about no
+    call."""
 
     def __init__(self, events: Sequence[Durable] = ()) -> None:
         self.open: dict[Which, AskedQuestion] = {}
@@ -62,9 +63,14 @@ class QuestionFold:
 
     def restart(self, events: Sequence[Durable]) -> None:
         """From these events alone."""
+        self.open.clear()
         self._clear()
         starts = (at for at in reversed(range(len(events))) if isinstance(events[at], TurnStarted))
-        for event in events[next(starts, 0) :]:
+        start = next(starts, 0)
+        for event in events[:start]:
+            if isinstance(event, QuestionAsked | QuestionAnswered | Forked):
+                self.fold(event)
+        for event in events[start:]:
             self.fold(event)
 
     def fold(self, event: Durable) -> None:
@@ -72,7 +78,10 @@ class QuestionFold:
             self._fold(event)
 
     def will_run(self, asked: AskedQuestion) -> bool:
-        """True if its call goes on when the session is resumed: its message is on record."""
+        """True if its call goes on when the session is resumed, because its message is on record, or if the program
+        that asked can ask again by the id of the question."""
+        if not asked.question.is_about_call:
+            return not asked.question.call_id.removeprefix(ASK_PREFIX).isdecimal()
         return self._message_of.get(asked.question.call_id) in self._messages
 
     def _fold(self, event: Durable) -> None:
@@ -118,7 +127,8 @@ class QuestionFold:
             del self.open[which]
 
     def _clear(self) -> None:
-        self.open.clear()
+        """Forget the calls of the last turn, and the questions about them."""
+        self.open = {which: asked for which, asked in self.open.items() if not asked.question.is_about_call}
         self.answered.clear()
         self._message_of.clear()
         self._messages.clear()

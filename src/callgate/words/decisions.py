@@ -12,6 +12,8 @@ from callgate.words.noun import noun
 
 Effect = Literal["allow", "ask", "deny"]
 Scope = Literal["session", "project", "user"]
+ASK_PREFIX = "ask:"
+"""The beginning of the ids of questions that are about no call."""
 Answered = Literal["yes", "yes_always", "no"]
 FieldKind = Literal["text", "number", "integer", "option"]
 WANTED: Mapping[FieldKind, str] = {
@@ -206,6 +208,11 @@ class Question:
     through: str = ""
     shown: str = ""
     asks: tuple[AskedField, ...] = ()
+
+    @property
+    def is_about_call(self) -> bool:
+        """False for a question that a feature, a server or the embedding program asks."""
+        return not self.call_id.startswith(ASK_PREFIX)
 
     @property
     def whole_preview(self) -> ChangeSet | None:

@@ -39,10 +39,8 @@ class CardPlace(Protocol):
 
 
 def asks_itself(question: Question) -> bool:
-    """True for a question that an MCP server puts, in a session of its own and with a tool that is made for it: then
-    there is no call that would need to be shown."""
-    server = question.by.removeprefix("MCP server ")
-    return question.by in question.path[-1:] and question.tool == f"mcp__{server}__question"
+    """True for a question of an MCP server: there is no call to show."""
+    return not question.is_about_call and question.by.startswith("MCP server ")
 
 
 class QuestionPanel:
@@ -59,7 +57,7 @@ class QuestionPanel:
         self.view: ScrollPanel | None = None
         self._always: AlwaysChoice | None = None
         self._asker = question.by if asks_itself(question) else ""
-        """The MCP server that puts the question itself, in the session that is made for it."""
+        """The MCP server that asks the question."""
         escape = "no answer" if self._asker else "no answer, and stop"
         self._form = FieldsForm(question, escape) if question.asks else None
         self.context: Context = "question" if self._form is None else "selector"
@@ -290,9 +288,8 @@ class QuestionPanel:
         page.rule()
         counter = f"{self._place.number} of {self._place.total}" if self._place.total > 1 else ""
         page.line(f"? {self._title()}", "bold yellow", counter)
-        agents = question.path[:-1] if self._asker else question.path
-        if agents:
-            page.words(f"asked by the agent {' > '.join(agents)}", "cyan")
+        if question.path:
+            page.words(f"asked by the agent {' > '.join(question.path)}", "cyan")
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
         because = f"{question.by}{origin}: {question.reason}".rstrip(": ")
         if not self._asker and (self._form is None or origin):  # that it needs a person is plain to see

@@ -1,0 +1,212 @@
+"""The feature ``questions``: questions to the user that no call asks.
+
+A question is on record before it is shown, and takes the way of the questions about calls: every interface shows it,
+another program may answer it, and the first answer counts. A question with an id of its asker survives a restart: its
+answer is given to the next asker with the same id, once.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from callgate.conversation.feature import Feature, FeaturePart, OpenSession
+from callgate.conversation.ledger import Ledger
+from callgate.core.ports import Timer
+from callgate.words.decisions import (
+    ASK_PREFIX,
+    AskedField,
+    Confirmation,
+    FieldAnswer,
+    Question,
+    answers_fault,
+    arguments_hash,
+)
+from callgate.words.errors import StateError, UsageError
+from callgate.words.events import FeatureRecorded, Forked, QuestionAnswered, QuestionAsked
+from callgate.words.modes import MODES
+
+NAME = "questions"
+_TAKEN = "taken"
+_WITHDRAWN = "The program that asked no longer waits for an answer."
+
+
+class UserQuestions(FeaturePart):
+    """The questions of one session that no call asks."""
+
+    def __init__(self, opened: OpenSession) -> None:
+        self._opened = opened
+        self._record = opened.record
+        self._now = opened.now
+        self._number = 0
+        self._waiting: dict[str, asyncio.Future[Confirmation]] = {}
+        self._is_closing = False
+        self.folds = {
+            QuestionAsked: self._asked,
+            QuestionAnswered: self._answered,
+            FeatureRecorded: self._recorded,
+            Forked: self._forked,
+        }
+        self.reset()
+
+    # ---- state --------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        self._open: dict[str, Question] = {}
+        self._answers: dict[str, Confirmation] = {}
+
+    def _asked(self, event: QuestionAsked) -> None:
+        name = event.question.call_id
+        if not event.question.is_about_call:
+            self._open[name] = event.question
+            number = name.removeprefix(ASK_PREFIX)
+            self._number = max(self._number, int(number) if number.isdecimal() else 0)
+
+    def _answered(self, event: QuestionAnswered) -> None:
+        if self._open.pop(event.confirmation.call_id, None) is not None:
+            self._answers[event.confirmation.call_id] = event.confirmation
+
+    def _recorded(self, event: FeatureRecorded) -> None:
+        if event.feature == NAME and event.kind == _TAKEN:
+            self._answers.pop(str(event.data.get("id")), None)
+
+    def _forked(self, event: Forked) -> None:
+        """The questions belong to the session from which this one was forked."""
+        self.reset()
+
+    def folded(self, ledger: Ledger) -> None:
+        """Answer no to the questions that a move in the conversation removed."""
+        for name, waiting in self._waiting.items():
+            if name not in self._open and not waiting.done():
+                waiting.set_result(Confirmation(name, "no", "", by="callgate"))
+
+    async def recover(self) -> None:
+        """Withdraw the questions of an earlier program that nobody can ask for again."""
+        for name, question in [*self._open.items()]:
+            if name not in self._waiting and _is_numbered(name):
+                self._withdraw(question)
+
+    # ---- ask and answer -----------------------------------------------------------------------------------------
+
+    @property
+    def open(self) -> tuple[Question, ...]:
+        """The open questions, oldest first."""
+        return tuple(self._open.values())
+
+    async def ask(
+        self, fields: Sequence[AskedField], *, by: str, text: str, name: str, id: str
+    ) -> tuple[FieldAnswer, ...] | None:
+        """Ask, and return the answers; None for a no. See ``Session.ask``."""
+        if self._is_closing:
+            raise StateError("the session is closed")
+        if id.isdecimal():
+            raise UsageError(f"the id of a question must not be a number: {id!r}")
+        if MODES[self._record.ledger.mode].never_asks:
+            return None
+        key = f"{ASK_PREFIX}{id or self._number + 1}"
+        if key in self._waiting:
+            raise StateError(f"the question {id!r} is being asked already")
+        given = self._answers.get(key)
+        if given is None:
+            given = await self._wait_for_answer(self._question(key, fields, by, text, name))
+        if id:
+            taken = self._record.write_first(FeatureRecorded(self._now(), NAME, _TAKEN, {"id": key}))
+            if taken is not None:
+                await taken  # so that no later asker gets the same answer
+        self._answers.pop(key, None)
+        return None if given.outcome == "no" else given.answers
+
+    def _question(self, key: str, fields: Sequence[AskedField], by: str, text: str, name: str) -> Question:
+        now, patience, arguments = self._now(), self._opened.settings.patience, {"message": text}
+        return Question(
+            call_id=key,
+            tool=name,
+            arguments=arguments,
+            arguments_hash=arguments_hash(name, arguments),
+            by=by,
+            reason=text,
+            asked_at=now,
+            path=self._opened.path,
+            deadline=None if patience is None else now + patience,
+            asks=tuple(fields),
+        )
+
+    async def _wait_for_answer(self, question: Question) -> Confirmation:
+        key, timer = question.call_id, self._timer(question)
+        waiting = self._waiting[key] = asyncio.get_running_loop().create_future()
+        try:
+            written = self._record.write_first(QuestionAsked(question.asked_at, question))
+            if written is not None:
+                await written
+            return await waiting
+        finally:
+            del self._waiting[key]
+            if timer is not None:
+                timer.cancel()
+            if key in self._open and not (self._is_closing and not _is_numbered(key)):
+                self._withdraw(question)
+
+    def _timer(self, question: Question) -> Timer | None:
+        patience = self._opened.settings.patience
+        if patience is None:
+            return None
+        no = question.no(f"nobody answered within {patience:g} s", by="deadline")
+        return self._opened.host.clock.call_later(patience, lambda: self._overdue(no))
+
+    def _overdue(self, no: Confirmation) -> None:
+        if no.call_id in self._open:
+            self.answer(no)
+
+    def _withdraw(self, question: Question) -> None:
+        self._record.write(QuestionAnswered(self._now(), question.no(_WITHDRAWN, by="callgate")))
+        self._answers.pop(question.call_id, None)
+
+    def answer(self, given: Confirmation) -> str | None:
+        """Act on an answer; otherwise return why not, and change nothing."""
+        question = self._open.get(given.call_id)
+        if question is None:
+            return f"the question {given.call_id} is not open"
+        fault = _fault(question, given)
+        if fault is not None:
+            return fault
+        written = self._record.write_first(QuestionAnswered(self._now(), given))
+        if written is None:
+            self._pass_on(given, None)
+        else:
+            asyncio.ensure_future(written).add_done_callback(
+                lambda done: self._pass_on(given, None if done.cancelled() else done.exception())
+            )
+        return None
+
+    def _pass_on(self, given: Confirmation, error: BaseException | None) -> None:
+        waiting = self._waiting.get(given.call_id)
+        if waiting is None or waiting.done():
+            return
+        if error is None:
+            waiting.set_result(given)
+        else:
+            waiting.set_exception(error)
+
+    async def close(self, *, discard: bool) -> None:
+        """Stop every asker; questions with an id stay open on record."""
+        self._is_closing = True
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(StateError("the session was closed"))
+
+
+def _fault(question: Question, given: Confirmation) -> str | None:
+    if given.outcome not in ("yes", "yes_always", "no"):
+        return f"an answer is yes, yes_always or no, not {given.outcome!r}"
+    if given.arguments_hash != question.arguments_hash:
+        return f"the answer was given to another question than {question.call_id}"
+    if given.arguments is not None or given.always is not None:
+        return f"the question {question.call_id} is about no call: it takes a yes or a no, and answers"
+    return None if given.outcome == "no" else answers_fault(question.asks, given.answers)
+
+
+def _is_numbered(key: str) -> bool:
+    return key.removeprefix(ASK_PREFIX).isdecimal()
+
+
+def questions_feature() -> Feature:
+    """Questions to the user that no call asks."""
+    return Feature(NAME, UserQuestions)
