@@ -129,9 +129,8 @@ def modes() -> str:
 
 def settings() -> str:
     """Every key of a settings file, by section, with its type, its default and its variable."""
-    from callgate.policy.keys import DEFAULTS, SETTINGS
+    from callgate.policy.setting_rows import SETTINGS
     from callgate.policy.toml_edits import toml_value
-    from callgate.policy.variables import variable_of
 
     lines: list[str] = []
     section = None
@@ -146,11 +145,9 @@ def settings() -> str:
                 "| key | type | default | |",
                 "|---|---|---|---|",
             ]
-        default = DEFAULTS.get(key.name)
-        shown = "" if default is None else f"`{toml_value(default)}`"
-        variable = variable_of(key.name)
-        more = f" Variable: `{variable.name}`." if variable else ""
-        lines.append(f"| `{key.name}` | {_cell(key.type)} | {shown} | {_cell(key.meaning)}{more} |")
+        shown = "" if key.default is None else f"`{toml_value(key.default)}`"
+        more = f" Variable: `{key.variable}`." if key.variable else ""
+        lines.append(f"| `{key.name}` | {_cell(key.kind.expected)} | {shown} | {_cell(key.help)}{more} |")
     return "\n".join(lines).strip()
 
 

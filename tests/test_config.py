@@ -79,7 +79,7 @@ def test_keys_of_the_terminal_are_the_persons_own_with_file_and_line(desk: Desk)
         KeyLine("input", "submit", ("ctrl-s",), Origin("user", str(desk.own), 2)),
         KeyLine("input", "newline", ("enter", "alt-enter"), Origin("user", str(desk.own), 3)),
     )
-    assert config.editing == "vim"
+    assert config.settings.tui_editing == "vim"
     assert "key bindings are ignored" in config.notes[0].text
     desk.put(desk.own, "[keybindings.input]\nsubmit = 3\n[tui]\nediting = 'nano'")
     assert [fault.text for fault in desk.load().faults] == [
@@ -107,8 +107,8 @@ def test_every_layer_is_read(desk: Desk) -> None:
     ]
     assert found.mode == "accept_edits"
     assert found.limits == LoopLimits(max_turns=7, denials_in_a_row=2, denials=4)
-    assert found.max_concurrency == 3
-    assert (found.deadline, found.notify) == (60.0, "bell")
+    assert found.settings.limits_max_concurrency == 3
+    assert (found.settings.questions_deadline, found.settings.questions_notify) == (60.0, "bell")
     assert (found.faults, found.notes) == ((), ())
 
 
@@ -320,24 +320,24 @@ def test_the_mode_of_the_environment_can_only_be_stricter(desk: Desk) -> None:
     desk.environ["CALLGATE_MODE"] = ""
     assert desk.load(mode="bypass").mode == "bypass"
     desk.environ["CALLGATE_MODE"] = "paln"
-    with pytest.raises(UsageError, match="CALLGATE_MODE: there is no mode 'paln'"):
+    with pytest.raises(UsageError, match="CALLGATE_MODE must be one of default"):
         desk.load()
 
 
 def test_the_environment_says_how_many_calls_run_at_once(desk: Desk) -> None:
     desk.put(desk.own, "[limits]\nmax_concurrency = 5")
     desk.environ["CALLGATE_MAX_CONCURRENCY"] = "50"
-    assert desk.load().max_concurrency == 50
+    assert desk.load().settings.limits_max_concurrency == 50
     desk.put(desk.project, "[limits]\nmax_concurrency = 7")
-    assert desk.load().max_concurrency == 7
+    assert desk.load().settings.limits_max_concurrency == 7
     desk.put(desk.managed, "[limits]\nmax_concurrency = 2")
-    assert desk.load().max_concurrency == 2
+    assert desk.load().settings.limits_max_concurrency == 2
     desk.environ["CALLGATE_MAX_CONCURRENCY"] = ""
     desk.managed.unlink()
-    assert desk.load().max_concurrency == 5
+    assert desk.load().settings.limits_max_concurrency == 5
 
 
-@pytest.mark.parametrize("wanted", ["0", "-1", "x", "1.5", "٣", "²", "1000001", " 1"])
+@pytest.mark.parametrize("wanted", ["0", "-1", "x", "1.5", "٣", "²", "1000001"])
 def test_a_number_that_is_none_is_refused(desk: Desk, wanted: str) -> None:
     desk.environ["CALLGATE_MAX_CONCURRENCY"] = wanted
     with pytest.raises(UsageError, match="CALLGATE_MAX_CONCURRENCY must be a whole number above 0"):
@@ -464,16 +464,16 @@ def test_hosts_for_the_sandbox_come_from_the_person_and_a_repository_can_only_ta
     desk.put(desk.project, '[sandbox]\nallow_hosts = ["evil.example"]')
     desk.trust()
     config = desk.load()
-    assert config.allow_hosts == ()
+    assert config.settings.sandbox_allow_hosts == ()
     assert any("sandbox.allow_hosts = ('evil.example',) is ignored" in note.text for note in config.notes)
     desk.put(desk.own, '[sandbox]\nallow_hosts = ["pypi.org", "*.example.com"]')
-    assert desk.load().allow_hosts == ("pypi.org", "*.example.com")
+    assert desk.load().settings.sandbox_allow_hosts == ("pypi.org", "*.example.com")
     desk.put(desk.project, '[sandbox]\nallow_hosts = ["a.example.com"]')
     desk.trust()
-    assert desk.load().allow_hosts == ("a.example.com",)
+    assert desk.load().settings.sandbox_allow_hosts == ("a.example.com",)
     desk.put(desk.project, "[sandbox]\nallow_hosts = []")
     desk.trust()
-    assert desk.load().allow_hosts == ()
+    assert desk.load().settings.sandbox_allow_hosts == ()
 
 
 def test_a_host_that_is_none_closes_the_gate(desk: Desk) -> None:

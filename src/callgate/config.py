@@ -9,14 +9,13 @@ The managed settings file is not to be moved by any of them.
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field
 from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 from time import time
-from typing import Any, Literal, cast
+from typing import Any
 
-from callgate.host.environment import max_concurrency_from
 from callgate.policy.entries import (
     IN_REPOSITORY,
     HookLine,
@@ -27,19 +26,19 @@ from callgate.policy.entries import (
     StatusLineSettings,
 )
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.keys import KINDS, READERS, SETTINGS
 from callgate.policy.layers import FILES, FOLDER, MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.memory import Memory
-from callgate.policy.settings import Settings, SetValue, read_settings, settings_of, shown
+from callgate.policy.setting_rows import VALUE_ROWS, SettingValues, VariableUse, from_variables
+from callgate.policy.settings import LayerSettings, SetValue, read_settings, settings_of, shown
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustState, Untrusted
 from callgate.policy.variables import VARIABLES
 from callgate.transcript.session_paths import data_folder
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.limits import ExecutorSettings, LoopLimits
-from callgate.words.model import EFFORTS, ModelSettings, WantedEffort
+from callgate.words.model import ModelSettings
 from callgate.words.modes import Mode, check_mode, is_stricter
-from callgate.words.noun import noun
+from callgate.words.noun import nothing, noun
 
 AnyPath = str | PathLike[str]
 
@@ -55,67 +54,65 @@ class Config:
     root: Path
     home: Path
     data: Path
-    mode: Mode = "default"
+    settings: SettingValues = SettingValues()
+    origins: Mapping[str, Origin] = field(default_factory=nothing)
+    """Of each setting that a file, a variable or an argument has set, by its key."""
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
-    limits: LoopLimits = LoopLimits()
-    deadline: float | None = None
-    """Seconds that a question waits for its answer; None waits for ever."""
-    notify: str | None = None
-    """A command line that is run for every question, for people who are away."""
-    max_concurrency: int = ExecutorSettings().max_concurrency
-    background_after: float | None = None
-    """Seconds after which a command goes on in the background; None leaves it to its timeout."""
     models: ModelSettings = ModelSettings()
-    auto_allow: bool = True
-    """Commands in a proven sandbox run without a question; see ``frees_commands``."""
-    allow_hosts: tuple[str, ...] = ()
-    """Hosts that commands in a sandbox may reach."""
-    compacts: bool = True
-    """The history is compacted by itself before it is too long for the model."""
-    titles: bool = True
-    """A cheap model writes the title of a session."""
-    tool_search: str = "on"
-    """The mode of tool search: on, off, auto or auto:N."""
-    mcp_connect: float = 30.0
-    """Seconds in which an MCP server must connect."""
-    mcp_call: float = 600.0
-    """Seconds in which an MCP server must answer a call."""
-    statusline: StatusLineSettings = StatusLineSettings()
-    theme: str = "auto"
-    """The colours of the terminal: auto, dark, light or mono."""
-    view: str = "inline"
-    """The view of the terminal: inline or full."""
-    editing: Literal["emacs", "vim"] = "emacs"
-    """The keys that edit the input line of the terminal."""
     keybindings: tuple[KeyLine, ...] = ()
     """Other keys for actions of the terminal; the terminal checks them."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
-    set_values: tuple[SetValue, ...] = ()
-    """The settings that a file, a variable or an argument has set, with their origins."""
     own_data: bool = True
     folder: Path | None = None
     """The folder of the person's own settings and tools; None if it is not set."""
     files: tuple[SettingsFile, ...] = ()
     """The settings files of this workspace, there or not, those that count less first."""
 
+    @property
+    def mode(self) -> Mode:
+        return self.settings.mode
+
     def mode_for(self, recorded: Mode | None) -> Mode:
-        """The mode of a session: the one on record, unless a stricter one was asked for since."""
+        """Return the mode of a session: the one on record, unless settings give a stricter one."""
         if recorded is None:
             return self.mode
-        is_set = any(each.name == "mode" for each in self.set_values)
-        return self.mode if is_set and is_stricter(self.mode, recorded) else recorded
+        return self.mode if "mode" in self.origins and is_stricter(self.mode, recorded) else recorded
+
+    @property
+    def limits(self) -> LoopLimits:
+        return LoopLimits(
+            max_turns=self.settings.limits_max_turns,
+            max_output_tokens=self.settings.limits_max_output_tokens,
+            max_seconds=self.settings.limits_max_seconds,
+            max_cost=self.settings.limits_max_cost,
+            warn_cost=self.settings.limits_warn_cost,
+            denials_in_a_row=self.settings.limits_denials_in_a_row,
+            denials=self.settings.limits_denials_in_session,
+        )
 
     @property
     def executor_settings(self) -> ExecutorSettings:
-        return replace(ExecutorSettings(), max_concurrency=self.max_concurrency, patience=self.deadline)
+        return ExecutorSettings(
+            max_concurrency=self.settings.limits_max_concurrency, patience=self.settings.questions_deadline
+        )
+
+    @property
+    def statusline(self) -> StatusLineSettings:
+        origin = self.origins.get("statusline.command")
+        return StatusLineSettings(
+            command=self.settings.statusline_command,
+            refresh=self.settings.statusline_refresh,
+            padding=self.settings.statusline_padding,
+            from_repository=origin is not None and origin.layer in IN_REPOSITORY,
+        )
 
     @property
     def frees_commands(self) -> bool:
         """True if a command in a proven sandbox needs no question."""
-        return self.auto_allow and self.has_no_untrusted_files
+        return self.settings.sandbox_auto_allow and self.has_no_untrusted_files
 
     @property
     def has_no_untrusted_files(self) -> bool:
@@ -178,11 +175,15 @@ def load_config(
     folder = _config_folder(environment, place, own)
     mode = None if mode is None else check_mode(mode)
     files = _files(MANAGED if managed is None else Path(managed), folder, place)
+    variables: dict[VariableUse, list[SetValue]] = {"value": [], "tightens": [], "overrides": []}
+    for name, value in from_variables(environment).items():
+        row = VALUE_ROWS[name]
+        variables[row.variable_use].append(SetValue(name, value, Origin("environment", row.variable)))
     layers = gather(
         (
             *(read_settings(each.path, each.layer) for each in files if each.layer in ("managed", "user")),
             *repository,
-            *_from_environment(environment),
+            LayerSettings("command line", plain=tuple(variables["value"])),
             *(() if settings is None else (_asked_for(settings),)),
             spoken(
                 "command line",
@@ -194,67 +195,33 @@ def load_config(
             ),
         ),
         trusted=isinstance(state, Trusted),
-        tighten=_stricter_mode(environment),
+        tighten=variables["tightens"],
+        override=variables["overrides"],
     )
     notes += [SettingsFault(text, Origin("project", str(place))) for text in _about(state)]
-    config = _laid(Config(place, own, data, trust=state, own_data=has_own_data, folder=folder, files=files), layers)
-    config = replace(config, models=_models(layers, environment))
-    memory = config.memory()
-    faults = config.faults if memory is None else (*config.faults, *memory.faults())
-    return replace(config, faults=faults, notes=(*config.notes, *notes))
+    memory = Memory(data, place) if has_own_data else None
+    return Config(
+        place,
+        own,
+        data,
+        layers.settings,
+        {name: said.origin for name, said in layers.values.items()},
+        rules=layers.rules,
+        hooks=layers.hooks,
+        models=_models(layers, environment),
+        keybindings=layers.keybindings,
+        trust=state,
+        faults=(*layers.faults, *(memory.faults() if memory else ())),
+        notes=(*layers.notes, *notes),
+        own_data=has_own_data,
+        folder=folder,
+        files=files,
+    )
 
 
 def _files(managed: Path, folder: Path, root: Path) -> tuple[SettingsFile, ...]:
     own = (SettingsFile(layer, root / FOLDER / name) for layer, name in FILES)
     return (SettingsFile("managed", managed), SettingsFile("user", folder / _FILE), *own)
-
-
-def _laid(config: Config, layers: Layers) -> Config:
-    # The casts hold, because every value was read as what its key says.
-    return replace(
-        config,
-        mode=cast(Mode, layers.value("mode")),
-        rules=layers.rules,
-        hooks=layers.hooks,
-        limits=LoopLimits(
-            max_turns=cast(int | None, layers.value("limits.max_turns")),
-            denials_in_a_row=cast(int, layers.value("limits.denials_in_a_row")),
-            denials=cast(int, layers.value("limits.denials_in_session")),
-            max_output_tokens=cast(int | None, layers.value("limits.max_output_tokens")),
-            max_seconds=cast(float | None, layers.value("limits.max_seconds")),
-            max_cost=cast(float | None, layers.value("limits.max_cost")),
-            warn_cost=cast(float | None, layers.value("limits.warn_cost")),
-        ),
-        deadline=cast(float | None, layers.value("questions.deadline")),
-        notify=cast(str | None, layers.value("questions.notify")),
-        max_concurrency=cast(int, layers.value("limits.max_concurrency")),
-        background_after=cast(float | None, layers.value("limits.background_after")),
-        auto_allow=bool(layers.value("sandbox.auto_allow")),
-        allow_hosts=cast(tuple[str, ...], layers.value("sandbox.allow_hosts")),
-        compacts=bool(layers.value("session.compact")),
-        titles=bool(layers.value("session.title")),
-        tool_search=cast(str, layers.value("tools.search")),
-        mcp_connect=cast(float, layers.value("mcp.connect_timeout")),
-        mcp_call=cast(float, layers.value("mcp.call_timeout")),
-        statusline=_status_line(layers),
-        theme=cast(str, layers.value("tui.theme")),
-        view=cast(str, layers.value("tui.view")),
-        editing=cast(Literal["emacs", "vim"], layers.value("tui.editing")),
-        keybindings=layers.keybindings,
-        faults=layers.faults,
-        notes=layers.notes,
-        set_values=tuple(layers.values.values()),
-    )
-
-
-def _status_line(layers: Layers) -> StatusLineSettings:
-    said = layers.values.get("statusline.command")
-    return StatusLineSettings(
-        command=cast(str | None, layers.value("statusline.command")),
-        refresh=cast(float, layers.value("statusline.refresh")),
-        padding=cast(int, layers.value("statusline.padding")),
-        from_repository=said is not None and said.origin.layer in IN_REPOSITORY,
-    )
 
 
 def _workspace(root: AnyPath | None) -> Path:
@@ -300,7 +267,7 @@ def _is_in_workspace(folder: Path, default: Path, root: Path, home: Path) -> boo
     return inside and folder != default and not is_within(os.path.realpath(home), str(root))
 
 
-def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[Settings, ...]]:
+def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[LayerSettings, ...]]:
     """The state of trust, and the settings of the repository: the very ones that were compared."""
     if store is None or not store.knows(root):
         return Untrusted(), read_repository(root)
@@ -313,7 +280,7 @@ def _about(state: TrustState) -> tuple[str, ...]:
     return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
 
 
-def _asked_for(given: AnyPath | Mapping[str, Any]) -> Settings:
+def _asked_for(given: AnyPath | Mapping[str, Any]) -> LayerSettings:
     if isinstance(given, Mapping):
         found = settings_of(given, "command line", time())
         if found.faults:
@@ -327,14 +294,14 @@ def _asked_for(given: AnyPath | Mapping[str, Any]) -> Settings:
 
 
 def _values(values: Mapping[str, str | int | float]) -> Mapping[str, str | int | float]:
-    kinds = {key.name: key.kind for key in SETTINGS}
     for name, value in values.items():
+        if name not in VALUE_ROWS:
+            raise UsageError(f"there is no setting {name!r}")
+        kind = VALUE_ROWS[name].kind
         try:
-            READERS[kinds[name]](value)
-        except KeyError:
-            raise UsageError(f"there is no setting {name!r}") from None
+            kind.read(value)
         except ValueError:
-            raise UsageError(f"{name} must be {KINDS[kinds[name]]}, not {shown(value)}") from None
+            raise UsageError(f"{name} must be {kind.expected}, not {shown(value)}") from None
     return values
 
 
@@ -348,52 +315,22 @@ def _rules(texts: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:
-    found = {
-        "limits.max_concurrency": ("CALLGATE_MAX_CONCURRENCY", max_concurrency_from(environment)),
-        "models.default": ("CALLGATE_MODEL", (environment.get("CALLGATE_MODEL") or "").strip() or None),
-        "tools.search": ("CALLGATE_TOOL_SEARCH", _search_mode(environment)),
-    }
-    said = [SetValue(key, value, Origin("environment", name)) for key, (name, value) in found.items() if value]
-    return (Settings("command line", plain=tuple(said)),) if said else ()
-
-
-def _search_mode(environment: Mapping[str, str]) -> str | None:
-    wanted = (environment.get("CALLGATE_TOOL_SEARCH") or "").strip()
-    try:
-        return READERS["search"](wanted) if wanted else None
-    except ValueError:
-        raise UsageError(f"CALLGATE_TOOL_SEARCH must be {KINDS['search']}, not {shown(wanted)}") from None
-
-
 def _models(layers: Layers, environment: Mapping[str, str]) -> ModelSettings:
-    forced = environment.get("CALLGATE_EFFORT") or None
-    if forced is not None and forced not in (*EFFORTS, "auto"):
-        raise UsageError(f"CALLGATE_EFFORT must be one of {', '.join(EFFORTS)} or auto, not {shown(forced)}")
     caching = environment.get("CALLGATE_PROMPT_CACHE") or "on"
     if caching not in ("on", "off"):
         raise UsageError(f"CALLGATE_PROMPT_CACHE must be on or off, not {shown(caching)}")
+    settings, effort = layers.settings, layers.values.get("models.effort")
+    is_forced = effort is not None and effort.origin.layer == "environment"
     return ModelSettings(
-        default=cast(str | None, layers.value("models.default")),
-        cheap=cast(str | None, layers.value("models.cheap")),
-        fallback=cast(str | None, layers.value("models.fallback")),
-        effort=cast(WantedEffort | None, layers.value("models.effort")),
-        forced_effort=forced,
+        default=settings.models_default,
+        cheap=settings.models_cheap,
+        fallback=settings.models_fallback,
+        effort=settings.models_effort,
+        forced_effort=settings.models_effort if is_forced else None,
         caching=caching == "on",
         options={name: line.options for name, line in layers.options.items()},
         servers={name: line.server for name, line in layers.servers.items()},
     )
-
-
-def _stricter_mode(environment: Mapping[str, str]) -> tuple[SetValue, ...]:
-    wanted = environment.get("CALLGATE_MODE")
-    if not wanted:
-        return ()
-    try:
-        check_mode(cast(Mode, wanted))
-    except UsageError as error:
-        raise UsageError(f"CALLGATE_MODE: {error}") from None
-    return (SetValue("mode", wanted, Origin("environment", "CALLGATE_MODE")),)
 
 
 def _misspelled(environment: Mapping[str, str]) -> list[SettingsFault]:

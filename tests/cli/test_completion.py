@@ -9,7 +9,7 @@ import pytest
 
 from callgate.cli.command_rows import all_commands
 from callgate.cli.completion import FILES, SHELLS, completion_script, completion_table, values_of
-from callgate.policy.keys import DEFAULTS
+from callgate.policy.setting_rows import VALUE_ROWS
 from callgate.words.modes import MODES
 
 TABLE = completion_table()
@@ -44,7 +44,7 @@ def test_every_command_has_an_entry_and_every_word_is_plain() -> None:
             words += [] if values == FILES else values.split()
         assert [word for word in words if not re.fullmatch(r"[A-Za-z0-9._/-]+", word)] == [], entry.path
     by_path = {entry.path: entry for entry in TABLE}
-    assert set(DEFAULTS) <= set(by_path["config get"].arguments.split())
+    assert set(VALUE_ROWS) <= set(by_path["config get"].arguments.split())
     assert next(values_of(each) for each in by_path[""].options if "--mode" in each.names) == " ".join(MODES)
 
 

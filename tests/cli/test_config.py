@@ -9,7 +9,22 @@ import pytest
 
 from callgate.admin.settings import list_settings, load_config
 from callgate.admin.settings_change import change_setting
-from callgate.policy.keys import DEFAULTS, SETTINGS
+from callgate.policy.setting_kinds import (
+    COLUMNS,
+    COUNT,
+    DOLLARS,
+    DURATION,
+    EFFORT,
+    FLAG,
+    HOSTS,
+    INTERVAL,
+    MODE,
+    RULES,
+    TEXT,
+    TOKENS,
+    Kind,
+)
+from callgate.policy.setting_rows import SETTINGS, VALUE_ROWS
 from callgate.policy.variables import FOR_HOOKS, VARIABLES
 from tests.cli.policy_kit import Person
 from tests.house.tree import SRC
@@ -88,19 +103,19 @@ def test_lists_texts_and_servers_are_set_as_people_write_them(person: Person) ->
     assert person.good("config", "get", "permissions.deny").out == "Bash(rm *)\nWebFetch\n"
 
 
-SAMPLES: dict[str, tuple[str, ...]] = {
-    "mode": ("plan",),
-    "text": ("some words",),
-    "duration": ("5m",),
-    "interval": ("5s",),
-    "count": ("4",),
-    "columns": ("4",),
-    "tokens": ("4000",),
-    "dollars": ("2.5",),
-    "flag": ("false",),
-    "hosts": ("pypi.org", "*.example.com"),
-    "effort": ("low",),
-    "rules": ("Bash(ls)", "Read"),
+SAMPLES: dict[Kind[object], tuple[str, ...]] = {
+    MODE: ("plan",),
+    TEXT: ("some words",),
+    DURATION: ("5m",),
+    INTERVAL: ("5s",),
+    COUNT: ("4",),
+    COLUMNS: ("4",),
+    TOKENS: ("4000",),
+    DOLLARS: ("2.5",),
+    FLAG: ("false",),
+    HOSTS: ("pypi.org", "*.example.com"),
+    EFFORT: ("low",),
+    RULES: ("Bash(ls)", "Read"),
 }
 
 
@@ -172,8 +187,9 @@ def test_every_key_is_listed_with_meaning_type_default_value_and_origin(person: 
     rows = {row["key"]: row for row in json.loads(person.good("config", "list", "--json").out)}
     assert [*rows] == [key.name for key in SETTINGS]
     assert all(row["meaning"] and row["type"] for row in rows.values())
-    assert {name: rows[name]["default"] for name in DEFAULTS} == {
-        name: [*value] if isinstance(value, tuple) else value for name, value in DEFAULTS.items()
+    defaults = {name: row.default for name, row in VALUE_ROWS.items()}
+    assert {name: rows[name]["default"] for name in defaults} == {
+        name: [*value] if isinstance(value, tuple) else value for name, value in defaults.items()
     }
     assert (rows["mode"]["value"], rows["mode"]["variable"]) == ("plan", "CALLGATE_MODE")
     assert rows["limits.max_turns"]["origin"] == [{"layer": "user", "file": str(file), "line": 4}]
@@ -196,7 +212,6 @@ def test_every_variable_that_is_read_is_in_the_table_and_each_key_that_has_one_s
         used |= set(re.findall(r"\bCALLGATE_[A-Z_]*[A-Z]\b", file.read_text(encoding="utf-8")))
     known = {each.name for each in VARIABLES} | set(FOR_HOOKS)
     assert used - {"CALLGATE_MOED"} == known, "a variable is missing in policy/variables.py, or nothing reads it"
-    assert {each.key for each in VARIABLES if each.key} <= set(DEFAULTS)
     assert all(each.meaning.endswith(".") for each in VARIABLES)
 
 

@@ -336,7 +336,7 @@ def test_answers_that_cannot_be_read_any_more_are_noted_or_close_the_gate(person
 
 def test_a_variable_that_makes_no_sense_is_one_line(person: Person) -> None:
     person.set("CALLGATE_MODE", "bypas")
-    assert person.bad(1, "policy", "check").startswith("callgate: CALLGATE_MODE: there is no mode 'bypas'")
+    assert person.bad(1, "policy", "check").startswith("callgate: CALLGATE_MODE must be one of default")
 
 
 def test_check_fits_and_steers_nothing(person: Person) -> None:

@@ -11,6 +11,7 @@ from callgate.assembly.settings import hooks_feature
 from callgate.core.ports import Case, Check, Run
 from callgate.policy.checks import standard_checks
 from callgate.policy.entries import RuleLine
+from callgate.policy.setting_rows import SettingValues
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.words.decisions import Deny, Origin
 from callgate.words.events import InputRefused
@@ -30,7 +31,7 @@ async def test_a_prompt_that_a_hook_refuses_does_not_let_a_paused_agent_go_on(tm
         return {"decision": "block", "reason": "not that"} if told["prompt"] == "no" else None
 
     rules = (RuleLine("deny", "write", Origin("user")),)
-    config = hooked(tmp_path, "UserPromptSubmit", rules=rules, limits=LoopLimits(denials_in_a_row=2))
+    config = hooked(tmp_path, "UserPromptSubmit", rules=rules, settings=SettingValues(limits_denials_in_a_row=2))
     model = ScriptedModel(*[turn(call("write", path=f"{n}.py")) for n in range(4)], DONE)
     session = Session(
         model,

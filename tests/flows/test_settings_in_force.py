@@ -11,6 +11,7 @@ from callgate.config import Config, load_config
 from callgate.core.ports import Run
 from callgate.host.local import LocalHost
 from callgate.policy.entries import RuleLine
+from callgate.policy.setting_rows import SettingValues
 from callgate.testing import PlainTool, ScriptedModel, call, turn
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
@@ -31,7 +32,9 @@ def test_a_deny_rule_holds_in_the_workspace_where_the_tools_work(tmp_path: Path)
     for each in (here, there):
         each.mkdir()
     rules = (RuleLine("deny", "Edit(/secrets/**)", Origin("user")),)
-    config = Config(here, tmp_path / "home", tmp_path / "data", mode="bypass", rules=rules, own_data=False)
+    config = Config(
+        here, tmp_path / "home", tmp_path / "data", settings=SettingValues(mode="bypass"), rules=rules, own_data=False
+    )
     ran: list[str] = []
 
     def body(arguments: Any, _run: Run) -> str:

@@ -1,5 +1,6 @@
 """Layers: a deny in any of them stands, what is managed stands, and a repository only tightens."""
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -7,7 +8,7 @@ import pytest
 
 from callgate.policy.entries import HookLine, Layer, RuleLine, SettingsFault
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
-from callgate.policy.settings import Settings, SetValue
+from callgate.policy.settings import LayerSettings, SetValue
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import Mode
 
@@ -20,35 +21,35 @@ def at(layer: str, line: int = 1) -> Origin:
     return Origin(layer, f"/{layer}.toml", line)
 
 
-def saying(layer: Layer, **values: str | float) -> Settings:
+def saying(layer: Layer, **values: str | float) -> LayerSettings:
     named = {name.replace("__", "."): value for name, value in values.items()}
-    return Settings(
+    return LayerSettings(
         layer, f"/{layer}.toml", plain=tuple(SetValue(name, value, at(layer)) for name, value in named.items())
     )
 
 
-def ruling(layer: Layer, *effects: Effect) -> Settings:
+def ruling(layer: Layer, *effects: Effect) -> LayerSettings:
     rules = tuple(RuleLine(effect, f"{effect} of {layer}", at(layer, line)) for line, effect in enumerate(effects, 1))
-    return Settings(layer, f"/{layer}.toml", rules)
+    return LayerSettings(layer, f"/{layer}.toml", rules)
 
 
-def hooking(layer: Layer, count: int = 1) -> Settings:
+def hooking(layer: Layer, count: int = 1) -> LayerSettings:
     hooks = tuple(HookLine("Stop", "command", f"{layer} {line}", at(layer, line)) for line in range(1, count + 1))
-    return Settings(layer, f"/{layer}.toml", hooks=hooks)
+    return LayerSettings(layer, f"/{layer}.toml", hooks=hooks)
 
 
 def modes(**said: Mode) -> tuple[str, list[str]]:
     """The mode that counts, and the layers whose mode is ignored with a note."""
     found = gather([saying(layer.replace("_", " "), mode=mode) for layer, mode in said.items()], trusted=True)  # pyright: ignore
-    return str(found.value("mode")), [note.origin.layer for note in found.notes]
+    return str(found.settings.mode), [note.origin.layer for note in found.notes]
 
 
 def test_nothing_said_is_nothing_but_defaults() -> None:
     found = gather([], trusted=False)
     assert found == Layers()
-    assert found.value("mode") == "default"
-    assert found.value("limits.denials_in_a_row") == 3
-    assert found.value("questions.deadline") is None
+    assert found.settings.mode == "default"
+    assert found.settings.limits_denials_in_a_row == 3
+    assert found.settings.questions_deadline is None
 
 
 def test_the_managed_file_is_where_only_the_machines_owner_writes() -> None:
@@ -97,7 +98,7 @@ def test_hooks_of_a_repository_count_only_when_it_is_trusted() -> None:
 
 def test_faults_of_all_layers_are_gathered() -> None:
     faults = [SettingsFault(f"wrong in {layer}", at(layer)) for layer in LAYERS]
-    files = [Settings(layer, faults=(fault,)) for layer, fault in zip(LAYERS, faults, strict=True)]
+    files = [LayerSettings(layer, faults=(fault,)) for layer, fault in zip(LAYERS, faults, strict=True)]
     assert gather(files[::-1], trusted=False).faults == tuple(faults)
 
 
@@ -164,8 +165,8 @@ NUMBERS = [
 ]
 
 
-def value_of(name: str, *settings: Settings, trusted: bool = False) -> object:
-    return gather(settings, trusted=trusted).value(name.replace("__", "."))
+def value_of(name: str, *settings: LayerSettings, trusted: bool = False) -> object:
+    return getattr(gather(settings, trusted=trusted).settings, re.sub(r"__|\.", "_", name))
 
 
 @pytest.mark.spec("GATE-3")
@@ -216,10 +217,10 @@ def test_a_command_of_a_repository_counts_when_it_is_trusted_and_nobody_has_thei
 @pytest.mark.spec("STL-1")
 def test_a_status_line_of_a_repository_counts_when_it_is_trusted_and_is_told_once_when_not() -> None:
     theirs = saying("project", statusline__command="theirs", statusline__refresh=5.0, statusline__padding=2)
-    names = ("statusline.command", "statusline.refresh", "statusline.padding")
-    assert [gather([theirs], trusted=True).value(name) for name in names] == ["theirs", 5.0, 2]
+    names = ("statusline__command", "statusline__refresh", "statusline__padding")
+    assert [value_of(name, theirs, trusted=True) for name in names] == ["theirs", 5.0, 2]
+    assert [value_of(name, theirs) for name in names] == [None, 0.0, 0]
     skipped = gather([theirs], trusted=False)
-    assert [skipped.value(name) for name in names] == [None, 0.0, 0]
     assert [note.text for note in skipped.notes] == [
         "statusline.command = 'theirs' is ignored: "
         "it does nothing before this folder is trusted: see callgate trust show"
@@ -229,7 +230,7 @@ def test_a_status_line_of_a_repository_counts_when_it_is_trusted_and_is_told_onc
 def test_values_from_elsewhere_can_be_made_to_tighten_alone() -> None:
     def mode(elsewhere: Mode, own: Mode) -> object:
         said = SetValue("mode", elsewhere, Origin("environment", "X"))
-        return gather([saying("user", mode=own)], trusted=False, tighten=[said]).value("mode")
+        return gather([saying("user", mode=own)], trusted=False, tighten=[said]).settings.mode
 
     assert mode("plan", "bypass") == "plan"
     assert mode("bypass", "plan") == "plan"
@@ -252,7 +253,7 @@ def test_values_carry_where_they_came_from() -> None:
 
 def test_the_words_of_a_command_line_are_settings_of_their_own() -> None:
     origin = Origin("command line")
-    assert spoken("command line", mode="plan", allow=["A"], ask=["B"], deny=["C", "D"]) == Settings(
+    assert spoken("command line", mode="plan", allow=["A"], ask=["B"], deny=["C", "D"]) == LayerSettings(
         "command line",
         rules=(
             RuleLine("allow", "A", origin),
@@ -262,7 +263,7 @@ def test_the_words_of_a_command_line_are_settings_of_their_own() -> None:
         ),
         plain=(SetValue("mode", "plan", origin),),
     )
-    assert spoken("session") == Settings("session")
+    assert spoken("session") == LayerSettings("session")
 
 
 def repository(root: Path, **files: str) -> Path:

@@ -6,8 +6,8 @@ from textwrap import dedent
 import pytest
 
 from callgate.config import Config, load_config
-from callgate.policy.keys import FAMILIES
-from callgate.policy.settings import Settings, read_settings
+from callgate.policy.setting_kinds import FAMILY
+from callgate.policy.settings import LayerSettings, read_settings
 from callgate.providers.catalogue import Catalogue
 from callgate.words.errors import UsageError
 from callgate.words.model import ModelSettings, RequestOptions, ServerSettings
@@ -40,7 +40,7 @@ WHOLE = """
 """
 
 
-def read(folder: Path, text: str) -> Settings:
+def read(folder: Path, text: str) -> LayerSettings:
     file = folder / "settings.toml"
     file.write_text(dedent(text), "utf-8")
     return read_settings(file, "user")
@@ -179,7 +179,7 @@ def test_the_managed_file_stands_and_a_later_table_replaces_the_whole(desk: Desk
 def test_the_environment_names_model_effort_and_cache(desk: Desk) -> None:
     desk.own.write_text('[models]\ndefault = "opus"\neffort = "low"\n', "utf-8")
     models = desk.models(CALLGATE_MODEL=" haiku ", CALLGATE_EFFORT="auto", CALLGATE_PROMPT_CACHE="off")
-    assert (models.default, models.effort, models.forced_effort, models.caching) == ("haiku", "low", "auto", False)
+    assert (models.default, models.effort, models.forced_effort, models.caching) == ("haiku", "auto", "auto", False)
     unset = desk.models(CALLGATE_MODEL="", CALLGATE_EFFORT="", CALLGATE_PROMPT_CACHE="on")
     assert (unset.default, unset.forced_effort, unset.caching) == ("opus", None, True)
 
@@ -200,4 +200,4 @@ def test_a_wrong_variable_is_refused(
 
 
 def test_the_families_of_settings_are_those_of_the_table_of_models() -> None:
-    assert {server.family for server in Catalogue().servers.values()} == set(FAMILIES)
+    assert all(FAMILY.read(server.family) for server in Catalogue().servers.values())

@@ -11,7 +11,7 @@ import pytest
 
 from callgate.policy import settings
 from callgate.policy.entries import HookLine, Layer, RuleLine, SettingsFault
-from callgate.policy.settings import LARGEST, LONGEST_LINE, Settings, SetValue, faulty, read_settings, shown
+from callgate.policy.settings import LARGEST, LONGEST_LINE, LayerSettings, SetValue, faulty, read_settings, shown
 from callgate.words.decisions import Origin
 from tests.rows import rows
 
@@ -74,7 +74,7 @@ def test_everything_that_can_be_said_is_read_with_its_line(tmp_path: Path) -> No
     def at(line: int) -> Origin:
         return Origin("user", str(file), line)
 
-    assert read_settings(file, "user") == Settings(
+    assert read_settings(file, "user") == LayerSettings(
         "user",
         str(file),
         rules=(
@@ -119,7 +119,7 @@ def test_everything_that_can_be_said_is_read_with_its_line(tmp_path: Path) -> No
 
 
 def test_the_example_at_the_top_of_the_module_is_right(tmp_path: Path) -> None:
-    text = dedent("    mode" + (settings.__doc__ or "").partition("    mode")[2].partition("``keys.SETTINGS``")[0])
+    text = dedent("    mode" + (settings.__doc__ or "").partition("    mode")[2].partition("``setting_rows``")[0])
     found = read_settings(put(tmp_path, text), "user")
     assert found.faults == ()
     assert (len(found.rules), len(found.hooks), len(found.plain)) == (3, 1, 1)
@@ -127,7 +127,7 @@ def test_the_example_at_the_top_of_the_module_is_right(tmp_path: Path) -> None:
 
 def test_an_empty_file_says_nothing_and_was_read(tmp_path: Path) -> None:
     file = put(tmp_path, "")
-    assert read_settings(file, "local") == Settings("local", str(file), sha256=sha256(b"").hexdigest())
+    assert read_settings(file, "local") == LayerSettings("local", str(file), sha256=sha256(b"").hexdigest())
 
 
 def test_a_mark_at_the_beginning_that_some_editors_write_is_no_fault(tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_a_mark_at_the_beginning_that_some_editors_write_is_no_fault(tmp_path: P
 @pytest.mark.spec("GATE-3")
 def test_a_file_that_is_not_there_is_simply_absent(tmp_path: Path) -> None:
     file = tmp_path / "none" / "settings.toml"
-    assert read_settings(file, "user") == Settings("user", str(file))
+    assert read_settings(file, "user") == LayerSettings("user", str(file))
     put(tmp_path, "", "none")
-    assert read_settings(file, "user") == Settings("user", str(file))
+    assert read_settings(file, "user") == LayerSettings("user", str(file))
 
 
 # ---- wrong files --------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_a_rule_or_hook_with_a_fault_is_not_half_taken(tmp_path: Path) -> None:
 
 def test_a_file_can_be_faulty_without_being_opened(tmp_path: Path) -> None:
     origin = Origin("project", "/x")
-    assert faulty(Path("/x"), "project", "no") == Settings("project", "/x", faults=(SettingsFault("no", origin),))
+    assert faulty(Path("/x"), "project", "no") == LayerSettings("project", "/x", faults=(SettingsFault("no", origin),))
 
 
 def test_values_are_shown_whole_up_to_a_hundred_characters() -> None:

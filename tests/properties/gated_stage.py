@@ -18,6 +18,7 @@ from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Run
 from callgate.features import compaction_feature
 from callgate.policy.entries import HookLine, RuleLine
+from callgate.policy.setting_rows import SettingValues
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.question_fold import QuestionFold, which_of
@@ -49,7 +50,7 @@ from callgate.words.inputs import (
     SetMode,
     Steer,
 )
-from callgate.words.limits import ExecutorSettings, LoopLimits
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import ResultPart, Text
 from callgate.words.model import Request
 from callgate.words.traits import Traits, shared, writes
@@ -73,7 +74,7 @@ CONFIG = Config(
         HookLine(event, "python", event, Origin("user"), timeout=20.0)
         for event in ("PreToolUse", "PermissionRequest", "PostToolUse", "UserPromptSubmit", "Stop")
     ),
-    limits=LoopLimits(denials_in_a_row=3, denials=6),
+    settings=SettingValues(limits_denials_in_a_row=3, limits_denials_in_session=6),
     own_data=False,
 )
 

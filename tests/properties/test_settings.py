@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, RuleLine
-from callgate.policy.keys import DEFAULTS, SETTINGS
-from callgate.policy.layers import gather, spoken
-from callgate.policy.settings import Settings, SetValue, read_settings
+from callgate.policy.layers import Layers, gather, spoken
+from callgate.policy.setting_rows import SETTINGS, VALUE_ROWS
+from callgate.policy.settings import LayerSettings, SetValue, read_settings
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
 
@@ -78,11 +78,15 @@ def test_no_content_raises_and_every_fault_has_its_file_and_line(
 # ---- layers -------------------------------------------------------------------------------------------------------
 
 ANY_MODE = st.sampled_from(get_args(Mode))
-NUMBERS = [name for name in DEFAULTS if name.startswith("limits.")] + ["questions.deadline"]
+NUMBERS = [name for name in VALUE_ROWS if name.startswith("limits.")] + ["questions.deadline"]
+
+
+def value_of(layers: Layers, name: str) -> Any:
+    return getattr(layers.settings, VALUE_ROWS[name].field)
 
 
 @st.composite
-def settings_of(draw: st.DrawFn, layer: Layer) -> Settings:
+def settings_of(draw: st.DrawFn, layer: Layer) -> LayerSettings:
     origin = Origin(layer, f"/{layer}", 1)
     plain = [SetValue("mode", draw(ANY_MODE), origin)] if draw(st.booleans()) else []
     plain += [SetValue(name, draw(st.integers(1, 30)), origin) for name in draw(st.sets(st.sampled_from(NUMBERS)))]
@@ -91,7 +95,7 @@ def settings_of(draw: st.DrawFn, layer: Layer) -> Settings:
     effects = draw(st.lists(st.sampled_from(get_args(Effect)), max_size=3))
     rules = tuple(RuleLine(effect, f"Tool{index}({layer})", origin) for index, effect in enumerate(effects))
     hooks = (HookLine("Stop", "command", layer, origin),) if draw(st.booleans()) else ()
-    return Settings(layer=layer, file=f"/{layer}", rules=rules, hooks=hooks, plain=tuple(plain))
+    return LayerSettings(layer=layer, file=f"/{layer}", rules=rules, hooks=hooks, plain=tuple(plain))
 
 
 REPOSITORY = st.tuples(*(settings_of(layer) for layer in IN_REPOSITORY))
@@ -100,32 +104,34 @@ OTHERS = st.tuples(*(settings_of(layer) for layer in get_args(Layer) if layer no
 
 @pytest.mark.spec("GATE-3")
 @given(own=OTHERS, repository=REPOSITORY, trusted=st.booleans())
-def test_a_repository_only_tightens(own: tuple[Settings, ...], repository: tuple[Settings, ...], trusted: bool) -> None:
+def test_a_repository_only_tightens(
+    own: tuple[LayerSettings, ...], repository: tuple[LayerSettings, ...], trusted: bool
+) -> None:
     without, layered = gather(own, trusted=trusted), gather((*repository, *own), trusted=trusted)
     assert {rule for rule in layered.rules if rule.effect == "allow"} == {
         rule for rule in without.rules if rule.effect == "allow"
     }
     tight = {rule for each in (*own, *repository) for rule in each.rules if rule.effect != "allow"}
     assert {rule for rule in layered.rules if rule.effect != "allow"} == tight
-    before, after = str(without.value("mode")), str(layered.value("mode"))
+    before, after = str(without.settings.mode), str(layered.settings.mode)
     strictness = {str(mode): each.strictness for mode, each in MODES.items()}
     assert after == before or strictness[after] > strictness[before]
     for name in NUMBERS:
-        was, now = without.value(name), layered.value(name)
+        was, now = value_of(without, name), value_of(layered, name)
         assert now == was or was is None or float(str(now)) < float(str(was))
     if not trusted:
         assert layered.hooks == without.hooks
-        assert layered.value("questions.notify") == without.value("questions.notify")
-    if without.value("questions.notify") is not None:
-        assert layered.value("questions.notify") == without.value("questions.notify")
+        assert layered.settings.questions_notify == without.settings.questions_notify
+    if without.settings.questions_notify is not None:
+        assert layered.settings.questions_notify == without.settings.questions_notify
 
 
 @pytest.mark.spec("GATE-3")
 @given(others=st.lists(st.sampled_from(get_args(Layer)[1:]).flatmap(settings_of)), managed=settings_of("managed"))
-def test_nobody_is_less_strict_than_what_is_managed(others: list[Settings], managed: Settings) -> None:
+def test_nobody_is_less_strict_than_what_is_managed(others: list[LayerSettings], managed: LayerSettings) -> None:
     layered = gather((*others, managed), trusted=True)
     for said in managed.plain:
-        value = layered.value(said.name)
+        value = value_of(layered, said.name)
         if said.name == "mode":
             assert value == said.value or is_stricter(cast(Mode, value), cast(Mode, said.value))
         elif said.name == "questions.notify":
@@ -136,7 +142,7 @@ def test_nobody_is_less_strict_than_what_is_managed(others: list[Settings], mana
 
 
 @given(st.lists(st.sampled_from(get_args(Layer)).flatmap(settings_of), unique_by=lambda each: each.layer), st.randoms())
-def test_the_order_in_which_layers_are_handed_over_does_not_matter(layers: list[Settings], random: Any) -> None:
+def test_the_order_in_which_layers_are_handed_over_does_not_matter(layers: list[LayerSettings], random: Any) -> None:
     mixed = layers.copy()
     random.shuffle(mixed)
     assert gather(mixed, trusted=True) == gather(layers, trusted=True)

@@ -96,9 +96,9 @@ def test_the_variable_says_the_mode_and_comes_before_the_files(tmp_path: Path, t
     folder = tmp_path / "home/.config/callgate"
     folder.mkdir(parents=True)
     (folder / "settings.toml").write_text('[tools]\nsearch = "auto:77"\n')
-    assert config(tmp_path).tool_search == "auto:77"
+    assert config(tmp_path).settings.tools_search == "auto:77"
     found = config(tmp_path, CALLGATE_TOOL_SEARCH=text)
-    assert (found.tool_search, percent_of(found.tool_search)) == (text, percent)
+    assert (found.settings.tools_search, percent_of(found.settings.tools_search)) == (text, percent)
 
 
 @pytest.mark.spec("SRC-11")

@@ -88,7 +88,7 @@ for name in names:
         "mode": config.mode,
         "grants": [rule.text for rule in config.rules if rule.effect == "allow"],
         "hooks": len(config.hooks),
-        "notify": config.notify,
+        "notify": config.settings.questions_notify,
         "faults": [str(fault) for fault in config.faults],
         "notes": [str(note) for note in config.notes],
         "events": list(events),

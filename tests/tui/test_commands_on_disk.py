@@ -239,10 +239,10 @@ def test_the_view_changes_in_place_and_is_remembered(played: Played) -> None:
         await terminal.run("/view full")
         assert terminal.viewed == "full"
         assert "The view is full" in await terminal.run("/view")
-        assert load_config().view == "full"
+        assert load_config().settings.tui_view == "full"
         assert "There is no view" in await terminal.run("/view wide")
         await terminal.run("/view inline")
-        assert load_config().view == "inline"
+        assert load_config().settings.tui_view == "inline"
         assert not terminal.changes, "the session goes on"
 
     played(play)
@@ -258,7 +258,7 @@ def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tm
         assert "nothing to trust" in " ".join(shown.split())
         await terminal.run("/setup theme light")
         await terminal.run("/setup theme light")
-        assert load_config().theme == "light"
+        assert load_config().settings.tui_theme == "light"
         assert "takes auto, dark" in await terminal.run("/setup theme pink")
         assert "There is no step" in await terminal.run("/setup all")
         assert "nothing to trust" in await terminal.run("/setup trust")
@@ -278,7 +278,7 @@ def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tm
         assert "is trusted as it is" in await terminal.run("/setup trust")
         assert "trusted no more" in " ".join((await terminal.run("/setup reset")).split())
         config = load_config()
-        assert (config.theme, config.view) == ("auto", "inline")
+        assert (config.settings.tui_theme, config.settings.tui_view) == ("auto", "inline")
         assert not isinstance(config.trust, Trusted)
 
     played(play)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.config import load_config
-from callgate.policy.keys import THEMES
+from callgate.policy.setting_kinds import THEME
 from callgate.tui.blocks import (
     ActionBlock,
     Block,
@@ -306,8 +306,9 @@ def test_the_theme_of_a_terminal(environment: dict[str, str], encoding: str, nam
 
 
 def test_the_setting_has_all_themes_and_auto(tmp_path: Path) -> None:
-    assert {*THEMES} == {"auto", *get_args(ThemeName)}
-    assert load_config(tmp_path, settings={"tui": {"theme": "light"}}, environ={}, home=tmp_path).theme == "light"
+    assert THEME.expected == f"one of {', '.join(('auto', *get_args(ThemeName)))}"
+    config = load_config(tmp_path, settings={"tui": {"theme": "light"}}, environ={}, home=tmp_path)
+    assert config.settings.tui_theme == "light"
 
 
 @given(st.lists(st.tuples(st.text("ab 中👩é\n", max_size=20), st.sampled_from(("", "bold")))), st.integers(2, 12))

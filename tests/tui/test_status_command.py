@@ -10,9 +10,9 @@ import pytest
 
 from callgate.assembly.status_command import Finished, StatusCommand
 from callgate.config import Config, load_config
-from callgate.policy.entries import StatusLineSettings
 from callgate.testing import ManualClock
 from callgate.tui.statusline.status_payload import SAMPLE, payload, payload_bytes
+from callgate.words.decisions import Origin
 
 
 @pytest.fixture
@@ -23,7 +23,9 @@ def config(tmp_path: Path) -> Config:
 
 
 def set_to(config: Config, command: str, *, from_repository: bool = False) -> Config:
-    return replace(config, statusline=StatusLineSettings(command, from_repository=from_repository))
+    origin = Origin("project" if from_repository else "user")
+    settings = replace(config.settings, statusline_command=command)
+    return replace(config, settings=settings, origins={"statusline.command": origin})
 
 
 @pytest.mark.spec("STL-2")

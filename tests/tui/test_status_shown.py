@@ -8,7 +8,6 @@ import pytest
 
 from callgate import Session
 from callgate.config import Config, load_config
-from callgate.policy.entries import StatusLineSettings
 from callgate.testing import ManualClock, MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import stop
 from callgate.tui.statusline.status_line import LOOK, SessionStatusLine
@@ -20,11 +19,15 @@ from callgate.words.model import Abilities
 COMMAND = r"""sed -E 's/.*"mode": "([a-z_]*)".*"used_percent": ([^,]*),.*"vim": "([a-z]*)".*/\1 \2 \3/'"""
 
 
+def with_settings(config: Config, command: str) -> Config:
+    return replace(config, settings=replace(config.settings, statusline_command=command, statusline_padding=2))
+
+
 @pytest.mark.spec("STL-4", "STL-5")
 def test_it_follows_a_session_and_keeps_its_place_in_full_screen(tmp_path: Path) -> None:
     async def main() -> None:
         config = load_config(tmp_path, environ={"HOME": str(tmp_path)}, managed=tmp_path / "none")
-        config = replace(config, statusline=StatusLineSettings(f"{COMMAND}; printf '\\033[31mred'", padding=2))
+        config = with_settings(config, f"{COMMAND}; printf '\\033[31mred'")
         drawn, told = asyncio.Event(), list[str]()
         answer = turn(say("x"), stop("end", Usage(input=49_990, output=10)))
         model = ScriptedModel(otherwise=answer, name="m", abilities=Abilities(context_tokens=200_000))

@@ -5,10 +5,9 @@ from typing import get_args
 import pytest
 
 from callgate.cli.command_rows import all_commands
-from callgate.policy.keys import DEFAULTS, KINDS
+from callgate.policy.setting_kinds import MODE
 from callgate.words.decisions import Effect
 from callgate.words.errors import UsageError
-from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.modes import MODES, Mode, check_mode, is_stricter
 
 
@@ -41,6 +40,4 @@ def test_an_unknown_mode_is_refused_with_those_there_are() -> None:
 
 def test_what_the_command_line_and_the_settings_list_comes_from_the_tables() -> None:
     assert get_args(Effect) == all_commands()["policy add"].arguments[0].choices
-    assert all(mode in KINDS["mode"] for mode in MODES)
-    assert DEFAULTS["limits.max_concurrency"] == ExecutorSettings().max_concurrency
-    assert DEFAULTS["limits.denials_in_session"] == LoopLimits().denials
+    assert all(MODE.read(mode) == mode for mode in MODES)

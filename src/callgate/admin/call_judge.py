@@ -15,7 +15,7 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.explanation import EFFECT_OF
 from callgate.policy.layers import spoken
 from callgate.policy.rules import Rulebook
-from callgate.policy.settings import Settings, read_settings
+from callgate.policy.settings import LayerSettings, read_settings
 from callgate.policy.well_known import TABLE, StandIn
 from callgate.words.decisions import ApprovalPolicy, Ask, Decision, Effect, Origin, arguments_hash
 from callgate.words.errors import UsageError, in_words
@@ -61,7 +61,7 @@ class CallJudge:
 
     def __init__(self, settings: str | None = None, *, home: str | None = None) -> None:
         self._home = home or expanduser("~")
-        self._settings = Settings("command line") if settings is None else _named(settings)
+        self._settings = LayerSettings("command line") if settings is None else _named(settings)
         modes = [each.value for each in self._settings.plain if each.name == "mode"]
         self._mode: Mode = cast(Mode, modes[-1]) if modes else "default"
         self._compiled = lru_cache(maxsize=_SETS_OF_RULES)(self._compile)
@@ -143,7 +143,7 @@ def _resolver(root: str) -> Resolver:
         raise UsageError(f"the root {root!r} is no path: {error}") from None
 
 
-def _named(file: str) -> Settings:
+def _named(file: str) -> LayerSettings:
     found = read_settings(Path(file), "command line")
     if not found.sha256 and not found.faults:
         raise UsageError(f"there is no settings file {file!r}")

@@ -11,10 +11,11 @@ from typing import Any, cast
 
 from callgate.config import Config, load_config
 from callgate.policy.entries import SettingsFile
-from callgate.policy.keys import DEFAULTS, SETTINGS, Key
+from callgate.policy.setting_kinds import RULES
+from callgate.policy.setting_rows import SETTINGS, Setting
 from callgate.policy.settings import read_settings, shown
 from callgate.policy.toml_edits import TablePath
-from callgate.policy.variables import VARIABLES, Variable, variable_of
+from callgate.policy.variables import VARIABLES, Variable
 from callgate.transcript.masking import Masker
 from callgate.words.decisions import Effect, Origin
 from callgate.words.errors import UsageError
@@ -22,10 +23,9 @@ from callgate.words.noun import noun
 
 __all__ = [
     "HIDDEN",
-    "HIDDEN_KINDS",
     "VARIABLES",
     "Config",
-    "Key",
+    "Setting",
     "SettingRow",
     "SettingsFile",
     "Variable",
@@ -36,7 +36,6 @@ __all__ = [
     "setting_names",
 ]
 
-HIDDEN_KINDS = ("headers", "table")
 HIDDEN = "(hidden)"
 
 
@@ -46,11 +45,9 @@ class SettingRow:
     nothing is set and there is no default; ``origins`` is empty for a default, and has one for each rule of a list."""
 
     name: str
-    key: Key
+    key: Setting
     value: Any = None
-    default: Any = None
     origins: tuple[Origin, ...] = ()
-    variable: str = ""
     hidden: bool = False
 
 
@@ -70,9 +67,9 @@ def list_settings(config: Config) -> list[SettingRow]:
     tables = [*_named_tables(config)]
     rows: list[SettingRow] = []
     for key in SETTINGS:
-        if key.kind == "rules":
+        if key.kind is RULES:
             rows.append(_rules(config, key))
-        elif key.name in DEFAULTS:
+        elif key.field:
             rows.append(_plain(config, key))
         else:
             own = [row for path, origin, values in tables if (row := _instance(key, path, origin, values)) is not None]
@@ -80,22 +77,16 @@ def list_settings(config: Config) -> list[SettingRow]:
     return [_masked(row, masker) for row in rows]
 
 
-def _plain(config: Config, key: Key) -> SettingRow:
-    said = next((each for each in config.set_values if each.name == key.name), None)
-    default, variable = DEFAULTS[key.name], variable_of(key.name)
-    named = "" if variable is None else variable.name
-    if key.name == "models.effort" and config.models.forced_effort:
-        value, origins = config.models.forced_effort, (Origin("environment", named),)
-    else:
-        value, origins = (default, ()) if said is None else (said.value, (said.origin,))
-    return SettingRow(key.name, key, value=value, default=default, origins=origins, variable=named)
+def _plain(config: Config, key: Setting) -> SettingRow:
+    origin = config.origins.get(key.name)
+    return SettingRow(key.name, key, getattr(config.settings, key.field), () if origin is None else (origin,))
 
 
-def _rules(config: Config, key: Key) -> SettingRow:
+def _rules(config: Config, key: Setting) -> SettingRow:
     effect = cast(Effect, key.name.partition(".")[2])
     found = [rule for rule in config.rules if rule.effect == effect]
     texts, origins = tuple(rule.text for rule in found), tuple(rule.origin for rule in found)
-    return SettingRow(key.name, key, value=texts, default=(), origins=origins)
+    return SettingRow(key.name, key, value=texts, origins=origins)
 
 
 def _named_tables(config: Config) -> Iterator[tuple[TablePath, Origin, Mapping[str, Any]]]:
@@ -122,7 +113,7 @@ def _fields(table: object) -> dict[str, Any]:
     return {each.name: getattr(table, each.name) for each in fields(cast(Any, table))}
 
 
-def _instance(key: Key, path: TablePath, origin: Origin, values: Mapping[str, Any]) -> SettingRow | None:
+def _instance(key: Setting, path: TablePath, origin: Origin, values: Mapping[str, Any]) -> SettingRow | None:
     prefix, _, last = key.name.partition(".*.")
     value = values.get(last) if prefix == ".".join(path[:-1]) else None
     if value in (None, (), {}, ""):
@@ -131,7 +122,7 @@ def _instance(key: Key, path: TablePath, origin: Origin, values: Mapping[str, An
 
 
 def _masked(row: SettingRow, masker: Masker) -> SettingRow:
-    if row.key.kind in HIDDEN_KINDS and row.value:
+    if row.key.kind.hidden and row.value:
         return replace(row, value=HIDDEN, hidden=True)
     if isinstance(row.value, str):
         return replace(row, value=masker.text(row.value))
@@ -140,7 +131,7 @@ def _masked(row: SettingRow, masker: Masker) -> SettingRow:
     return row
 
 
-def key_of(name: str) -> tuple[Key, TablePath]:
+def key_of(name: str) -> tuple[Setting, TablePath]:
     for key in SETTINGS:
         if key.name == name:
             if "*" in name:

@@ -1,22 +1,21 @@
 """Changes one setting in a file of settings, which is checked before it is replaced. Everything here blocks."""
 
 import os
-import tomllib
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
 from time import time
-from typing import Literal, cast
+from typing import Literal
 
-from callgate.admin.settings import HIDDEN, HIDDEN_KINDS, SettingRow, find_setting, key_of
+from callgate.admin.settings import HIDDEN, SettingRow, find_setting, key_of
 from callgate.config import Config, load_config
 from callgate.host.files import replace_file
 from callgate.policy.entries import SettingsFault
 from callgate.policy.json_store import one_at_a_time
-from callgate.policy.keys import READERS, Key
 from callgate.policy.layers import is_within
 from callgate.policy.rules import Rulebook
+from callgate.policy.setting_kinds import RULES
+from callgate.policy.setting_rows import Setting
 from callgate.policy.settings import settings_in, shown
 from callgate.policy.toml_edits import with_value, without_value
 from callgate.policy.trust import Trusted
@@ -33,7 +32,6 @@ _KINDS_IGNORED = {
     "keybindings.": "key bindings ",
 }
 """Settings that count in no file of a repository, and the first words of the note that says so."""
-_LISTS = ("texts", "hosts", "rules")
 
 
 @noun
@@ -88,11 +86,11 @@ def change_setting(config: Config, name: str, words: Sequence[str] | None, layer
     return _outcome(config, name, key, value, file, changed=after != before)
 
 
-def _outcome(config: Config, name: str, key: Key, value: object, file: Path, *, changed: bool) -> ChangedSetting:
+def _outcome(config: Config, name: str, key: Setting, value: object, file: Path, *, changed: bool) -> ChangedSetting:
     now = load_config(config.root)
     row = find_setting(now, name)
-    in_force = next((each.value for each in now.set_values if each.name == name), row.value)  # as it is, not masked
-    wanted = None if value is None or key.kind == "rules" else READERS[key.kind](value)
+    in_force = getattr(now.settings, key.field) if key.field else row.value  # not masked
+    wanted = None if value is None or key.kind is RULES else key.kind.read(value)
     return ChangedSetting(
         file=file,
         row=row,
@@ -109,23 +107,12 @@ def _is_about(note: SettingsFault, name: str, file: Path) -> bool:
     return note.text.startswith(f"{name} = ") or (note.origin.file == str(file) and note.text.startswith((*kinds,)))
 
 
-def _read_words(key: Key, words: Sequence[str]) -> object:
-    """The value that was meant: TOML if it fits the kind, else the words as text, or as a list of texts."""
-    joined = " ".join(words)
-    candidates: list[object] = []
-    with suppress(ValueError, RecursionError):
-        candidates.append(tomllib.loads(f"x = {joined}")["x"])
-    candidates.append([*words] if key.kind in _LISTS else joined)
-    for value in candidates:
-        if key.kind == "rules" and isinstance(value, list):
-            return cast(object, value)
-        try:
-            READERS[key.kind](value)
-            return value
-        except (ValueError, KeyError):
-            continue
-    given = HIDDEN if key.kind in HIDDEN_KINDS else shown(joined)
-    raise UsageError(f"{key.name} must be {key.type}, not {given}")
+def _read_words(key: Setting, words: Sequence[str]) -> object:
+    try:
+        return key.kind.written(words)
+    except ValueError:
+        given = HIDDEN if key.kind.hidden else shown(" ".join(words))
+        raise UsageError(f"{key.name} must be {key.kind.expected}, not {given}") from None
 
 
 def _decoded(data: bytes, file: Path) -> str:

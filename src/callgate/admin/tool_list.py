@@ -73,7 +73,7 @@ def shipped_search(config: Config) -> SearchUse:
 def _search(tools: Sequence[Tool], config: Config) -> SearchToolbox:
     extra = deferrable(tools)
     core = [each for each in tools if each not in extra]
-    return SearchToolbox(Toolbox(*core), Toolbox(*extra), config.tool_search, lambda: _window(config))
+    return SearchToolbox(Toolbox(*core), Toolbox(*extra), config.settings.tools_search, lambda: _window(config))
 
 
 def _window(config: Config) -> int | None:

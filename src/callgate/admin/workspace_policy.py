@@ -72,7 +72,7 @@ def sandbox_of(config: Config) -> ProvenSandbox | None:
     """The sandbox in force for commands of the workspace."""
     if not config.own_data:
         return None
-    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
+    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
     return None if isinstance(found, str) else found
 
 

@@ -175,7 +175,7 @@ def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> I
     yield workspace_feature()
     above = None if nesting.parent is None or config is not None else nesting.parent.part("compaction")
     yield compaction_feature(automatic=above.automatic if isinstance(above, CompactionPart) else None)
-    if setup.cheap is not None and (config is None or config.titles):
+    if setup.cheap is not None and (config is None or config.settings.session_title):
         from callgate.compaction.titles import titles_feature  # only where titles are written
 
         yield titles_feature(setup.cheap)

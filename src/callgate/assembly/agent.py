@@ -108,7 +108,7 @@ async def agent_session(
     known_servers: tuple[str, ...] = ()
     notes: list[SettingsFault] = []
     if bare:
-        config = replace(config, hooks=(), notify=None)
+        config = replace(config, hooks=(), settings=replace(config.settings, questions_notify=None))
         found: Sequence[Tool] = shipped_tools(_shipped_names(BARE if wanted is None else wanted))
     else:
         found, notes = await agent_tools(config, wanted)
@@ -226,7 +226,7 @@ async def agent_tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[l
 def _bash_tool(config: Config) -> Tool:
     from callgate.tools.builtin.bash import bash
 
-    return bash(background_after=config.background_after)
+    return bash(background_after=config.settings.limits_background_after)
 
 
 def _skill_tool(folders: Sequence[SkillFolder]) -> Tool:

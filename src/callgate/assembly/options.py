@@ -17,7 +17,6 @@ from callgate.conversation.ports import Journal, Masking, Model
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.gate import CheckGate, PostHook, Requested
 from callgate.core.ports import Check, Gate, Host, Tool
-from callgate.host.environment import max_concurrency_from
 from callgate.host.local import LocalHost
 from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
@@ -170,8 +169,12 @@ def own_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
 def as_settings(settings: ExecutorSettings | None) -> ExecutorSettings:
     """Explicit settings stand; otherwise the defaults with the value of ``CALLGATE_MAX_CONCURRENCY``."""
     of_kind("settings", settings, ExecutorSettings)
-    count = max_concurrency_from(environ) if settings is None else None
-    return (settings or ExecutorSettings()) if count is None else replace(ExecutorSettings(), max_concurrency=count)
+    if settings is not None or "CALLGATE_MAX_CONCURRENCY" not in environ:
+        return settings or ExecutorSettings()
+    from callgate.policy.setting_rows import from_variables  # costly to load, and the variable is rare
+
+    given = from_variables(environ).get("limits.max_concurrency")
+    return ExecutorSettings() if given is None else replace(ExecutorSettings(), max_concurrency=given)
 
 
 def as_setup(model: Model | ModelSetup) -> ModelSetup:

@@ -82,7 +82,7 @@ def begin(servers: ServerList, config: Config, session: Session, *, attended: bo
             environ=os.environ,
             data=data,
             approved=ApprovedDefinitions(data),
-            limits=ServerLimits(config.mcp_connect, config.mcp_call),
+            limits=ServerLimits(config.settings.mcp_connect_timeout, config.settings.mcp_call_timeout),
             person=session if attended else None,
             tokens=KeptSecrets(data),
             note=session.note,

@@ -43,7 +43,7 @@ def served_session(config: Config, model: Model, tools: Sequence[Tool], journal:
     return Session(
         model,
         [Independent(PreviewFirst(each) if each.previews else each) for each in tools],
-        config=replace(config, titles=False),
+        config=replace(config, settings=replace(config.settings, session_title=False)),
         journal=journal,
         features=[staging_feature(resolved="whenever")],
         limits=SessionLimits(

@@ -47,9 +47,11 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
             trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
         )
         part: GateHooks = GateHooks(hooks)
-        if config.hooks or config.notify is not None:
+        if config.hooks or config.settings.questions_notify is not None:
             nested = agent_of(opened.label, opened.path, record) if opened.path else None
-            part = SessionHooks(hooks, opened, root=str(config.root), notify=config.notify, agent=nested)
+            part = SessionHooks(
+                hooks, opened, root=str(config.root), notify=config.settings.questions_notify, agent=nested
+            )
         return part
 
     return Feature("hooks", open_hooks)
@@ -114,12 +116,13 @@ def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tu
 
     found = _NO_PLACE
     if config.own_data:
-        found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
+        hosts = config.settings.sandbox_allow_hosts
+        found = sandbox_in_force(config.data, config.root, config.home, config.rules, hosts)
     if isinstance(found, str):
         return False, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
     for take in taking:
         take(found)
-    return True, (NO_HOSTS,) if config.allow_hosts and not found.hosts else ()
+    return True, (NO_HOSTS,) if config.settings.sandbox_allow_hosts and not found.hosts else ()
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

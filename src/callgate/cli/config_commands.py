@@ -21,7 +21,7 @@ def get(key: str, as_json: bool) -> int:
     if as_json:
         put_json(_as_json(row))
     elif row.value is None:
-        say(f"{row.name} is not set, and there is no default; it is {row.key.type}")
+        say(f"{row.name} is not set, and there is no default; it is {row.key.kind.expected}")
     else:
         put((Span(text),) for text in _texts(row.value))
     return 0 if row.value is not None else 1
@@ -122,9 +122,9 @@ def _row_lines(row: SettingRow, room: int) -> Iterator[Line]:
     value = ", ".join(texts) if texts else "(not set)"
     where = f"  {_origin(row)}" if row.origins else ""
     yield Span(row.name, "bold"), Span(f" = {value}", "green" if row.origins else "dim"), Span(where, "dim")
-    default = "" if row.default in (None, ()) else f" Default: {', '.join(_texts(row.default))}."
-    variable = f" Variable: {row.variable}." if row.variable else ""
-    yield from paragraph(f"{row.key.meaning} It is {row.key.type}.{default}{variable}", room, "dim", indent=2)
+    default = "" if row.key.default in (None, ()) else f" Default: {', '.join(_texts(row.key.default))}."
+    variable = f" Variable: {row.key.variable}." if row.key.variable else ""
+    yield from paragraph(f"{row.key.help} It is {row.key.kind.expected}.{default}{variable}", room, "dim", indent=2)
 
 
 def _origin(row: SettingRow) -> str:
@@ -146,11 +146,11 @@ def _as_json(row: SettingRow) -> dict[str, Any]:
     return {
         "key": row.name,
         "value": row.value,
-        "default": row.default,
+        "default": row.key.default,
         "origin": [origin_as_json(origin) for origin in row.origins],
-        "variable": row.variable or None,
-        "type": row.key.type,
-        "meaning": row.key.meaning,
+        "variable": row.key.variable or None,
+        "type": row.key.kind.expected,
+        "meaning": row.key.help,
         "hidden": row.hidden,
     }
 

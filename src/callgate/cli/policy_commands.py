@@ -64,7 +64,7 @@ def check(root: str | None) -> int:
 def _lines(policy: WorkspacePolicy, room: int) -> Iterator[Line]:
     config = policy.config
     yield from paragraph(f"workspace {config.root}, {_trusted(policy)}", room, hang=2)
-    origin = next((f" ({said.origin})" for said in config.set_values if said.name == "mode"), "")
+    origin = f" ({config.origins['mode']})" if "mode" in config.origins else ""
     yield from paragraph(f"mode {config.mode}{origin}", room, hang=2)
     yield from paragraph(_counts(policy), room, hang=2)
     notes = policy.notes

@@ -51,10 +51,10 @@ def run(words: Sequence[str]) -> int:
     proofs = _proofs(config)
     if proofs.kept() is None:
         proofs.prove()
-    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
+    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
     if isinstance(found, str):
         raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {found}")
-    if config.allow_hosts and not found.hosts:
+    if config.settings.sandbox_allow_hosts and not found.hosts:
         say(NO_HOSTS)
     inside = found.wrap(Command((*_BY_SHELL, *words), str(config.root), scrubbed(os.environ)), report)
     with subprocess.Popen(inside.argv, cwd=inside.cwd, env=dict(inside.env), pass_fds=inside.handed_fds) as running:

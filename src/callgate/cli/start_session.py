@@ -47,7 +47,10 @@ def config_of(options: StartOptions) -> Config:
     if faults:  # every call would be denied, and paid for
         more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
         raise UsageError(f"nothing is allowed while settings are wrong: {faults[0]}{more}")
-    return config if options.attended else replace(config, titles=False)  # a script pays for its own request only
+    if options.attended:
+        return config
+    # A script pays only for its own requests.
+    return replace(config, settings=replace(config.settings, session_title=False))
 
 
 def folders_of(options: StartOptions) -> tuple[Path, ...]:

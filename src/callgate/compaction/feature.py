@@ -20,7 +20,8 @@ class CompactionPart(FeaturePart):
     def __init__(self, opened: OpenSession, summarize: "Summarize | None", automatic: bool | None) -> None:
         self._opened = opened
         self._summarize = summarize
-        self.automatic = (opened.config is None or opened.config.compacts) if automatic is None else automatic
+        is_on = opened.config is None or opened.config.settings.session_compact
+        self.automatic = is_on if automatic is None else automatic
         self.inputs = {Compact: Handler(self._compact, "between")}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The environment: settings that a session without a Config obeys too, and what programs may get of it."""
+"""The environment: which variables programs may get, and how secrets in it are protected."""
 
 import os
 import re
@@ -7,9 +7,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 
-from callgate.words.errors import UsageError
 from callgate.words.late_pattern import late_pattern
-from callgate.words.limits import LARGEST_COUNT
 
 # fmt: off
 _SECRET_WORDS = frozenset({
@@ -22,16 +20,6 @@ _NO_SECRETS = frozenset({"pwd", "oldpwd", "ssh_auth_sock"})
 """Variables that only sound like secrets: folders, and the address of an agent that keeps the keys to itself."""
 
 _WITH_PASSWORD = late_pattern(r"://[^/?#\s]*:[^/?#\s]*@")
-
-
-def max_concurrency_from(environment: Mapping[str, str]) -> int | None:
-    """The value of CALLGATE_MAX_CONCURRENCY, None where it is not set; UsageError if it is no count."""
-    wanted = environment.get("CALLGATE_MAX_CONCURRENCY")
-    if not wanted:
-        return None
-    if not (wanted.isascii() and wanted.isdigit() and 0 < int(wanted) <= LARGEST_COUNT):
-        raise UsageError(f"CALLGATE_MAX_CONCURRENCY must be a whole number above 0, not {wanted!r}")
-    return int(wanted)
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:

@@ -30,6 +30,27 @@ class RuleLine:
     not_match: tuple[str, ...] = ()
 
 
+EVENTS: dict[str, str] = {
+    "PreToolUse": "before a call runs",
+    "PostToolUse": "after a call succeeded",
+    "PostToolUseFailure": "after a call failed",
+    "PermissionRequest": "when a question is about to be put to a person",
+    "UserPromptSubmit": "when a person sent a prompt",
+    "SessionStart": "when a session starts or is resumed",
+    "SessionEnd": "when a session ends",
+    "Stop": "when the agent is about to stop",
+    "SubagentStart": "when a nested agent starts",
+    "SubagentStop": "when a nested agent is about to stop",
+    "PreCompact": "before the history is compacted",
+    "PostCompact": "after the history was compacted",
+    "Notification": "when a person is told something",
+    "TaskCreated": "when a task was created",
+    "TaskCompleted": "when a task was completed",
+    "TeammateIdle": "when a teammate has nothing to do",
+    "ConfigChange": "when settings changed while a session runs",
+}
+"""Events that hooks can be for, with the moment each one means."""
+
 HookKind = Literal["command", "python", "http"]
 HOOK_TIMEOUT = 60.0
 

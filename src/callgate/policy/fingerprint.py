@@ -19,11 +19,10 @@ from typing import Literal
 
 from callgate.formats.display import visible
 from callgate.host.files import open_regular
-from callgate.policy.entries import HookLine
-from callgate.policy.keys import EVENTS
+from callgate.policy.entries import EVENTS, HookLine
 from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
 from callgate.policy.server_entries import FILE, ServerEntry, server_entries
-from callgate.policy.settings import Settings
+from callgate.policy.settings import LayerSettings
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
@@ -60,7 +59,7 @@ class Fingerprint:
     """The repository's settings, all files, sorted, and in words what they would do. With a ``problem`` they
     were not read completely and cannot be trusted."""
 
-    settings: tuple[Settings, ...] = ()
+    settings: tuple[LayerSettings, ...] = ()
     files: tuple[Seen, ...] = ()
     effects: tuple[str, ...] = ()
     problem: str = ""
@@ -179,7 +178,7 @@ def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
     return server_entries(seen.text) if seen is not None and seen.text is not None else ()
 
 
-def _named(settings: Iterable[Settings], servers: Iterable[ServerEntry], top: str) -> Iterator[str]:
+def _named(settings: Iterable[LayerSettings], servers: Iterable[ServerEntry], top: str) -> Iterator[str]:
     """Files of the repository, from its root, that its commands name."""
     started = [("command", text) for each in servers for text in (each.command, each.helper) if text]
     for words in map(_words, (*_commands(settings), *started)):
@@ -192,7 +191,7 @@ def _named(settings: Iterable[Settings], servers: Iterable[ServerEntry], top: st
                 yield path
 
 
-def _commands(settings: Iterable[Settings]) -> Iterator[tuple[str, str]]:
+def _commands(settings: Iterable[LayerSettings]) -> Iterator[tuple[str, str]]:
     for each in settings:
         for hook in each.hooks:
             if hook.kind != "http":
@@ -220,7 +219,7 @@ def _of_module(name: str) -> tuple[str, ...]:
     return f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py"
 
 
-def _effects(settings: Iterable[Settings], files: Iterable[Seen], top: str) -> Iterator[str]:
+def _effects(settings: Iterable[LayerSettings], files: Iterable[Seen], top: str) -> Iterator[str]:
     """One line for each thing that happens once this is trusted, safe to show."""
     for each in settings:
         for hook in each.hooks:

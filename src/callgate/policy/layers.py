@@ -21,7 +21,7 @@ key bindings: yes and no must be where the person expects them.
 Its deny and ask rules count without trust: they can only tighten and run nothing, and a person who opens a folder for
 the first time is the one who needs them. Its hooks, and all else that runs code, count only when it is trusted.
 
-Modes are compared by the strictness in ``words.modes``; the defaults of all values are in ``keys.DEFAULTS``.
+Modes are compared by the strictness in ``words.modes``; the defaults of all values are in ``setting_rows``.
 
 Only the folder that is the workspace is looked at, none above it and none below it. ``.env`` files are never read.
 """
@@ -31,7 +31,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from callgate.policy.entries import (
     IN_REPOSITORY,
@@ -43,8 +43,8 @@ from callgate.policy.entries import (
     ServerLine,
     SettingsFault,
 )
-from callgate.policy.keys import DEFAULTS
-from callgate.policy.settings import Settings, SetValue, faulty, read_settings, shown
+from callgate.policy.setting_rows import VALUE_ROWS, Setting, SettingValues
+from callgate.policy.settings import LayerSettings, SetValue, faulty, read_settings, shown
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
 from callgate.words.noun import nothing, noun
@@ -55,20 +55,13 @@ FOLDER = ".callgate"
 FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", "settings.local.toml"))
 """The settings files of a repository, in its folder ``.callgate``."""
 
-_IF_TRUSTED = (
-    *("questions.notify", "models.default", "models.cheap", "models.fallback", "models.effort"),
-    *("statusline.command", "statusline.refresh", "statusline.padding", "tui.theme", "tui.editing"),
-)
-_UNTOLD = ("statusline.refresh", "statusline.padding", "tui.theme", "tui.view")
-"""Values of a repository that are ignored without a note: they mean nothing without the command, which has one, or
-little."""
 _NAMED = 5
 """As many lines are named in a note."""
 
 
 @noun
 class Layers:
-    """The settings that count, with their origin. ``values`` holds only what was set, not DEFAULTS. ``faults``
+    """The settings that count, with their origin. ``values`` contains only what was set. ``faults``
     close the gate; ``notes`` say what was ignored, for the person."""
 
     rules: tuple[RuleLine, ...] = ()
@@ -81,14 +74,16 @@ class Layers:
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
 
-    def value(self, name: str) -> str | int | float | tuple[str, ...] | None:
-        return self.values[name].value if name in self.values else DEFAULTS[name]
+    @property
+    def settings(self) -> SettingValues:
+        set_fields: dict[str, Any] = {VALUE_ROWS[name].field: said.value for name, said in self.values.items()}
+        return SettingValues(**set_fields)
 
 
-def read_repository(root: Path) -> tuple[Settings, ...]:
+def read_repository(root: Path) -> tuple[LayerSettings, ...]:
     """Reads the repository's own settings files. One that leads outside of it is a fault: what it leads to is not the
     repository's to show, and could change without a question to the person."""
-    found: list[Settings] = []
+    found: list[LayerSettings] = []
     for layer, name in FILES:
         file = root / FOLDER / name
         if is_within(os.path.realpath(file), os.path.realpath(root)):
@@ -106,18 +101,27 @@ def spoken(
     ask: Iterable[str] = (),
     deny: Iterable[str] = (),
     values: Mapping[str, str | int | float] | None = None,
-) -> Settings:
+) -> LayerSettings:
     """Settings that were given without a file, by ``--mode``, ``--allow`` and ``--max-turns``."""
     origin = Origin(layer)
     plain = {**({} if mode is None else {"mode": mode}), **(values or {})}
     listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
     rules = tuple(RuleLine(effect, text, origin) for effect, texts in listed for text in texts)
-    return Settings(layer, rules=rules, plain=tuple(SetValue(name, value, origin) for name, value in plain.items()))
+    return LayerSettings(
+        layer, rules=rules, plain=tuple(SetValue(name, value, origin) for name, value in plain.items())
+    )
 
 
-def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[SetValue] = ()) -> Layers:
+def gather(
+    settings: Sequence[LayerSettings],
+    *,
+    trusted: bool,
+    tighten: Sequence[SetValue] = (),
+    override: Sequence[SetValue] = (),
+) -> Layers:
     """Lays them over each other. Within a layer the later one counts. ``trusted``: the repository is trusted;
-    ``tighten`` are values from elsewhere that, like those of a repository, count only if they are stricter."""
+    ``tighten`` are values from elsewhere that, like those of a repository, count only if they are stricter; those in
+    ``override`` count in any case."""
     ordered = sorted(settings, key=lambda each: get_args(Layer).index(each.layer))
     notes: list[SettingsFault] = []
     for each in ordered:
@@ -125,10 +129,11 @@ def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Set
             notes += _ignored(each, trusted=trusted)
         notes += [SettingsFault(text, rule.origin) for rule in each.rules if (text := _about_search(rule)) is not None]
     values: dict[str, SetValue] = {}
-    for name in DEFAULTS:
-        value = _value(name, ordered, tighten, notes, trusted=trusted)
+    for row in VALUE_ROWS.values():
+        value = _value(row, ordered, tighten, notes, trusted=trusted)
         if value is not None:
-            values[name] = value
+            values[row.name] = value
+    values |= {said.name: said for said in override}
     return Layers(
         rules=tuple(rule for each in ordered for rule in each.rules if not _is_grant(each, rule)),
         hooks=tuple(hook for each in ordered for hook in each.hooks if trusted or each.layer not in IN_REPOSITORY),
@@ -141,7 +146,7 @@ def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Set
     )
 
 
-def _by_rank(ordered: Sequence[Settings]) -> Iterable[Settings]:
+def _by_rank(ordered: Sequence[LayerSettings]) -> Iterable[LayerSettings]:
     """The layers outside the repository, managed last."""
     outside = [each for each in ordered if each.layer not in IN_REPOSITORY]
     return sorted(outside, key=lambda each: each.layer == "managed")
@@ -152,11 +157,11 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _is_grant(settings: Settings, rule: RuleLine) -> bool:
+def _is_grant(settings: LayerSettings, rule: RuleLine) -> bool:
     return settings.layer in IN_REPOSITORY and rule.effect == "allow"
 
 
-def _ignored(settings: Settings, *, trusted: bool) -> list[SettingsFault]:
+def _ignored(settings: LayerSettings, *, trusted: bool) -> list[SettingsFault]:
     notes: list[SettingsFault] = []
     grants = [rule.origin for rule in settings.rules if _is_grant(settings, rule)]
     if grants:
@@ -198,10 +203,15 @@ def _note(what: str, origins: Sequence[Origin]) -> SettingsFault:
 
 
 def _value(
-    name: str, settings: Sequence[Settings], tighten: Sequence[SetValue], notes: list[SettingsFault], *, trusted: bool
+    row: Setting,
+    settings: Sequence[LayerSettings],
+    tighten: Sequence[SetValue],
+    notes: list[SettingsFault],
+    *,
+    trusted: bool,
 ) -> SetValue | None:
     def said_by(is_meant: Callable[[Layer], bool]) -> list[SetValue]:
-        return [said for each in settings if is_meant(each.layer) for said in each.plain if said.name == name]
+        return [said for each in settings if is_meant(each.layer) for said in each.plain if said.name == row.name]
 
     ruling = said_by(lambda layer: layer == "managed")
     own = said_by(lambda layer: layer != "managed" and layer not in IN_REPOSITORY)
@@ -210,11 +220,11 @@ def _value(
         if value is not None and value.value != ruling[-1].value:
             notes.append(_overruled(value, f"{ruling[-1].origin} says {shown(ruling[-1].value)}, and that stands"))
         value = ruling[-1]
-    for said in (*said_by(lambda layer: layer in IN_REPOSITORY), *(each for each in tighten if each.name == name)):
-        if name in _IF_TRUSTED:
+    for said in (*said_by(lambda layer: layer in IN_REPOSITORY), *(each for each in tighten if each.name == row.name)):
+        if row.repository != "stricter":
             if trusted and value is None:
                 value = said
-            elif name not in _UNTOLD:
+            elif row.repository == "trusted":
                 why = (
                     "you have your own"
                     if trusted
@@ -222,7 +232,7 @@ def _value(
                 )
                 notes.append(_overruled(said, why))
             continue
-        current = DEFAULTS[name] if value is None else value.value
+        current = row.default if value is None else value.value
         if _is_stricter(said, current):
             value = said
         elif said.value != current:

@@ -10,7 +10,7 @@
     command = "make lint"
     matcher = "Edit|Write"
 
-``keys.SETTINGS`` lists every key. A file with anything wrong in it fails closed: it has ``faults``, and the judge must
+``setting_rows`` lists every key. A file with anything wrong in it fails closed: it has ``faults``, and the judge must
 deny every call and name them.
 """
 
@@ -26,6 +26,7 @@ from typing import Any, TypeGuard, cast
 from callgate.host.files import read_regular
 from callgate.policy import toml_lines
 from callgate.policy.entries import (
+    EVENTS,
     IN_REPOSITORY,
     HookKind,
     HookLine,
@@ -36,7 +37,8 @@ from callgate.policy.entries import (
     ServerLine,
     SettingsFault,
 )
-from callgate.policy.keys import EVENTS, KINDS, READERS, keys_of, read_moment
+from callgate.policy.setting_kinds import CHORDS, MOMENT, RULES, TEXT, Kind, read_moment
+from callgate.policy.setting_rows import VALUE_ROWS, Setting, rows_of
 from callgate.policy.shorten import brief
 from callgate.policy.toml_lines import Positions, locate
 from callgate.words.decisions import Effect, Origin
@@ -62,7 +64,7 @@ class SetValue:
 
 
 @noun
-class Settings:
+class LayerSettings:
     """The settings of one layer. ``sha256`` is that of the bytes that were read, empty when there was no file to
     read."""
 
@@ -78,15 +80,15 @@ class Settings:
     sha256: str = ""
 
 
-def read_settings(file: Path, layer: Layer) -> Settings:
+def read_settings(file: Path, layer: Layer) -> LayerSettings:
     """Reads a settings file; empty settings when it is not there. Never raises for what is in it, or for what it is."""
     found = _read(file, layer)
     if not isinstance(found, tuple):
-        return Settings(layer, str(file), faults=() if found is None else (found,))
+        return LayerSettings(layer, str(file), faults=() if found is None else (found,))
     return settings_in(found[0], file, layer, found[1])
 
 
-def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Settings:
+def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> LayerSettings:
     """The settings of a file that holds these bytes, or would hold them."""
     digest = sha256(data).hexdigest()
     try:
@@ -96,17 +98,17 @@ def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Set
         line, text = wrong.line, str(wrong)
     except RecursionError:
         line, text = 1, "this is nested too deep: make it plainer"
-    return Settings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file), line)),), sha256=digest)
+    return LayerSettings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file), line)),), sha256=digest)
 
 
-def settings_of(tables: Mapping[str, Any], layer: Layer, now: float) -> Settings:
+def settings_of(tables: Mapping[str, Any], layer: Layer, now: float) -> LayerSettings:
     """Settings that were given as a value, such as JSON on the command line: as a file with these tables."""
     return _Reading(Path(), layer, now, Positions({(): 0})).settings(tables, "")
 
 
-def faulty(file: Path, layer: Layer, text: str) -> Settings:
+def faulty(file: Path, layer: Layer, text: str) -> LayerSettings:
     """A file that is not even to be opened."""
-    return Settings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file))),))
+    return LayerSettings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file))),))
 
 
 def shown(value: object) -> str:
@@ -175,19 +177,19 @@ class _Reading:
         self._servers: list[ServerLine] = []
         self._keybindings: list[KeyLine] = []
 
-    def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
+    def settings(self, tables: Mapping[str, Any], digest: str) -> LayerSettings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
-        plain = ("questions", "limits", "sandbox", "session", "statusline", "tools", "mcp", "tui")
+        plain = dict.fromkeys(row.section for row in VALUE_ROWS.values() if row.section)
         sections |= {section: partial(self._plain_section, section) for section in plain}
         sections |= {"models": self._models, "providers": self._providers, "keybindings": self._all_keys}
         for name, value in tables.items():
             if name in sections:
                 if self._is_table(value, (name,)):
                     sections[name](value)
-            elif name in keys_of(""):
-                self._say(("mode",), value, "mode")
+            elif name in rows_of(""):
+                self._plain_value((name,), value, rows_of("")[name])
             else:
-                self._unknown((name,), [*keys_of(""), *sections])
+                self._unknown((name,), [*rows_of(""), *sections])
         rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)
         options, servers = tuple(self._options), tuple(self._servers)
         faults = tuple(sorted(self._faults, key=lambda fault: fault.origin.line))
@@ -196,7 +198,7 @@ class _Reading:
             rules, hooks, plain = tuple(rule for rule in rules if rule.effect != "allow"), (), ()
             options, servers = (), ()
             self._keybindings.clear()
-        return Settings(
+        return LayerSettings(
             layer=self._layer,
             file=self._shown_file,
             rules=rules,
@@ -214,7 +216,7 @@ class _Reading:
             path: toml_lines.Path = ("permissions", effect)
             listed = table.get(effect, [])
             if not isinstance(listed, list):
-                self._wrong(path, listed, "rules")
+                self._wrong(path, listed, RULES)
                 continue
             for index, written in enumerate(cast(list[object], listed)):
                 self._rule(effect, written, (*path, index))
@@ -238,7 +240,7 @@ class _Reading:
             if self._is_table(actions, ("keybindings", context)):
                 for action, written in actions.items():
                     path = ("keybindings", context, action)
-                    keys = self._value(path, written, "chords")
+                    keys = self._value(path, written, CHORDS)
                     if keys is not None:
                         self._keybindings.append(KeyLine(context, action, keys, self._origin(path)))
 
@@ -265,21 +267,21 @@ class _Reading:
                     yield name, read, place
 
     def _plain_section(self, section: str, table: dict[str, Any]) -> None:
-        known = keys_of(section)
+        known = rows_of(section)
         for name, value in table.items():
             if name in known:
-                self._say((section, name), value, known[name].kind)
+                self._plain_value((section, name), value, known[name])
             else:
                 self._unknown((section, name), list(known))
 
-    def _say(self, path: tuple[str, ...], value: object, kind: str) -> None:
-        read = self._value(path, value, kind)
+    def _plain_value(self, path: tuple[str, ...], value: object, row: Setting) -> None:
+        read = self._value(path, value, row.kind)
         if read is not None:
-            self._plain.append(SetValue(".".join(path), read, self._origin(path)))
+            self._plain.append(SetValue(row.name, read, self._origin(path)))
 
     def _rule(self, effect: Effect, written: object, path: toml_lines.Path) -> None:
         if isinstance(written, str):
-            text = self._value(path, written, "text")
+            text = self._value(path, written, TEXT)
             if text is not None:
                 self._rules.append(RuleLine(effect, text, self._origin(path)))
             return
@@ -306,7 +308,7 @@ class _Reading:
 
     def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
         """The values of a table, under the names that the nouns have for them."""
-        known, found = keys_of(section), dict[str, Any]()
+        known, found = rows_of(section), dict[str, Any]()
         for name, value in table.items():
             if name in known:
                 found[_FIELDS.get(name, name)] = self._value((*path, name), value, known[name].kind)
@@ -314,10 +316,10 @@ class _Reading:
                 self._unknown((*path, name), list(known))
         return found
 
-    def _value(self, path: toml_lines.Path, value: object, kind: str) -> Any:
-        """The value read as its kind, or None and a fault."""
+    def _value(self, path: toml_lines.Path, value: object, kind: Kind[Any]) -> Any:
+        """Return the value that was read, or None after a fault was noted."""
         try:
-            return read_moment(value, self._changed_at) if kind == "moment" else READERS[kind](value)
+            return read_moment(value, self._changed_at) if kind is MOMENT else kind.read(value)
         except ValueError as error:
             self._wrong(path, value, kind, str(error))
             return None
@@ -327,9 +329,9 @@ class _Reading:
             self._fault(path, f"{_dotted(path)} must be a table, not {shown(value)}")
         return isinstance(value, dict)
 
-    def _wrong(self, path: toml_lines.Path, value: object, kind: str, more: str = "") -> None:
+    def _wrong(self, path: toml_lines.Path, value: object, kind: Kind[Any], more: str = "") -> None:
         said = f" ({more})" if more else ""
-        self._fault(path, f"{_dotted(path)} must be {KINDS[kind]}, not {shown(value)}{said}")
+        self._fault(path, f"{_dotted(path)} must be {kind.expected}, not {shown(value)}{said}")
 
     def _unknown(self, path: toml_lines.Path, known: list[str]) -> None:
         name = str(path[-1])

@@ -18,7 +18,7 @@ from time import time
 from callgate.formats.jsonable import to_sparse
 from callgate.policy.fingerprint import Fingerprint, Seen, fingerprint
 from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
-from callgate.policy.settings import Settings
+from callgate.policy.settings import LayerSettings
 from callgate.policy.shorten import brief
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
@@ -93,7 +93,7 @@ class Trust:
         """The trust in this folder now."""
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
-    def look(self, root: Path) -> tuple[TrustState, tuple[Settings, ...]]:
+    def look(self, root: Path) -> tuple[TrustState, tuple[LayerSettings, ...]]:
         """The same, with the settings of the repository: the very ones that were compared, even if the files change
         meanwhile."""
         found = fingerprint(root)

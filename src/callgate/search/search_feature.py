@@ -21,7 +21,7 @@ class SearchPart(FeaturePart):
     def __init__(self, opened: OpenSession, source: ToolSource, mode: str | None) -> None:
         self._opened = opened
         self._source = source
-        self._mode = mode or ("on" if opened.config is None else opened.config.tool_search)
+        self._mode = mode or ("on" if opened.config is None else opened.config.settings.tools_search)
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
         self.box = SearchToolbox(inner, self._source, self._mode, self._window, self._opened.hides)

@@ -35,7 +35,7 @@ class InputActions:
         """Takes the person's keys; what is wrong with them is told."""
         self.rows, faults = bound_keys(config.keybindings)
         self._app.show(*(NoticeBlock(text, "warning") for text in faults))
-        self._app.application.use_vim(config.editing == "vim")
+        self._app.application.use_vim(config.settings.tui_editing == "vim")
 
     @property
     def _works(self) -> bool:

@@ -209,10 +209,10 @@ class TerminalApp:
         fold.questions.clear()  # of a turn that does not run; to continue asks them again
         session.listen(self._on_event)  # before anything can be sent
         self.session, self.config = session, config
-        if config.view == "full":
+        if config.settings.tui_view == "full":
             self.view("full")
-        if config.theme != "auto":
-            self.theme = theme_for(encoding=sys.stdout.encoding, name=config.theme)
+        if config.settings.tui_theme != "auto":
+            self.theme = theme_for(encoding=sys.stdout.encoding, name=config.settings.tui_theme)
         fold.status, fold.mode = session.status, session.mode
         fold.model, fold.title = session.model, session.title
         self.frames.shown += [*self.fold.take_all(), *hello, *printed]

@@ -13,6 +13,7 @@ from callgate import Answer, Prompt, QuestionAsked, Session
 from callgate.config import Config
 from callgate.host.threads import in_thread
 from callgate.policy.entries import RuleLine
+from callgate.policy.setting_rows import SettingValues
 from callgate.testing import Latch, call, turn
 from callgate.words.decisions import Origin
 from callgate.words.events import ActionResolved, Event, InputRefused, RunEnded, StatusChanged
@@ -192,7 +193,14 @@ async def test_a_file_that_changed_meanwhile_is_not_written_over_by_a_person_eit
 @really
 async def test_what_a_rule_denies_a_person_cannot_apply_but_discard(bench: Bench) -> None:
     lines = (RuleLine("deny", "Edit(/secrets/**)", Origin("user")),)
-    config = Config(bench.root, bench.folder / "home", bench.folder / "data", "bypass", rules=lines, own_data=False)
+    config = Config(
+        bench.root,
+        bench.folder / "home",
+        bench.folder / "data",
+        SettingValues(mode="bypass"),
+        rules=lines,
+        own_data=False,
+    )
     (bench.root / "secrets").mkdir()
     model = model_of(turn(staging("secrets/a.txt")))
     async with grouped_session(model, bench.tools(), config=config, **STAGES_ONLY) as session:

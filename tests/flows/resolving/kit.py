@@ -8,6 +8,7 @@ from typing import Any, cast
 from callgate import Answer, Prompt, QuestionAsked, Session, tool
 from callgate.config import Config
 from callgate.policy.entries import RuleLine
+from callgate.policy.setting_rows import SettingValues
 from callgate.testing import ScriptedModel, ScriptedTurn, call, say, turn
 from callgate.testing.script import Called, Scene
 from callgate.tools.staging import Callbacks, stage
@@ -157,7 +158,7 @@ class Bench:
         """``allow``, ``ask`` and ``deny``, as a person writes them."""
         lines = [RuleLine(cast("Effect", each), text, Origin("user")) for each in rules for text in rules[each]]
         home, data = self.folder / "home", self.folder / "data"
-        return Config(self.root, home, data, mode=mode, rules=tuple(lines), own_data=False)
+        return Config(self.root, home, data, settings=SettingValues(mode=mode), rules=tuple(lines), own_data=False)
 
 
 def stages(what: str, **more: Any) -> Called:

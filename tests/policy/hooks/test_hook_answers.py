@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.host.processes import Finished
+from callgate.policy.entries import EVENTS
 from callgate.policy.hooks.hook_answers import LARGEST, LONGEST, cut_text, read_answer, read_exit, read_json, read_text
 from callgate.policy.hooks.hook_protocol import SILENT, SUBJECTS, TAKES_TEXT, HookAnswer, HookFailure
-from callgate.policy.keys import EVENTS
 from tests.rows import rows
 
 PRE, ASKED, POST, PROMPT = "PreToolUse", "PermissionRequest", "PostToolUse", "UserPromptSubmit"

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from callgate.core.ports import Case
-from callgate.policy.entries import SettingsFault
+from callgate.policy.entries import EVENTS, SettingsFault
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS, SUBJECTS
-from callgate.policy.keys import EVENTS
 from callgate.words.decisions import Deny
 from tests.policy.hooks.kit import Bench, case_of, command, hook, origin, saying
 from tests.rows import rows

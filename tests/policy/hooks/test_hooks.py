@@ -10,9 +10,9 @@ import pytest
 
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Check, Hooked
+from callgate.policy.entries import EVENTS
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS, ONLY_TOLD, SUBJECTS
 from callgate.policy.hooks.hooks import HOOK_STOP, UNTOUCHED, Outcome
-from callgate.policy.keys import EVENTS
 from callgate.words.calls import Display, Result
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.errors import UsageError

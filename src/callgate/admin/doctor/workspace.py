@@ -119,7 +119,7 @@ def sandbox(patient: Patient) -> Sequence[Diagnosis]:
     outcomes = next((proof.outcomes for proof in kept or () if proof.backend == found.backend), ())
     held = sum(each.outcome == "held" for each in outcomes)
     saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were held off (again: callgate sandbox prove)"
-    return [warning(saw, NO_HOSTS)] if config.allow_hosts and not found.has_network else [fine(saw)]
+    return [warning(saw, NO_HOSTS)] if config.settings.sandbox_allow_hosts and not found.has_network else [fine(saw)]
 
 
 def data_folder(patient: Patient) -> Sequence[Diagnosis]:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 
-from callgate.policy.entries import IN_REPOSITORY, HookLine, SettingsFault
+from callgate.policy.entries import EVENTS, IN_REPOSITORY, HookLine, SettingsFault
 from callgate.policy.hooks.hook_address import parse_address, shown_address
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS, SUBJECTS
 from callgate.policy.hooks.runners import Function, target_fault
-from callgate.policy.keys import EVENTS, READERS
+from callgate.policy.setting_kinds import EXPRESSION
 from callgate.words.noun import noun
 
 _ALL = ("", "*")
@@ -65,7 +65,7 @@ def _faults(line: HookLine, functions: Mapping[str, Function]) -> Iterator[str]:
         yield f"{name}: its timeout must be a number of seconds above 0"
     if line.matcher not in _ALL:
         try:
-            READERS["expression"](line.matcher)
+            EXPRESSION.read(line.matcher)
         except ValueError as error:
             yield f"{name}: its matcher cannot be used: {error}"
         if line.event not in SUBJECTS:

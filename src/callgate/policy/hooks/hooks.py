@@ -11,7 +11,7 @@ from typing import Any
 from callgate.core.ports import Case, Check, Clock, Hooked
 from callgate.host.environment import scrubbed
 from callgate.host.threads import in_thread
-from callgate.policy.entries import HookLine, SettingsFault
+from callgate.policy.entries import EVENTS, HookLine, SettingsFault
 from callgate.policy.hooks.hook_matchers import Hook, load, without_twins
 from callgate.policy.hooks.hook_merge import HookReply, MergedAnswers, merge
 from callgate.policy.hooks.hook_protocol import (
@@ -25,7 +25,6 @@ from callgate.policy.hooks.hook_protocol import (
     facts_of_result,
 )
 from callgate.policy.hooks.runners import Function, Surroundings, ask
-from callgate.policy.keys import EVENTS
 from callgate.words.calls import HOOK_STOP, Result
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.errors import UsageError, in_words

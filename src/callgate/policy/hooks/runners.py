@@ -16,7 +16,7 @@ from callgate.policy.entries import HookLine
 from callgate.policy.hooks.hook_address import Post, parse_address
 from callgate.policy.hooks.hook_answers import LARGEST, read_exit, read_json
 from callgate.policy.hooks.hook_protocol import SILENT, HookAnswer, HookFailure
-from callgate.policy.keys import READERS
+from callgate.policy.setting_kinds import CALLABLE
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
 
@@ -38,7 +38,7 @@ def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | Non
     """The reason why this hook can never be asked."""
     if line.kind == "python" and line.target not in functions:
         try:
-            READERS["callable"](line.target)
+            CALLABLE.read(line.target)
         except ValueError:
             return f"a Python hook is written module:function, not {line.target!r}"
     elif line.kind == "http":

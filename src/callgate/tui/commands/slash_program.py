@@ -89,9 +89,7 @@ async def config(terminal: Terminal, text: str) -> None:
     rows = [find_setting(now, words[0])] if words else list_settings(now)
     shown = tuple((row.name, _value(row), ", ".join(map(str, row.origins)) or "default") for row in rows)
     note = (
-        rows[0].key.meaning
-        if words
-        else "/config KEY VALUE sets one in your own file; `callgate config edit` opens it."
+        rows[0].key.help if words else "/config KEY VALUE sets one in your own file; `callgate config edit` opens it."
     )
     terminal.show(TableBlock(shown, "" if words else "Settings", ("key", "value", "from"), note))
 
@@ -227,7 +225,7 @@ async def _status(terminal: Terminal) -> None:
     trusted = "yes" if isinstance(config.trust, Trusted) else "no" if found.files else "nothing to trust"
     rows = (
         ("model", session.model, "/model changes it, callgate auth set PROVIDER stores a key"),
-        ("colours", config.theme, f"/setup theme {'|'.join(THEMES)}"),
+        ("colours", config.settings.tui_theme, f"/setup theme {'|'.join(THEMES)}"),
         ("view", terminal.viewed, "/view inline|full"),
         ("trust", trusted, "/setup trust"),
         ("settings", str(config.folder or "none"), "/config, callgate config edit"),

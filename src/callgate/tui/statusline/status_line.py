@@ -60,9 +60,8 @@ class SessionStatusLine:
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
         self._unlisten = session.listen(self._on_event)
-        if not any(
-            each.name == "statusline.command" and each.origin.layer == "command line" for each in config.set_values
-        ):
+        origin = config.origins.get("statusline.command")
+        if origin is None or origin.layer != "command line":
             self._look_later()  # what an argument has set no file changes
 
     def lines(self, *, colours: bool = True, keep_place: bool = False) -> list[str]:

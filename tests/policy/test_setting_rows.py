@@ -2,10 +2,15 @@
 
 import math
 from datetime import UTC, date, datetime, time, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
-from callgate.policy.keys import DEFAULTS, EVENTS, KINDS, READERS, SETTINGS, keys_of, read_moment
+from callgate.config import Config
+from callgate.policy import setting_kinds
+from callgate.policy.entries import EVENTS
+from callgate.policy.setting_kinds import EXPRESSION, Kind, read_moment
+from callgate.policy.setting_rows import SETTINGS, VALUE_ROWS, SettingValues, rows_of
 from callgate.words.limits import ExecutorSettings, LoopLimits
 from tests.rows import rows
 
@@ -14,9 +19,28 @@ def test_every_key_is_explained_and_named_once() -> None:
     names = [key.name for key in SETTINGS]
     assert len(names) == len(set(names))
     for key in SETTINGS:
-        assert key.type == KINDS[key.kind]
-        assert key.meaning.endswith(".")
-        assert key.kind in READERS or key.kind in ("rules", "moment")
+        assert key.kind.expected
+        assert key.help.endswith(".")
+
+
+def test_a_setting_with_a_value_is_a_field_of_that_name_with_the_default_of_its_row() -> None:
+    defaults = SettingValues()
+    wrong = [
+        row.name
+        for row in VALUE_ROWS.values()
+        if row.field != row.name.replace(".", "_") or getattr(defaults, row.field) != row.default
+    ]
+    assert wrong == []
+
+
+def test_a_default_can_be_written_in_a_file() -> None:
+    def refused(kind: Kind[object], default: object) -> bool:
+        try:
+            return kind.read([*default] if isinstance(default, tuple) else default) != default
+        except ValueError:
+            return True
+
+    assert [row.name for row in VALUE_ROWS.values() if row.default is not None and refused(row.kind, row.default)] == []
 
 
 def test_the_events_are_those_of_the_specification() -> None:
@@ -66,15 +90,19 @@ def test_the_events_are_those_of_the_specification() -> None:
     ],
 )
 def test_a_section_has_these_keys(section: str, names: list[str]) -> None:
-    assert list(keys_of(section)) == names
+    assert list(rows_of(section)) == names
 
 
-def test_what_counts_unasked_is_what_the_parts_count_on() -> None:
-    assert DEFAULTS["limits.denials_in_a_row"] == LoopLimits().denials_in_a_row == 3
-    assert DEFAULTS["limits.denials_in_session"] == LoopLimits().denials == 20
-    assert DEFAULTS["limits.max_turns"] == LoopLimits().max_turns
-    assert DEFAULTS["limits.max_concurrency"] == ExecutorSettings().max_concurrency == 10
-    assert (DEFAULTS["mode"], DEFAULTS["questions.deadline"], DEFAULTS["questions.notify"]) == ("default", None, None)
+def test_the_limits_of_a_config_without_settings_are_those_of_a_session_without_a_config() -> None:
+    folder = Path("/")
+    config = Config(folder, folder, folder)
+    assert config.limits == LoopLimits()
+    assert config.executor_settings == ExecutorSettings()
+    assert (config.limits.denials_in_a_row, config.limits.denials, config.executor_settings.max_concurrency) == (
+        3,
+        20,
+        10,
+    )
 
 
 TAKEN: list[tuple[str, object, object]] = [
@@ -126,9 +154,13 @@ REFUSED: list[tuple[str, object]] = [
 ]
 
 
+def kind_of(name: str) -> Kind[object]:
+    return getattr(setting_kinds, name.upper())
+
+
 @rows(("kind", "value", "read"), TAKEN, ids=lambda value: repr(value)[:30])
 def test_a_kind_takes_what_it_says(kind: str, value: object, read: object) -> None:
-    found = READERS[kind](value)
+    found = kind_of(kind).read(value)
     assert found == read
     assert type(found) is type(read)
 
@@ -136,12 +168,12 @@ def test_a_kind_takes_what_it_says(kind: str, value: object, read: object) -> No
 @rows(("kind", "value"), REFUSED, ids=lambda value: repr(value)[:30])
 def test_a_kind_refuses_what_it_does_not_say(kind: str, value: object) -> None:
     with pytest.raises(ValueError):
-        READERS[kind](value)
+        kind_of(kind).read(value)
 
 
 def test_a_bad_expression_is_explained() -> None:
     with pytest.raises(ValueError, match="it is not a regular expression: missing"):
-        READERS["expression"]("(")
+        EXPRESSION.read("(")
 
 
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
