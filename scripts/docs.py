@@ -37,14 +37,14 @@ def events() -> str:
 
     lines: list[str] = []
     for title, durable in (("On record", True), ("Passing, never stored", False)):
-        lines += [f"## {title}", "", "| event | fields | belongs to | told | |", "|---|---|---|---|---|"]
+        lines += [f"## {title}", "", "| event | fields | belongs to | published | |", "|---|---|---|---|---|"]
         for event, row in EVENTS.items():
             if (row.on != "nothing") is not durable:
                 continue
             names = ", ".join(f"`{field.name}`" for field in fields(event) if field.name != "at")
             written = event.__doc__ or ""
             said = "" if written.startswith(f"{event.__name__}(") else " ".join(written.split())
-            lines.append(f"| `{event.__name__}` | {names} | {row.on} | {row.told} | {said} |")
+            lines.append(f"| `{event.__name__}` | {names} | {row.on} | {row.published} | {said} |")
         lines.append("")
     return "\n".join(lines).strip()
 

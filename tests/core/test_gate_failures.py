@@ -98,7 +98,7 @@ async def test_a_standing_question_is_for_a_person_whatever_the_gate_is_made_of(
         return Allow("hook", "why not")
 
     def guard(case: Case) -> Ask:
-        return Ask("hard safety", "look at it", standing=True)
+        return Ask("hard safety", "look at it", unconditional=True)
 
     gate = DecisionGate([Check("guard", guard, again=True)], requested=obliging)
     ran: list[str] = []

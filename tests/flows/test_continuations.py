@@ -8,7 +8,7 @@ import pytest
 from callgate import Interrupt, Prompt, Session
 from callgate.conversation.feature import Feature, FeaturePart
 from callgate.conversation.ports import Model
-from callgate.conversation.reminders import GO_ON
+from callgate.conversation.reminders import CONTINUE_TEXT
 from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, fail, limit, run_virtual, say, settle, turn
 from callgate.testing.script import stop
@@ -140,10 +140,12 @@ def test_a_message_that_reached_its_limit_is_continued_with_a_higher_one_first()
             events = await run(session)
             assert causes(events) == ["prompt", "output_limit", "output_limit"]
             assert [each.limits.max_output_tokens for each in model.requests] == [8_000, 64_000, 64_000]
-            assert [each.messages[-1].text for each in model.requests[1:]] == [GO_ON, GO_ON]
+            assert [each.messages[-1].text for each in model.requests[1:]] == [CONTINUE_TEXT, CONTINUE_TEXT]
             assert faults(session.messages) == []
             marked = [
-                event.about for event in events if isinstance(event, MessageAdded) and event.message.text == GO_ON
+                event.about
+                for event in events
+                if isinstance(event, MessageAdded) and event.message.text == CONTINUE_TEXT
             ]
             assert marked == ["output_limit"] * 2
 

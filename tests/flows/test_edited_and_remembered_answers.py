@@ -66,7 +66,7 @@ async def test_arguments_changed_to_none_at_all_are_those_on_record() -> None:
         return "done"
 
     def guard(case: Case) -> Ask:
-        return Ask("guard", "look at it", standing=True)
+        return Ask("guard", "look at it", unconditional=True)
 
     tool = PlainTool("do", body, traits=Traits("mutating", shared))
     gate = DecisionGate([Check("guard", guard, again=True)])

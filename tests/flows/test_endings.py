@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session, SessionLimits, Store
-from callgate.conversation.loop import GO_ON
+from callgate.conversation.loop import CONTINUE_TEXT
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, limit, pause, run_virtual, say, settle, turn
 from callgate.testing.script import Ended, stop
 from callgate.words.endings import ENDINGS, RunReason
@@ -166,9 +166,9 @@ def test_an_interrupt_ends_the_wait_for_the_next_attempt() -> None:
     [
         (turn(overloaded()), "go"),
         (turn(fail("broken")), "go"),
-        (turn(say("half"), fail("broken")), GO_ON),
-        (turn(say("half"), cut_off()), GO_ON),
-        (turn(say("half"), limit()), GO_ON),
+        (turn(say("half"), fail("broken")), CONTINUE_TEXT),
+        (turn(say("half"), cut_off()), CONTINUE_TEXT),
+        (turn(say("half"), limit()), CONTINUE_TEXT),
     ],
     ids=["overloaded", "broken", "broken in the middle", "cut off", "limit"],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session, Toolbox, tool
-from callgate.conversation.loop import GO_ON
+from callgate.conversation.loop import CONTINUE_TEXT
 from callgate.conversation.view import faults
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, pause, raw_call, say, turn
@@ -292,7 +292,7 @@ def test_half_an_answer_is_gone_on_with(keep: Keep) -> None:
             await again.send(Continue())
             texts = [message.text for message in again.messages]
             assert texts[1].startswith("今天天气很好")
-            assert texts[2] == GO_ON
+            assert texts[2] == CONTINUE_TEXT
             assert texts[3] == "And so on."
 
     run(main())

@@ -106,7 +106,7 @@ async def test_a_yes_to_what_is_always_asked_about_is_not_asked_for_twice() -> N
     """Hard safety is judged again on resume; the person's yes about these arguments is on record."""
 
     def guard(case: Case) -> Ask | None:
-        return Ask("guard", "look at it", standing=True) if case.name == "write" else None
+        return Ask("guard", "look at it", unconditional=True) if case.name == "write" else None
 
     def gate() -> DecisionGate:
         return DecisionGate([Check("guard", guard, again=True), *standard_checks()])
@@ -125,7 +125,7 @@ async def test_a_yes_to_one_question_is_no_yes_to_a_danger_that_came_later() -> 
     """Between the two lives of the program the path became a dangerous one."""
 
     def guard(case: Case) -> Ask | None:
-        return Ask("hard safety", "it leads elsewhere now", standing=True) if case.name == "write" else None
+        return Ask("hard safety", "it leads elsewhere now", unconditional=True) if case.name == "write" else None
 
     journal = MemoryJournal()
     session = await asking(journal, call("write", path="a.py"))

@@ -117,7 +117,7 @@ CALL = ToolCall(
     live_output="live",
     result=RESULT,
     question=QUESTION,
-    decision=Ask(by="rule", reason="why", arguments={"x": 1}, risk="high", unattended="deny", standing=True),
+    decision=Ask(by="rule", reason="why", arguments={"x": 1}, risk="high", unattended="deny", unconditional=True),
     edited=Edited("Ada", {"x": 0}),
     repairs=(Repair("$.x", "a number in a string"),),
     kept=Opaque("gemini", {"thoughtSignature": "abc"}),
@@ -522,3 +522,10 @@ class Loose:
 def test_other_shapes_of_classes_come_back_equal(value: object) -> None:
     assert back(type(value), value) == value
     assert back_from_sparse(value) == value
+
+
+def test_fields_of_earlier_logs_are_read_under_their_new_names() -> None:
+    asked = Ask("rule", unconditional=True)
+    old = {("standing" if name == "unconditional" else name): value for name, value in to_json(asked).items()}
+    assert "standing" in old
+    assert from_json(Ask, old) == asked

@@ -224,6 +224,20 @@ def test_the_loop_imports_words_core_and_conversation_alone_and_fits_on_a_screen
     assert (run.end_lineno or 0) - run.lineno < 40
 
 
+@pytest.mark.parametrize("module", ["core.executor", "core.runner"])
+def test_the_executor_and_the_runner_load_words_and_core_alone(module: str) -> None:
+    found: set[str] = set()
+    left = [f"callgate.{module}"]
+    while left:
+        name = left.pop()
+        found.add(name)
+        path = SRC.joinpath(*name.split(".")).with_suffix(".py")
+        inside = {each.target for each in imports(SRC, path) if below(each.target, "callgate")}
+        left += inside - found - set(left)
+    assert "callgate.core.engine" in found
+    assert {part_of(name) for name in found} == {"core", "words"}
+
+
 def test_imports_point_one_way() -> None:
     assert list((SRC / "callgate").rglob("*.py")), "there is no source to check"
     faults = violations(SRC)

@@ -34,7 +34,7 @@ def test_the_same_call_for_the_third_time_asks(mode: Mode) -> None:
     decision = decided(replace(case, recent=[same, same]))
     assert isinstance(decision, Ask)
     assert decision.by == "loop guard"
-    assert decision.standing
+    assert decision.unconditional
     assert decision.unattended == "deny"
     assert "the same call in a row for the third time, ending in Look" in decision.reason
     assert "the same 2 calls" in decided(replace(case, recent=["x", same, "x", same, "x"])).reason
@@ -49,7 +49,7 @@ def test_an_ask_rule_asks_in_every_mode_and_every_time(mode: Mode) -> None:
     case = case_of("Deploy", to="prod", mode=mode, policies=[policy("allow", "Deploy")])
     decision = decided(hooked(case, Allow("hook")), rulebook)
     assert isinstance(decision, Ask)
-    assert (decision.by, decision.standing) == ("Deploy(to=prod)", True)
+    assert (decision.by, decision.unconditional) == ("Deploy(to=prod)", True)
     assert decision.origin == Origin("user", "user.toml", 1)
     assert "to is prod" in decision.reason
     assert outcome(case_of("Deploy", to="test", mode=mode), rulebook) == "allow"
@@ -59,12 +59,12 @@ def test_an_ask_answer_asks_every_time() -> None:
     policies = [policy("ask", "Deploy"), policy("allow", "Deploy")]
     decision = decided(case_of("Deploy", mode="bypass", policies=policies))
     assert isinstance(decision, Ask)
-    assert decision.standing
+    assert decision.unconditional
 
 
 def test_a_hook_that_asks_is_heard_even_in_bypass() -> None:
     decision = decided(hooked(case_of("Deploy", mode="bypass"), Ask("hook", "look first")), rules(allow=["Deploy"]))
-    assert decision == Ask("hook", "look first", standing=True)
+    assert decision == Ask("hook", "look first", unconditional=True)
 
 
 UNREAD = "git status $'\\"
@@ -76,7 +76,7 @@ def test_a_command_nobody_can_read_asks_even_in_bypass_where_narrow_rules_stand(
     rulebook = book(line(effect, text), line("allow", "Bash"))
     decision = decided(shell(UNREAD, mode="bypass"), rulebook)
     assert isinstance(decision, Ask)
-    assert decision.standing
+    assert decision.unconditional
     assert decision.risk
     assert "cannot be read" in decision.reason
     assert outcome(case_of("Bash", {"command": 3}, mode="bypass"), rulebook) == "ask"
@@ -104,7 +104,7 @@ def test_a_narrow_answer_guards_like_a_narrow_rule() -> None:
 @rows("mode", ["default", "bypass"])
 def test_a_tool_that_needs_a_person_asks_in_every_mode(mode: Mode) -> None:
     decision = decided(case_of("AskUserQuestion", mode=mode), rules(allow=["AskUserQuestion"]))
-    assert decision == Ask("interaction", "AskUserQuestion needs a person", standing=True)
+    assert decision == Ask("interaction", "AskUserQuestion needs a person", unconditional=True)
 
 
 @rows(

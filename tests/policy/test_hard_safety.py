@@ -36,7 +36,7 @@ def test_hard_safety_asks_even_in_bypass_and_every_time(case: Case) -> None:
         assert decision.risk is not None
         assert decision.risk not in decision.reason
         assert decision.reason.endswith("; only a person's yes allows it, each time")
-        assert decision.standing
+        assert decision.unconditional
 
 
 @pytest.mark.parametrize(

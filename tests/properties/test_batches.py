@@ -105,7 +105,7 @@ class World:
     def _judge(self, case: Case) -> Verdict:
         match self.batch[case.arguments["n"]].check:
             case "standing":
-                return Ask("wish", "every time", standing=True)
+                return Ask("wish", "every time", unconditional=True)
             case "deny":
                 return Deny("wish", "never")
             case "moves":
@@ -215,7 +215,7 @@ class World:
         assert bool(out.still_needs_approval) or not out.held, "what is held waits for an answer"
         for call in out.still_needs_approval:
             assert call.question is not None
-            standing = isinstance(call.decision, Ask) and call.decision.standing
+            standing = isinstance(call.decision, Ask) and call.decision.unconditional
             assert standing or all(p.tool != call.name or p.pattern is not None for p in out.new_policies)
         rejected = {each.call_id for each in confirmations if each.outcome == "no"}
         assert not rejected & set(self.runs), "what a person said no to does not run"

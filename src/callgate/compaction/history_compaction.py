@@ -249,7 +249,7 @@ class HistoryCompaction:
             context=plain_json(with_nothing_shown(ledger.context)),
             counted=counted if usage is None else replace(counted, usage=counted.usage + usage),
             paused=ledger.paused,
-            untold=self._opened.features.unreported,
+            unreported=self._opened.features.unreported,
             restored=put_back,
             covered=covered,
             model=written.model,

@@ -39,7 +39,7 @@ from callgate.words.events import (
 from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import WHOLE, RunOptions, WantedEffort
 from callgate.words.modes import MODES, Mode
-from callgate.words.turns import GOES_ON
+from callgate.words.turns import CONTINUING_REASONS
 
 LONGEST_NUMBER = 12
 
@@ -192,7 +192,7 @@ def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
         ledger.usage = ledger.usage + event.spent.usage  # nothing came of the message
     ledger.spend(event.spent)
     ledger.open_turn = ledger.open_message = None
-    ledger.running = event.reason in GOES_ON
+    ledger.running = event.reason in CONTINUING_REASONS
     ledger.calls = {call_id: entry for call_id, entry in ledger.calls.items() if entry.result is None}
 
 

@@ -10,7 +10,7 @@ from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import InjectedCall, Reminder
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Recovery
-from callgate.conversation.reminders import GO_ON, broken_off, remind, reminder
+from callgate.conversation.reminders import CONTINUE_TEXT, broken_off, remind, reminder
 from callgate.conversation.turn import Turn
 from callgate.core.executor import CallExecutor
 from callgate.words.endings import RunReason
@@ -212,7 +212,7 @@ class Loop:
         request to go on; then what people typed meanwhile. Reminders of features follow in the turn."""
         words, self._words = self._words, None
         if words is None and self._cause in _MAY_BE_CUT and not self._answerable and not self._steers:
-            words = GO_ON
+            words = CONTINUE_TEXT
         if words is not None:
             remind(self._record, Reminder(words, self._cause), self._now())
         self._say_steers()

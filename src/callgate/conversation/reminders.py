@@ -26,7 +26,7 @@ def remind(record: Record, due: Reminder, now: float) -> None:
     record.write(MessageAdded(now, message, about=due.about))
 
 
-GO_ON = reminder("Your last message was cut off while you were writing it. Go on from there.")
+CONTINUE_TEXT = reminder("Your last message was cut off while you were writing it. Go on from there.")
 
 
 def broken_off(error: ModelError, affected: Iterable[ToolCall]) -> str:

@@ -348,7 +348,7 @@ class Decider:
         answer, error = await self._outcome(call, self._request(call.case, ask))
         if error is not None:
             answer = refused("gate", error)
-        if isinstance(answer, Allow) and not ask.standing:
+        if isinstance(answer, Allow) and not ask.unconditional:
             self._board.answered(call)
             self._allow(call, replace(answer, context=ask.context + answer.context))
             return True
@@ -366,7 +366,7 @@ class Decider:
         """Put the question on record, then before people. Return False if the call settled because that failed."""
         ask, case = call.decision, call.case
         assert isinstance(ask, Ask)
-        choices = () if ask.standing else questions.choices_of(self._gate, case)
+        choices = () if ask.unconditional else questions.choices_of(self._gate, case)
         now = self._clock.now()
         call.question = question = questions.question_about(
             call, ask, choices, now=now, patience=self._patience, path=self._path
@@ -468,7 +468,7 @@ class Decider:
 
     def _remembered_answer(self, call: Call) -> Allow | None:
         ask, ledger = call.decision, self._ledger
-        if not isinstance(ask, Ask) or ask.standing or not ledger.policies:
+        if not isinstance(ask, Ask) or ask.unconditional or not ledger.policies:
             return None
         try:
             now = replace(call.case, policies=ledger.policies, mode=ledger.mode, now=self._clock.now())

@@ -280,7 +280,7 @@ class Gate(Protocol):
         ...
 
     def remembered(self, case: Case, /) -> Allow | None:
-        """An answer remembered since the case was judged that allows it; never for a standing ask."""
+        """An answer remembered since the case was judged that allows it; never for an unconditional question."""
         ...
 
     def choices(self, case: Case, /) -> tuple[Choice, ...]:

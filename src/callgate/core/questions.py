@@ -43,7 +43,7 @@ def question_about(
         by=ask.by,
         reason=ask.reason,
         asked_at=now,
-        choices=() if ask.standing else choices,
+        choices=() if ask.unconditional else choices,
         preview=call.preview,
         risk=ask.risk,
         path=path,
@@ -107,7 +107,7 @@ def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
 def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> ApprovalPolicy | None:
     """The policy an "always" makes: the person's pick, or the narrowest of the choices they were shown."""
     ask = call.decision
-    if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.standing:
+    if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.unconditional:
         return None
     case, policy = call.case, answer.always
     if answer.arguments is not None:  # it covers what the person wanted, not what the model wanted

@@ -61,7 +61,7 @@ class _Held:
         self.waits = True
 
 
-_FIRST = {cls for cls, row in EVENTS.items() if row.told == "durable"} | {CallSettled}
+_FIRST = {cls for cls, row in EVENTS.items() if row.published == "durable"} | {CallSettled}
 
 
 class CallRecord(Generic[L]):

@@ -22,6 +22,9 @@ T = TypeVar("T")
 Turn = Callable[[Any], Any]
 """Turns a value into JSON, or JSON into a value."""
 
+RENAMED = {"Ask": {"standing": "unconditional"}, "Compacted": {"untold": "unreported"}}
+"""Old names of fields, by the class: logs of earlier versions have them."""
+
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 _NO_DEFAULT = object()
 _MISFITS = (TypeError, ValueError, AttributeError, KeyError, OverflowError, RecursionError)
@@ -285,7 +288,11 @@ def _fields_reader(cls: type) -> Turn:
     turns = [(at, defaults.get(name, _NO_DEFAULT), _reader(hints[name])) for at, name in enumerate(names)]
     turns = [each for each in turns if each[2] is not _as_it_is]
 
+    renamed = RENAMED.get(cls.__name__, {})
+
     def read(data: Mapping[str, Any]) -> Any:
+        if renamed:
+            data = {renamed.get(name, name): value for name, value in data.items()}
         try:
             values = [*values_of({**defaults, **data})]
         except KeyError as missing:

@@ -98,7 +98,7 @@ def definition_check() -> Check:
         if concern is None:
             return None
         reason = concern()
-        return Ask("MCP definitions", reason, unattended="deny", standing=True) if reason else None
+        return Ask("MCP definitions", reason, unattended="deny", unconditional=True) if reason else None
 
     return Check("MCP definitions", judge)
 

@@ -72,4 +72,4 @@ class OwnChecks:
 
     def _late(self, name: str, case: Case) -> Verdict:
         answer = self._answers.pop((name, case.call_id), None)
-        return answer if not isinstance(answer, Ask) else replace(answer, standing=True)
+        return answer if not isinstance(answer, Ask) else replace(answer, unconditional=True)

@@ -71,7 +71,7 @@ def loop_guard(case: Case) -> Verdict:
                 "loop guard",
                 f"{what} in a row for the third time, ending in {case.name}",
                 unattended="deny",
-                standing=True,
+                unconditional=True,
             )
     return None
 
@@ -163,7 +163,7 @@ class Judge:
         if not subject.crowded:
             way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
         reason = sentence(f"{danger}; only a person's yes allows it, each time")
-        return Ask("hard safety", reason, risk=_RISKS[way], standing=True)
+        return Ask("hard safety", reason, risk=_RISKS[way], unconditional=True)
 
     def asked(self, case: Case) -> Verdict:
         hooked = case.hooked
@@ -173,18 +173,18 @@ class Judge:
         if found is not None:
             rule, why = found
             reason = rule.note or sentence(f"{rule.text} asks: {why}")
-            return Ask(rule.text, reason, standing=True, origin=rule.origin)
+            return Ask(rule.text, reason, unconditional=True, origin=rule.origin)
         doubt = self._doubt(case)
         if doubt is not None and doubt.kind == "unread":
             reason = sentence(f"the command cannot be read, so nobody knows whether a rule forbids it: {doubt.why}")
-            return Ask("ask rules", reason, risk="it may do what a rule forbids", standing=True)
+            return Ask("ask rules", reason, risk="it may do what a rule forbids", unconditional=True)
         if hooked is not None and isinstance(hooked.decision, Ask):
-            return replace(hooked.decision, standing=True)  # it would ask again, whatever is remembered
+            return replace(hooked.decision, unconditional=True)  # it would ask again, whatever is remembered
         return None
 
     def interaction(self, case: Case) -> Verdict:
         if case.traits.requires_interaction:
-            return Ask("interaction", f"{case.name} needs a person", standing=True)
+            return Ask("interaction", f"{case.name} needs a person", unconditional=True)
         return None
 
     def mode(self, case: Case) -> Verdict:

@@ -161,7 +161,7 @@ class State:
     def _compacted(self, event: Compacted) -> None:
         self.untold_mode = None if self._mode == self._first_mode else self._mode
         self.reminded = None  # what it was told is summed up
-        self.untold = {name: told for name, told in self.untold.items() if name in event.untold}
+        self.untold = {name: told for name, told in self.untold.items() if name in event.unreported}
         self.answered = self.answered and event.kept is not None
 
     def _forked(self, event: Forked) -> None:

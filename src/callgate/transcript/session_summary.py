@@ -27,7 +27,7 @@ from callgate.words.events import (
 )
 from callgate.words.messages import Message, Text
 from callgate.words.noun import noun
-from callgate.words.turns import GOES_ON
+from callgate.words.turns import CONTINUING_REASONS
 
 _PROMPT_CHARS = 200
 
@@ -156,7 +156,7 @@ def _without(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
 
 def _turn_ended(now: _Now, event: TurnEnded) -> None:
     now["asked"] = ()
-    now["unfinished"] = event.reason in GOES_ON
+    now["unfinished"] = event.reason in CONTINUING_REASONS
 
 
 def _run_ended(now: _Now, event: RunEnded) -> None:

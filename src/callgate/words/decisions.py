@@ -117,8 +117,8 @@ class Allow:
 class Ask:
     """A question to a person.
 
-    ``unattended`` says what happens if no person can answer: wait, or refuse. ``standing`` asks are put every time: a
-    remembered "always" does not answer them.
+    unattended     the outcome if no person can answer: wait, or deny
+    unconditional  asked every time: neither a hook nor a remembered "always" answers it
     """
 
     by: str
@@ -126,7 +126,7 @@ class Ask:
     arguments: Mapping[str, Any] | None = None
     risk: str | None = None
     unattended: Literal["wait", "deny"] = "wait"
-    standing: bool = False
+    unconditional: bool = False
     origin: Origin | None = None
     context: tuple[str, ...] = ()
     changed_by: str = ""

@@ -61,9 +61,9 @@ LineKind = Literal["fact", "message", "closing", "rewound", "branched", "boundar
 """The effect of a line on the tree of messages. A message is the new leaf; rewound and branched move the leaf; a
 boundary hides what is before it; a closing line counts only while no other message follows its leaf."""
 
-Told = Literal["at once", "durable", "durable with effects", "durable from a model"]
-"""The moment doors hear of it: when it happens, or once it is durable; with the last two only of calls with effects,
-only of messages of a model."""
+Published = Literal["at once", "durable", "durable with effects", "durable from a model"]
+"""When listeners receive an event: at once, or after it is durable. The last two wait only for calls with effects and
+only for messages of a model."""
 
 
 class Row(NamedTuple):
@@ -75,29 +75,29 @@ class Row(NamedTuple):
     by: str = ""
     line: LineKind = "fact"
     target: str = ""
-    told: Told = "at once"
+    published: Published = "at once"
     folds: bool = True
 
 
 _PASSING = Row("nothing", folds=False)
 
 EVENTS: Mapping[type[Event], Row] = {
-    MessageAdded: Row("leaf", line="message", told="durable from a model"),
-    PromptQueued: Row(told="durable"),
+    MessageAdded: Row("leaf", line="message", published="durable from a model"),
+    PromptQueued: Row(published="durable"),
     PromptDequeued: Row(),
-    TurnStarted: Row("message", "message_id", told="durable"),
+    TurnStarted: Row("message", "message_id", published="durable"),
     TurnEnded: Row("turn"),
     RunEnded: Row("leaf", line="closing"),
     RequestRetried: Row("message", "message_id"),
     CallArrived: Row("message", "message_id"),
     CallDecided: Row("call", "call_id"),
-    QuestionAsked: Row("call", "question.call_id", told="durable"),
-    QuestionAnswered: Row("call", "confirmation.call_id", told="durable"),
-    CallStarted: Row("call", "call_id", told="durable with effects"),
-    CallSettled: Row("call", "call_id", told="durable with effects"),
+    QuestionAsked: Row("call", "question.call_id", published="durable"),
+    QuestionAnswered: Row("call", "confirmation.call_id", published="durable"),
+    CallStarted: Row("call", "call_id", published="durable with effects"),
+    CallSettled: Row("call", "call_id", published="durable with effects"),
     ContextUpdated: Row("call", "call_id"),
     PolicyAdded: Row(),
-    ActionStaged: Row(told="durable"),
+    ActionStaged: Row(published="durable"),
     ActionResolved: Row(),
     Paused: Row("leaf", line="closing"),
     StrayFound: Row("call", "call_id", folds=False),
@@ -115,7 +115,7 @@ EVENTS: Mapping[type[Event], Row] = {
     SessionOpened: Row(),
     Forked: Row("leaf"),
     LinesQuarantined: Row(),
-    NoticeAdded: Row(told="durable"),
+    NoticeAdded: Row(published="durable"),
     NoticeDelivered: Row(),
     FeatureRecorded: Row(),
     Noted: Row("call", "call_id", folds=False),

@@ -325,7 +325,7 @@ class Branched:
 @noun
 class Compacted:
     """A boundary: the model sees the summary, then the history from ``kept`` on. Nothing is deleted. ``context`` is
-    the one that earlier calls left, ``running`` is true if the work went on after it, ``untold`` are ended actions
+    the one that earlier calls left, ``running`` is true if the work went on after it, ``unreported`` are ended actions
     that the model was not told of yet. ``restored`` is put back behind the summary: the to-do list, files. ``focus`` is
     what a person asked the summary to mind, ``covered`` the number of messages it stands for; tokens are those of the
     next request without and with it; ``model`` wrote it, for ``usage`` and ``cost``."""
@@ -338,7 +338,7 @@ class Compacted:
     context: Mapping[str, Any] = field(default_factory=nothing)
     counted: Counted = field(default_factory=Counted)
     paused: bool = False
-    untold: tuple[str, ...] = ()
+    unreported: tuple[str, ...] = ()
     restored: str = ""
     focus: str = ""
     covered: int = 0

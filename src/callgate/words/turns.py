@@ -8,8 +8,8 @@ from callgate.words.noun import noun
 TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
 """Reasons for the end of a turn. ``retried``: the model failed; its error is held back, the next turn tries again."""
 
-GOES_ON: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
-"""Those after which the next request follows by itself."""
+CONTINUING_REASONS: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
+"""Reasons after which the next request follows without a person."""
 
 TurnCause = Literal[
     "prompt",

@@ -46,7 +46,7 @@ def test_a_denial_names_the_hook_and_its_line() -> None:
 
 def test_an_ask_is_put_every_time() -> None:
     bench = Bench(hook("f", line=12), f=pre("ask", "sure?"))
-    ask = Ask("hook PreToolUse f", "sure?", standing=True, origin=origin(line=12))
+    ask = Ask("hook PreToolUse f", "sure?", unconditional=True, origin=origin(line=12))
     assert before(bench) == Hooked("hook PreToolUse f", ask)
     assert before(Bench(hook("f"), f=pre("ask"))).decision.reason == "a hook wants a person to decide"
 
@@ -182,7 +182,7 @@ def test_what_a_hook_adds_comes_with_its_allow() -> None:
 def test_a_hook_may_deny_what_is_asked() -> None:
     bench = Bench(hook("f", "PermissionRequest", layer="project"), f=choice("deny", message="no"))
     assert asked(bench) == Deny("hook PermissionRequest f", "no", "blocked_by_hook", origin=origin("project"))
-    standing = Ask("rule", standing=True)
+    standing = Ask("rule", unconditional=True)
     assert isinstance(asked(bench, standing), Deny)
 
 
@@ -203,7 +203,7 @@ def test_an_allow_from_the_repository_answers_nothing(layer: Any) -> None:
 
 def test_an_allow_never_answers_what_is_asked_every_time() -> None:
     bench = Bench(hook("f", "PermissionRequest"), f=choice("allow"))
-    assert asked(bench, Ask("rule", standing=True)) is None
+    assert asked(bench, Ask("rule", unconditional=True)) is None
 
 
 def test_hooks_of_a_question_are_told_who_asks_and_why() -> None:

@@ -105,7 +105,7 @@ class Hooks:
             return Hooked(denied.by, denied, context=merged.context)
         decision = None
         if merged.verdict == "ask":
-            decision = Ask(merged.by, merged.reason or "a hook wants a person to decide", standing=True)
+            decision = Ask(merged.by, merged.reason or "a hook wants a person to decide", unconditional=True)
         elif merged.verdict == "allow":
             decision = Allow(merged.by, merged.reason)
         if decision is not None:
@@ -120,7 +120,7 @@ class Hooks:
 
     async def _answered(self, chosen: Sequence[Hook], case: Case, ask: Ask) -> Allow | Deny | None:
         merged = await self._ask("PermissionRequest", chosen, {**facts_of_call(case), **facts_of_ask(ask)}, case)
-        if merged.verdict == "allow" and merged.stop is None and not ask.standing:
+        if merged.verdict == "allow" and merged.stop is None and not ask.unconditional:
             return Allow(
                 merged.by, merged.reason, arguments=merged.arguments, origin=merged.origin, context=merged.context
             )
