@@ -41,7 +41,7 @@ def tools(api: Api) -> Tool:
 
 
 def top(run: Run, folder: str) -> Path:
-    place = run.host.place(folder)
+    place = run.host.resolve_path(folder)
     if place.fault or not place.inside:
         raise ToolFailure(f"{folder}: {place.fault or 'lies outside the workspace'}")
     if place.kind != "folder":

@@ -40,7 +40,7 @@ def case_of(
         now=NOW,
         recent=recent,
         normal=MemoryHost().normal,
-        place=MemoryHost().place,
+        resolve_path=MemoryHost().resolve_path,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callgate.host.local import LocalHost
 from callgate.host.paths import MOST_LINKS, Resolver, oddity
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 from tests.rows import rows
 
 pytestmark = pytest.mark.spec("GATE-3a")
@@ -24,8 +24,8 @@ def root(tmp_path: Path) -> Path:
     return folder.resolve()
 
 
-def place(root: Path, path: str) -> Place:
-    return Resolver(root).place(path)
+def place(root: Path, path: str) -> ResolvedPath:
+    return Resolver(root).resolve_path(path)
 
 
 def hops(root: Path, path: str) -> list[str]:
@@ -38,12 +38,12 @@ def test_a_plain_path_is_its_only_hop(root: Path) -> None:
     (root / "src/a.py").write_bytes(b"")
     for spelling in ("src/a.py", "./src//a.py", "src/x/../a.py", "src/a.py/", f"{root}/src/a.py", f"/{root}/src/a.py"):
         found = f"{root}/src/a.py"
-        assert place(root, spelling) == Place(spelling, (found,), found, inside=True, kind="file")
+        assert place(root, spelling) == ResolvedPath(spelling, (found,), found, inside=True, kind="file")
 
 
 def test_the_workspace_itself_is_inside(root: Path) -> None:
     for spelling in (".", "./", "src/..", str(root), f"{root}/"):
-        assert place(root, spelling) == Place(spelling, (str(root),), str(root), inside=True, kind="folder")
+        assert place(root, spelling) == ResolvedPath(spelling, (str(root),), str(root), inside=True, kind="folder")
 
 
 @rows("path", ["..", "../x", "src/../../x", "/etc", "/", "../Workspace-evil/x", "../Workspac"])
@@ -113,7 +113,7 @@ def test_as_many_links_are_followed_as_linux_follows(root: Path) -> None:
     (root / "0").write_bytes(b"")
     for number in range(MOST_LINKS + 1):
         (root / f"{number + 1}").symlink_to(f"{number}")
-    assert place(root, f"{MOST_LINKS}") == Place(
+    assert place(root, f"{MOST_LINKS}") == ResolvedPath(
         f"{MOST_LINKS}", tuple(f"{root}/{number}" for number in range(MOST_LINKS, -1, -1)), f"{root}/0", True, "file"
     )
     assert place(root, f"{MOST_LINKS + 1}").fault is not None
@@ -320,16 +320,18 @@ def test_a_workspace_given_by_a_link_may_be_spelled_by_it(root: Path) -> None:
     alias = root.parent / "alias"
     alias.symlink_to(root)
     for spelling in (f"{alias}/a", f"{root}/a", "a", f"{alias}//a", f"{alias}/./a"):
-        assert Resolver(alias).place(spelling) == Place(spelling, (f"{root}/a",), f"{root}/a", inside=True)
-    assert Resolver(alias).place(str(alias)).inside
-    assert not Resolver(root).place(f"{alias}/a").inside, "any other link to it is a link like others"
-    assert not Resolver(alias).place(f"{alias}-evil/a").inside
+        assert Resolver(alias).resolve_path(spelling) == ResolvedPath(
+            spelling, (f"{root}/a",), f"{root}/a", inside=True
+        )
+    assert Resolver(alias).resolve_path(str(alias)).inside
+    assert not Resolver(root).resolve_path(f"{alias}/a").inside, "any other link to it is a link like others"
+    assert not Resolver(alias).resolve_path(f"{alias}-evil/a").inside
 
 
 def test_the_whole_machine_may_be_the_workspace() -> None:
-    found = Resolver("/").place("etc")
+    found = Resolver("/").resolve_path("etc")
     assert (found.hops, found.inside) == (("/etc",), True)
-    assert Resolver("/").place("/").inside
+    assert Resolver("/").resolve_path("/").inside
 
 
 def test_where_case_does_not_count_the_workspace_is_found_in_any(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +349,7 @@ def test_a_workspace_that_is_not_there_folds_nothing(tmp_path: Path) -> None:
 def test_the_host_says_the_same(root: Path) -> None:
     (root / "link").symlink_to("real")
     host = LocalHost(root)
-    assert host.place("link/a") == place(root, "link/a")
+    assert host.resolve_path("link/a") == place(root, "link/a")
     assert host.normal("link/a") == f"{root}/real/a"
 
 

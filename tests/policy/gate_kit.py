@@ -14,7 +14,7 @@ from callgate.policy.well_known import StandIn
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Effect, Origin, Pattern, arguments_hash
 from callgate.words.modes import MODES as MODES
 from callgate.words.modes import Mode
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 from callgate.words.traits import Traits
 
 ROOT = "/srv/app"
@@ -22,13 +22,13 @@ HOME = "/home/me"
 NOW = 1_700_000_000.0
 
 
-def place(path: str, links: Mapping[str, str] | None = None) -> Place:
+def place(path: str, links: Mapping[str, str] | None = None) -> ResolvedPath:
     """The path taken by its letters; a name without a dot is a folder. ``links`` lead from whole paths to others."""
     spelled = normpath(join(ROOT, path))
     target = (links or {}).get(spelled)
     hops = (spelled,) if target is None else (spelled, target)
     inside = all(hop == ROOT or hop.startswith(f"{ROOT}/") for hop in hops)
-    return Place(path, hops, hops[-1], inside, "file" if "." in basename(hops[-1]) else "folder")
+    return ResolvedPath(path, hops, hops[-1], inside, "file" if "." in basename(hops[-1]) else "folder")
 
 
 def line(effect: Effect, text: str, layer: str = "user", **more: Any) -> RuleLine:
@@ -81,7 +81,7 @@ def case_of(
         mode=mode,
         now=NOW,
         recent=recent,
-        place=lambda path: place(path, links),
+        resolve_path=lambda path: place(path, links),
     )
 
 

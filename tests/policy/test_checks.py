@@ -170,6 +170,6 @@ def test_a_check_that_cannot_look_at_a_path_raises_so_that_the_gate_denies() -> 
     def broken(path: str) -> Any:
         raise OSError("disk on fire")
 
-    case = replace(SRC, place=broken)
+    case = replace(SRC, resolve_path=broken)
     with pytest.raises(OSError):
         decided(case, rules(deny=["Edit(/src/**)"]))

@@ -61,7 +61,7 @@ class Desk:
             arguments_hash=arguments_hash(made.spec.name, arguments),
             traits=made.traits(arguments),
             mode=mode,
-            place=self._resolver.place,
+            resolve_path=self._resolver.resolve_path,
         )
         return type(CheckGate(standard_checks(book)).judge(case)).__name__.lower()
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.policy.path_patterns import MOST_CHARACTERS, MOST_PARTS, PathPattern, loose_name, parse_path_pattern
-from callgate.words.places import Place, PlaceKind
+from callgate.words.resolved_path import PathKind, ResolvedPath
 from tests.rows import rows
 
 ROOT, HOME = "/srv/proj", "/home/me"
@@ -21,10 +21,10 @@ def pattern(content: str, root: str = ROOT) -> PathPattern:
     return parse_path_pattern(content, root=root, home=HOME)
 
 
-def at(path: str, *more: str, kind: PlaceKind = "file", fault: str | None = None, folds: bool = False) -> Place:
+def at(path: str, *more: str, kind: PathKind = "file", fault: str | None = None, folds: bool = False) -> ResolvedPath:
     """A place by its hops; relative ones start at the root."""
     hops = tuple(hop if hop.startswith("/") else f"{ROOT}/{hop}" for hop in (path, *more))
-    return Place(path, hops, hops[-1], all(hop.startswith(ROOT) for hop in hops), kind, fault, folds)
+    return ResolvedPath(path, hops, hops[-1], all(hop.startswith(ROOT) for hop in hops), kind, fault, folds)
 
 
 MEANINGS = [
@@ -162,8 +162,8 @@ def test_a_pattern_for_what_is_below_a_folder_covers_the_folder_but_no_file_of_t
         assert not pattern(rule).covers(at("src", kind="missing"))
         assert pattern(rule).touches(at("src", kind="file"))
     for rule in ("**", ".", "/"):
-        assert pattern(rule).covers(Place(".", (ROOT,), ROOT, True, "folder"))
-    assert pattern("//**").covers(Place("/", ("/",), "/", False, "folder"))
+        assert pattern(rule).covers(ResolvedPath(".", (ROOT,), ROOT, True, "folder"))
+    assert pattern("//**").covers(ResolvedPath("/", ("/",), "/", False, "folder"))
 
 
 def test_for_allowing_every_hop_must_match() -> None:
@@ -241,11 +241,11 @@ def test_denying_reaches_where_the_links_of_the_rule_lead(tmp_path: Path) -> Non
     (top / "link").symlink_to("real")
     real = f"{top}/real/deep/x"
     for rule in (f"//{top}/link/deep/x", f"//{top}/link/deep", f"//{top}/link/**/x", f"//{top}/link/*/x"):
-        assert pattern(rule).touches(Place("x", (real,), real, False)), rule
-        assert not pattern(rule).covers(Place("x", (real,), real, False)), rule
+        assert pattern(rule).touches(ResolvedPath("x", (real,), real, False)), rule
+        assert not pattern(rule).covers(ResolvedPath("x", (real,), real, False)), rule
     bound = parse_path_pattern("deep/x", root=f"{top}/link", home=HOME)
-    assert bound.touches(Place("x", (real,), real, False))
-    assert not bound.touches(Place("x", (f"{top}/real/x",), f"{top}/real/x", False))
+    assert bound.touches(ResolvedPath("x", (real,), real, False))
+    assert not bound.touches(ResolvedPath("x", (f"{top}/real/x",), f"{top}/real/x", False))
 
 
 @rows(
@@ -375,8 +375,8 @@ def ignored_by_git(repository: Path, rule: str, path: str) -> bool:
 
 def test_what_is_in_a_folder_is_not_the_folder_itself_where_it_is_changed() -> None:
     inner, whole = (parse_path_pattern(text, root="/srv/app", home="/home/me") for text in ("src/**", "src/"))
-    folder = Place("src", ("/srv/app/src",), "/srv/app/src", inside=True, kind="folder")
-    below = Place("src/a", ("/srv/app/src/a",), "/srv/app/src/a", inside=True)
+    folder = ResolvedPath("src", ("/srv/app/src",), "/srv/app/src", inside=True, kind="folder")
+    below = ResolvedPath("src/a", ("/srv/app/src/a",), "/srv/app/src/a", inside=True)
     assert not inner.covers(folder, changed=True)
     assert inner.covers(folder), "to read a folder is to read what is in it"
     assert inner.covers(below, changed=True)

@@ -5,20 +5,22 @@ from pathlib import Path
 
 from callgate.host.paths import Resolver
 from callgate.policy.protected import What, danger, is_secret
-from callgate.words.places import Place, PlaceKind
+from callgate.words.resolved_path import PathKind, ResolvedPath
 from tests.rows import rows
 
 ROOT, HOME = "/srv/proj", "/home/me"
 
 
-def at(path: str, *more: str, kind: PlaceKind = "missing", fault: str | None = None, folds: bool = False) -> Place:
+def at(
+    path: str, *more: str, kind: PathKind = "missing", fault: str | None = None, folds: bool = False
+) -> ResolvedPath:
     """A place by its hops; relative ones start at the root."""
     hops = tuple(hop if hop.startswith("/") else f"{ROOT}/{hop}" for hop in (path, *more))
     inside = all(hop == ROOT or hop.startswith(ROOT + "/") for hop in hops)
-    return Place(path, hops, hops[-1], inside, kind, fault, folds)
+    return ResolvedPath(path, hops, hops[-1], inside, kind, fault, folds)
 
 
-def said(place: Place | str, what: What = "write") -> str | None:
+def said(place: ResolvedPath | str, what: What = "write") -> str | None:
     return danger(at(place) if isinstance(place, str) else place, what, root=ROOT, home=HOME)
 
 
@@ -194,15 +196,15 @@ def test_every_spelling_of_a_protected_name_counts(path: str) -> None:
 
 
 def test_names_above_the_workspace_do_not_count() -> None:
-    place = Place("a", ("/home/me/.claude/trees/x/a",), "/home/me/.claude/trees/x/a", True)
+    place = ResolvedPath("a", ("/home/me/.claude/trees/x/a",), "/home/me/.claude/trees/x/a", True)
     assert danger(place, "write", root="/home/me/.claude/trees/x", home=HOME) is None
     assert danger(place, "write", root="/home/me/.claude/trees/x/", home=HOME) is None
     assert danger(place, "write", root="/home/me/y", home=HOME) is not None
 
 
 def test_the_whole_machine_may_be_the_workspace() -> None:
-    assert danger(Place("/a", ("/a",), "/a", True), "write", root="/", home=HOME) is None
-    assert danger(Place("/.git", ("/.git",), "/.git", True), "write", root="/", home=HOME) is not None
+    assert danger(ResolvedPath("/a", ("/a",), "/a", True), "write", root="/", home=HOME) is None
+    assert danger(ResolvedPath("/.git", ("/.git",), "/.git", True), "write", root="/", home=HOME) is not None
 
 
 def test_where_case_does_not_count_instructions_in_small_letters_are_instructions() -> None:
@@ -251,7 +253,7 @@ def test_the_sentence_names_where_a_link_leads() -> None:
     ],
 )
 def test_what_holds_everything_is_not_removed(path: str, words: str) -> None:
-    place = Place(path, (path.rstrip("/") or "/",), path.rstrip("/") or "/", False, "folder")
+    place = ResolvedPath(path, (path.rstrip("/") or "/",), path.rstrip("/") or "/", False, "folder")
     assert words in str(said(place, "remove"))
     assert "removing" not in str(said(place, "write"))
 
@@ -259,7 +261,7 @@ def test_what_holds_everything_is_not_removed(path: str, words: str) -> None:
 @rows("path", ["build", "build/*", f"{ROOT}/src", "/tmp/x", f"{HOME}/x", f"{ROOT}x/y", "/srv/other", "C:/a/b"])
 def test_anything_else_may_be_removed(path: str) -> None:
     hop = path if path.startswith(("/", "C:")) else f"{ROOT}/{path}"
-    assert said(Place(path, (hop,), hop, hop.startswith(ROOT + "/")), "remove") is None
+    assert said(ResolvedPath(path, (hop,), hop, hop.startswith(ROOT + "/")), "remove") is None
 
 
 def test_a_link_to_the_workspace_counts_as_the_workspace_for_removing() -> None:
@@ -282,16 +284,16 @@ def test_escapes_need_a_yes(what: What) -> None:
     assert "a link leads out" in str(said(at("link/x", "/opt/x"), what))
     assert "a link leads out" in str(said(at("a", "/opt/back", "b"), what))
     for spelled in ("../x/y", "src/../../x/y", f"{ROOT}/../x/y"):
-        assert "over .." in str(said(Place(spelled, ("/srv/x/y",), "/srv/x/y", False), what))
+        assert "over .." in str(said(ResolvedPath(spelled, ("/srv/x/y",), "/srv/x/y", False), what))
     for hop in ("/srv/proj /a", "/srv/proj./a", "/srv/PROJ/a", "/srv/\uff50roj/a"):
-        assert "looks like a path in the workspace" in str(said(Place(hop, (hop,), hop, False), what))
+        assert "looks like a path in the workspace" in str(said(ResolvedPath(hop, (hop,), hop, False), what))
 
 
 def test_what_is_plainly_elsewhere_is_no_escape() -> None:
-    assert said(Place("/opt/a/../b", ("/opt/b",), "/opt/b", False)) is None
+    assert said(ResolvedPath("/opt/a/../b", ("/opt/b",), "/opt/b", False)) is None
     assert said(at("/opt/x", "a")) is None
     assert said(at("/srv/proj-evil/a")) is None
-    assert said(Place(f"{ROOT}/a/../b", (f"{ROOT}/b",), f"{ROOT}/b", True)) is None
+    assert said(ResolvedPath(f"{ROOT}/a/../b", (f"{ROOT}/b",), f"{ROOT}/b", True)) is None
 
 
 def test_on_a_real_tree(tmp_path: Path) -> None:
@@ -302,7 +304,7 @@ def test_on_a_real_tree(tmp_path: Path) -> None:
     resolver = Resolver(root)
 
     def found(path: str, what: What) -> str | None:
-        return danger(resolver.place(path), what, root=resolver.root, home=HOME)
+        return danger(resolver.resolve_path(path), what, root=resolver.root, home=HOME)
 
     assert "repository" in str(found("src/hooks/pre-commit", "write"))
     assert "leads out" in str(found("out/x", "read"))
@@ -316,14 +318,14 @@ def test_on_a_real_tree(tmp_path: Path) -> None:
 def test_where_it_leads_over_our_own_process_is_not_told() -> None:
     own = f"/proc/{os.getpid()}/fd/2"
     fault = f"the path leads over {own}, which is another place for every program"
-    place = Place("/dev/stderr", ("/dev/stderr", "/proc/self/fd/2", own, "/tmp/x"), "/tmp/x", False, fault=fault)
+    place = ResolvedPath("/dev/stderr", ("/dev/stderr", "/proc/self/fd/2", own, "/tmp/x"), "/tmp/x", False, fault=fault)
     assert danger(place, "write", root=ROOT, home=HOME) == (
         "'/dev/stderr': the path leads over /proc/self/fd/2, which is another place for every program"
     )
 
 
 def test_a_name_is_shown_as_far_as_it_says_something() -> None:
-    far = Place("x" * 5_000, (f"{ROOT}/x", f"/opt/{'y' * 5_000}"), f"/opt/{'y' * 5_000}", False)
+    far = ResolvedPath("x" * 5_000, (f"{ROOT}/x", f"/opt/{'y' * 5_000}"), f"/opt/{'y' * 5_000}", False)
     said = str(danger(far, "read", root=ROOT, home=HOME))
     assert said.startswith(f"'{'x' * 79}… (4922 more characters) (which leads to '/opt/yyy")
     assert len(said) < 300

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.policy.subjects import Subject, may_touch
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 from callgate.words.traits import Traits, exclusive, reads, shared, writes
 from tests.policy.gate_kit import HOME, ROOT, case_of, place, shell
 from tests.rows import rows
@@ -158,10 +158,10 @@ def test_danger_is_told_of_the_first_place_that_has_it() -> None:
 
 
 def test_a_path_with_a_fault_is_dangerous() -> None:
-    def faulty(path: str) -> Place:
+    def faulty(path: str) -> ResolvedPath:
         return replace(place(path), fault="a loop of links")
 
-    case = replace(case_of("Read", file_path="a"), place=faulty)
+    case = replace(case_of("Read", file_path="a"), resolve_path=faulty)
     assert "a loop of links" in str(Subject(case, root=ROOT, home=HOME).danger)
 
 
@@ -193,16 +193,16 @@ def test_the_quick_no_is_given_only_where_a_subject_would_find_nothing() -> None
     wrong: list[str] = []
     for name in names:
         for value in values:
-            case = replace(case_of("Other", {name: value}, traits=Traits("none")), place=_only_src)
+            case = replace(case_of("Other", {name: value}, traits=Traits("none")), resolve_path=_only_src)
             about = Subject(case, root=ROOT, home=HOME)
             nothing = not about.touches and about.command is None and about.address is None and about.danger is None
             if not may_touch(case) and not nothing:
                 wrong.append(f"{name}={value!r}")
     assert not wrong, wrong
-    plain = replace(case_of("Other", {"text": "hello there"}, traits=Traits("none")), place=_only_src)
+    plain = replace(case_of("Other", {"text": "hello there"}, traits=Traits("none")), resolve_path=_only_src)
     assert not may_touch(plain), "or the quick no is never given"
 
 
-def _only_src(path: str) -> Place:
+def _only_src(path: str) -> ResolvedPath:
     there = path in (".", "src")
     return replace(place(path, None), kind="folder" if there else "missing")

@@ -11,7 +11,7 @@ from callgate.policy.protected import danger, names_in_a_row
 from callgate.policy.sandbox_policy import profile_for
 from callgate.providers.keys import FILE, FoundKey, Keyring, KeyStore, find_key
 from callgate.words.errors import UsageError
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 from tests.rows import rows
 
 KEY = "sk-test-0123456789abcdef"
@@ -186,7 +186,7 @@ def test_a_key_hides_in_its_representation() -> None:
 def test_the_gate_and_the_sandbox_keep_the_file_from_models(tmp_path: Path) -> None:
     assert FILE in names_in_a_row(secret=True)
     path = f"/data/anywhere/{FILE}"
-    place = Place(path, (path,), path, inside=False)
+    place = ResolvedPath(path, (path,), path, inside=False)
     assert danger(place, "read", root="/work", home="/home/me") is not None
     (tmp_path / "work").mkdir()
     (tmp_path / FILE).write_text("{}")

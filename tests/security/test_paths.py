@@ -62,11 +62,11 @@ class World:
         """For an allow rule: Edit is for what writes, Read for what reads."""
         kind, content = self._rule(rule)
         pattern = parse_path_pattern(content, root=str(self.root), home=str(self.home))
-        return (kind == "Read") == (what == "read") and pattern.covers(Resolver(self.root).place(path))
+        return (kind == "Read") == (what == "read") and pattern.covers(Resolver(self.root).resolve_path(path))
 
     def denies(self, rule: str, path: str) -> bool:
         pattern = parse_path_pattern(self._rule(rule)[1], root=str(self.root), home=str(self.home))
-        return pattern.touches(Resolver(self.root).place(path))
+        return pattern.touches(Resolver(self.root).resolve_path(path))
 
     def _rule(self, rule: str) -> tuple[str, str]:
         found = RULE.fullmatch(self.text(rule))
@@ -76,7 +76,7 @@ class World:
     def judged(self, what: What, path: str) -> str:
         if any(self.denies(rule, path) for rule in self.row.get("deny", ())):
             return "deny"
-        place = Resolver(self.root).place(path)
+        place = Resolver(self.root).resolve_path(path)
         if danger(place, what, root=str(self.root), home=str(self.home)) is not None:
             return "ask"
         if self.covers(self.row["rule"], what, path) or (what == "read" and place.inside):

@@ -117,7 +117,7 @@ def case_of(
         mode=mode,
         now=time(),
         normal=resolver.normal,
-        place=resolver.place,
+        resolve_path=resolver.resolve_path,
     )
 
 

@@ -301,7 +301,7 @@ def as_host(host: Host | AnyPath | None, journal: Masking | None = None, outer: 
     if outer is not None and root is None:
         if log is None:
             return outer
-        root = outer.place(".").resolved
+        root = outer.resolve_path(".").resolved
     place = None if root is None else Path(root)
     if journal is None or log is None:
         return LocalHost(place)

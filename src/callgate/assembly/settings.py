@@ -65,7 +65,7 @@ def gate_of(config: Config, opened: OpenSession, checks: Sequence[Check], *, san
     judge = Judge(
         Rulebook.of(
             config.rules,
-            root=host.place(".").resolved,
+            root=host.resolve_path(".").resolved,
             home=str(config.home),
             now=host.clock.now(),
             faults=(*config.faults, *hooks.faults, *_bad_conditions(config)),
@@ -100,7 +100,7 @@ def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:
     taking = [take for each in tools if (take := getattr(each, "take_withheld", None)) is not None]
     if not taking:
         return
-    root = host.place(".").resolved
+    root = host.resolve_path(".").resolved
     withheld = Rulebook.of(config.rules, root=root, home=str(config.home), now=host.clock.now()).withheld()
     for take in taking:
         take(withheld)

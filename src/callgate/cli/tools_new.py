@@ -23,7 +23,7 @@ def {name}(path: str, run: Run) -> str:
     Args:
         path: a file, relative to the workspace
     """
-    place = run.host.place(path)
+    place = run.host.resolve_path(path)
     if place.fault or not place.inside or place.kind != "file":
         raise ToolFailure(f"{{path}}: {{place.fault or 'there is no such file in the workspace'}}")
     with open(place.resolved, encoding="utf-8") as file:

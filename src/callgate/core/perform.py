@@ -65,7 +65,7 @@ class Performer:
         self._resolve = toolbox.resolve
         self._after = gate.after
         self._host = host
-        self._normal, self._place = host.normal, host.place
+        self._normal, self._resolve_path = host.normal, host.resolve_path
         self._workspace = bind_locks(workspace, host.normal)
         self._clock = host.clock
         self._record = record
@@ -135,7 +135,7 @@ class Performer:
             now=self._clock.now(),
             recent=recent,
             normal=self._normal,
-            place=self._place,
+            resolve_path=self._resolve_path,
         )
         return read
 

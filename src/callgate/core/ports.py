@@ -17,7 +17,7 @@ from callgate.words.events import Durable
 from callgate.words.model import ToolSpec
 from callgate.words.modes import Mode
 from callgate.words.noun import noun
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 from callgate.words.traits import Traits
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Host(Protocol):
         Must not raise."""
         ...
 
-    def place(self, path: str) -> Place:
+    def resolve_path(self, path: str) -> ResolvedPath:
         """The target of a path and the links on the way; relative ones start at the workspace. Must not raise."""
         ...
 
@@ -201,9 +201,9 @@ class ToolSource(Protocol):
         ...
 
 
-def unplaced(path: str) -> Place:
+def unresolved_path(path: str) -> ResolvedPath:
     """For a case without a host: the path stands for itself, and is not inside anything."""
-    return Place(path, (path,), path, inside=False)
+    return ResolvedPath(path, (path,), path, inside=False)
 
 
 @noun
@@ -233,7 +233,7 @@ class Case:
     now: float = 0.0
     recent: Sequence[str] = ()
     normal: Callable[[str], str] = field(default=str)
-    place: Callable[[str], Place] = field(default=unplaced)
+    resolve_path: Callable[[str], ResolvedPath] = field(default=unresolved_path)
     hooked: Hooked | None = None
 
 

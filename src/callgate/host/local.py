@@ -16,7 +16,7 @@ from callgate.host.files import make_folders, write_new
 from callgate.host.paths import Resolver
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
     from callgate.host.applying import Recovered
@@ -73,8 +73,8 @@ class LocalHost:
     def normal(self, path: str) -> str:
         return self._resolver.normal(path)
 
-    def place(self, path: str) -> Place:
-        return self._resolver.place(path)
+    def resolve_path(self, path: str) -> ResolvedPath:
+        return self._resolver.resolve_path(path)
 
     @cached_property
     def files(self) -> "LocalFiles":

@@ -10,7 +10,7 @@ from callgate.host.beneath import OpenFolder, open_at_once
 from callgate.host.paths import Resolver, kind_of
 from callgate.host.ports import FileStatus, FolderEntry, too_large
 from callgate.words.errors import ToolFailure
-from callgate.words.places import Place, PlaceKind
+from callgate.words.resolved_path import PathKind, ResolvedPath
 
 _CHUNK = 1 << 20
 
@@ -24,7 +24,7 @@ class LocalFiles:
         self._resolver = resolver
 
     def status(self, path: str) -> FileStatus:
-        place = self._placed(path)
+        place = self._resolved(path)
         try:
             with self._folder(place) as (folder, name):
                 found = folder.status(name) if name else os.stat(folder.path)
@@ -49,7 +49,7 @@ class LocalFiles:
         return self._read_in_parts(path, most)
 
     def _read_in_parts(self, path: str, most: int) -> bytes:
-        place = self._placed(path)
+        place = self._resolved(path)
         if place.kind == "folder":
             raise ToolFailure(f"{path} is a folder, not a file.")
         try:
@@ -63,7 +63,7 @@ class LocalFiles:
             raise _failure(path, error) from error
 
     def entries(self, path: str) -> list[FolderEntry]:
-        place = self._placed(path)
+        place = self._resolved(path)
         if place.kind == "file":
             raise ToolFailure(f"{path} is a file, not a folder.")
         try:
@@ -73,9 +73,9 @@ class LocalFiles:
             raise _failure(path, error) from error
         return sorted(found, key=lambda entry: entry.name)
 
-    def _placed(self, path: str) -> Place:
+    def _resolved(self, path: str) -> ResolvedPath:
         _check_thread()
-        place = self._resolver.place(path)
+        place = self._resolver.resolve_path(path)
         if place.fault is not None:
             raise ToolFailure(f"{path!r} is not a usable path: {place.fault}")
         if not place.inside and len(place.hops) > 1:
@@ -84,7 +84,7 @@ class LocalFiles:
         return place
 
     @contextmanager
-    def _folder(self, place: Place, *, whole: bool = False) -> Generator[tuple[OpenFolder, str]]:
+    def _folder(self, place: ResolvedPath, *, whole: bool = False) -> Generator[tuple[OpenFolder, str]]:
         """The folder of a place and the name in it; ``whole``: the place itself, and no name."""
         root = self._resolver.root if place.inside else os.path.splitdrive(place.resolved)[0] + "/"
         parts = [part for part in place.resolved[len(root) :].split("/") if part]
@@ -110,7 +110,7 @@ def _content(descriptor: int, size: int, path: str, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _kind(mode: int) -> PlaceKind:
+def _kind(mode: int) -> PathKind:
     return "other" if stat.S_ISLNK(mode) else kind_of(mode)
 
 

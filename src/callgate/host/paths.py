@@ -12,7 +12,7 @@ from pathlib import Path
 
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
-from callgate.words.places import Place, PlaceKind
+from callgate.words.resolved_path import PathKind, ResolvedPath
 
 LONGEST_PATH = 4096  # no system opens a longer one, and walking it part by part would take very long
 MOST_LINKS = 40  # as many as Linux follows
@@ -36,10 +36,10 @@ _HONEST_PROC_LINKS = ("self", "thread-self", "mounts", "net")
 
 @noun
 class PathWalk:
-    """The way of a path: ``hops`` as in Place. A ``fault`` here is one that no system could live with."""
+    """The way of a path: ``hops`` as in ResolvedPath. A ``fault`` here is one that no system could live with."""
 
     hops: tuple[str, ...]
-    kind: PlaceKind
+    kind: PathKind
     fault: str | None = None
 
     @property
@@ -58,11 +58,13 @@ class Resolver:
         given = _slashes(os.path.abspath(root))
         self._aliases = tuple(dict.fromkeys(name.rstrip("/") + "/" for name in (given, self.root)))
 
-    def place(self, path: str) -> Place:
+    def resolve_path(self, path: str) -> ResolvedPath:
         walk = self.walk(path)
         inside = all(map(self.holds, walk.hops))
         fault = walk.fault or oddity(path)
-        return Place(path, walk.hops, walk.resolved, inside=inside, kind=walk.kind, fault=fault, folds=self.folds)
+        return ResolvedPath(
+            path, walk.hops, walk.resolved, inside=inside, kind=walk.kind, fault=fault, folds=self.folds
+        )
 
     def normal(self, path: str) -> str:
         """The one spelling of a place: equal places compare equal."""
@@ -206,14 +208,14 @@ class _Walker:
         self.status, self.absent = None, self.absent + 1
         return False
 
-    def _kind(self) -> PlaceKind:
+    def _kind(self) -> PathKind:
         status = self.status if self.absent or self.status is not None else self._look(self.here)
         if status is None:
             return "missing" if self.fault is None else "other"
         return kind_of(status.st_mode)
 
 
-def kind_of(mode: int) -> PlaceKind:
+def kind_of(mode: int) -> PathKind:
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):

@@ -10,7 +10,7 @@ from typing import Protocol, cast, runtime_checkable
 
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import nothing, noun
-from callgate.words.places import PlaceKind
+from callgate.words.resolved_path import PathKind
 
 Sink = Callable[[bytes], None]
 """Takes the pieces of an output in order, in a thread of its own; until it returns, the program waits."""
@@ -21,7 +21,7 @@ class FileStatus:
     """``path`` is the one absolute spelling of the place, links followed. ``kind`` is "missing" where nothing is."""
 
     path: str
-    kind: PlaceKind
+    kind: PathKind
     size: int = 0
     modified: float = 0.0
 
@@ -31,7 +31,7 @@ class FolderEntry:
     """A name in a folder. A link is not followed: its kind is "other"."""
 
     name: str
-    kind: PlaceKind
+    kind: PathKind
     size: int = 0
 
 

@@ -208,30 +208,30 @@ class BackgroundTasks:
 
     # ---- tasks that outlive Callgate ----------------------------------------------------------------------------
 
-    def place(self, task_id: str) -> Path | None:
+    def record_path(self, task_id: str) -> Path | None:
         """The path of a task's record, to which ``.status`` is added for its end; None if it may not outlive us."""
         return None if self._folder is None else self._folder / f"{task_id}.json"
 
     def keep(self, task: BackgroundTask, guard: int) -> None:
         """Writes the record for the next start. Blocking."""
-        place = self.place(task.id)
-        if place is not None:
+        path = self.record_path(task.id)
+        if path is not None:
             record = {name: getattr(task.record, name) for name in TaskRecord.__match_args__}
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place.write_text(json.dumps({**record, "guard": guard, "began": beginning_of(guard)}), encoding="utf-8")
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_text(json.dumps({**record, "guard": guard, "began": beginning_of(guard)}), encoding="utf-8")
 
     def note_end(self, task: BackgroundTask, code: int) -> None:
         """Writes the end of a task beside its record. Blocking."""
-        place = self.place(task.id)
-        if place is not None and place.exists():
-            place.with_suffix(".status").write_text(json.dumps({"code": code}), encoding="utf-8")
+        path = self.record_path(task.id)
+        if path is not None and path.exists():
+            path.with_suffix(".status").write_text(json.dumps({"code": code}), encoding="utf-8")
 
     def forget(self, task: BackgroundTask) -> None:
         """Removes the record of a task whose end was told. Blocking."""
-        place = self.place(task.id)
-        if place is not None:
-            for path in (place, place.with_suffix(".status")):
-                path.unlink(missing_ok=True)
+        path = self.record_path(task.id)
+        if path is not None:
+            for each in (path, path.with_suffix(".status")):
+                each.unlink(missing_ok=True)
 
     def _take_up(self, found: Mapping[str, Any]) -> None:
         """Lists a task of an earlier start: it runs, or has ended meanwhile."""
@@ -257,7 +257,7 @@ class BackgroundTasks:
 
         def refresh() -> None:
             over = beginning_of(guard) != began  # before the look at its status, which is written first
-            code = _status(self.place(record.id))
+            code = _status(self.record_path(record.id))
             if code is not None:
                 self.settle(task, *ending_of(code))
             elif over:
@@ -282,11 +282,11 @@ def _records(folder: Path | None) -> list[dict[str, Any]]:
     return found
 
 
-def _status(place: Path | None) -> int | None:
+def _status(path: Path | None) -> int | None:
     """The exit code that a guard wrote at the end of a task."""
     with suppress(OSError, ValueError, KeyError):
-        if place is not None:
-            return int(json.loads(place.with_suffix(".status").read_text(encoding="utf-8"))["code"])
+        if path is not None:
+            return int(json.loads(path.with_suffix(".status").read_text(encoding="utf-8"))["code"])
     return None
 
 

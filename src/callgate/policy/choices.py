@@ -83,7 +83,7 @@ def _files(subject: Subject) -> tuple[Choice, ...]:
     case, touches = subject.case, subject.touches
     if len(touches) != 1 or not touches[0].place.inside or len(touches[0].place.hops) > 1:
         return ()
-    root = case.place(".").resolved.rstrip("/") + "/"
+    root = case.resolve_path(".").resolved.rstrip("/") + "/"
     path = touches[0].place.resolved.removeprefix(root)
     if not _PATH.fullmatch(path) or path.startswith(" ") or path.endswith(" "):
         return ()

@@ -11,7 +11,7 @@ from posixpath import join
 from callgate.policy.path_patterns import PathPattern
 from callgate.policy.protected import is_secret
 from callgate.words.late_pattern import late_pattern
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 _GLOB = late_pattern(r"[*?[]")
 _MOST_PATHS = 32
@@ -91,7 +91,7 @@ def secrets_in(folder: str) -> Iterator[str]:
             return
 
 
-def may_hold(folder: Place, pattern: PathPattern, *, root: str, home: str) -> bool:
+def may_hold(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: str) -> bool:
     """True if a path that the pattern matches may be somewhere in the folder."""
     text = pattern.text.rstrip("/")
     if "/" not in text:

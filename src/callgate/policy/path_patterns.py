@@ -18,7 +18,7 @@ from typing import Literal
 from callgate.host.paths import same_name
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 MOST_CHARACTERS = 1_000
 MOST_PARTS = 100
@@ -47,14 +47,14 @@ class PathPattern:
     folded: re.Pattern[str]
     loose: tuple[re.Pattern[str], ...]
 
-    def covers(self, place: Place, *, changed: bool = False) -> bool:
+    def covers(self, place: ResolvedPath, *, changed: bool = False) -> bool:
         """For allowing: nothing is wrong with the path, and every hop of it matches. A folder that is itself
         ``changed`` is not one of the things in it; to read it is to read those."""
         pattern, spelled = (self.folded, same_name) if place.folds else (self.exact, str)
         inner = self.inner and changed
         return place.fault is None and all(self._hits(pattern, spelled(hop), place, inner) for hop in place.hops)
 
-    def touches(self, place: Place) -> bool:
+    def touches(self, place: ResolvedPath) -> bool:
         """For denying and asking: any hop matches, as it is or as some other system would read it."""
         return any(
             self.exact.match(hop) is not None or any(pattern.match(lax) is not None for pattern in self.loose)
@@ -62,7 +62,7 @@ class PathPattern:
             for lax in (loose_name(hop),)
         )
 
-    def _hits(self, pattern: re.Pattern[str], hop: str, place: Place, inner: bool) -> bool:
+    def _hits(self, pattern: re.Pattern[str], hop: str, place: ResolvedPath, inner: bool) -> bool:
         found = pattern.match(hop)
         if found is None or found.end() < len(hop):
             return found is not None

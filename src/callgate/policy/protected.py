@@ -16,7 +16,7 @@ from typing import Literal
 from callgate.policy.path_patterns import loose_name
 from callgate.policy.shorten import brief
 from callgate.words.late_pattern import late_pattern
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 What = Literal["read", "write", "remove"]
 
@@ -122,7 +122,7 @@ def secrets_of(home: str) -> tuple[str, ...]:
     return (*(f"{home.rstrip('/')}/{name}" for name in names), *_PATHS[SECRET].split())
 
 
-def danger(place: Place, what: What, *, root: str, home: str) -> str | None:
+def danger(place: ResolvedPath, what: What, *, root: str, home: str) -> str | None:
     """The reason why a person must say yes to this, as a sentence; None when nothing is special about it. ``root`` is
     the workspace, ``home`` the person's folder; both absolute."""
     why = (
@@ -135,7 +135,7 @@ def danger(place: Place, what: What, *, root: str, home: str) -> str | None:
     return None if why is None else f"{_shown(place)}: {why}"
 
 
-def _shown(place: Place) -> str:
+def _shown(place: ResolvedPath) -> str:
     """Escaped, so that nothing in a name can dress up the sentence."""
     leads = place.resolved != place.hops[0] and not any(hop.startswith(_own_process()) for hop in place.hops)
     to = f" (which leads to {brief(repr(place.resolved))})" if leads else ""
@@ -147,7 +147,7 @@ def _own_process() -> str:
     return f"/proc/{os.getpid()}/"
 
 
-def _removed(place: Place, root: str, home: str) -> str | None:
+def _removed(place: ResolvedPath, root: str, home: str) -> str | None:
     for hop in map(loose_name, place.hops):
         path = _all_of(hop)
         if _beneath(loose_name(root), path):
@@ -165,13 +165,13 @@ def _all_of(path: str) -> str:
     return (above or "/") if name in _EVERYTHING else path
 
 
-def _device(place: Place, what: What) -> str | None:
+def _device(place: ResolvedPath, what: What) -> str | None:
     if place.kind == "device" and (what == "remove" or place.resolved != _NOWHERE):
         return "it is a device, a pipe or a socket, not a file"
     return None
 
 
-def _escaped(place: Place, root: str) -> str | None:
+def _escaped(place: ResolvedPath, root: str) -> str | None:
     spelled, inside = place.hops[0], place.inside
     if inside:
         return None
@@ -184,7 +184,7 @@ def _escaped(place: Place, root: str) -> str | None:
     return None
 
 
-def _named(place: Place, what: What, root: str, home: str) -> str | None:
+def _named(place: ResolvedPath, what: What, root: str, home: str) -> str | None:
     for hop in place.hops:
         outside = not _beneath(hop, root)
         below = hop if outside else hop[len(root.rstrip("/")) :]

@@ -18,7 +18,7 @@ from callgate.policy.well_known import AGENTS, COMMANDS, READING, WRITING
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 _MOST_RUNS = 6
 _MOST_RULES = 3
@@ -178,7 +178,7 @@ def _on_files(tool: str, touches: Sequence[Touch], grants: Grants) -> str:
     return "" if None in found else _listed([each for each in found if each])
 
 
-def _on_file(tool: str, place: Place, root: str) -> str | None:
+def _on_file(tool: str, place: ResolvedPath, root: str) -> str | None:
     """The rule on just this place; None where it would have to say more than a name."""
     if place.fault is not None or len(place.hops) != 1 or not _PLAIN_PATH.fullmatch(place.resolved):
         return None

@@ -20,7 +20,7 @@ from callgate.policy.well_known import Content as Kind
 from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect
 from callgate.words.noun import noun
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 WRITES: frozenset[Way] = frozenset({"write", "remove"})
 READS: frozenset[Way] = frozenset({"read"})
@@ -83,7 +83,7 @@ class PathContent:
             if self.pattern.touches(place) or (place.kind == "folder" and self.pattern.touches(_something_in(place))):
                 return f"the call {touch.way}s {place.spelled}"
             for spelled in spellings(place.hops[0], self.pattern):
-                guessed = subject.case.place(spelled)
+                guessed = subject.case.resolve_path(spelled)
                 if self.pattern.touches(guessed) and (not says_little(place.spelled) or guessed.kind != "missing"):
                     return f"{place.spelled} may become {guessed.spelled}"
         return None
@@ -111,7 +111,7 @@ class PathContent:
     def _meant(self, subject: Subject) -> Sequence[Touch]:
         if self.field:
             value = subject.case.arguments.get(self.field)
-            return (Touch(subject.case.place(value), "write"),) if isinstance(value, str) else ()
+            return (Touch(subject.case.resolve_path(value), "write"),) if isinstance(value, str) else ()
         ways = self.ways
         if ways == READS and subject.case.tool.previews:
             ways = READS | WRITES  # who shows a change of a file shows what was in it
@@ -121,11 +121,11 @@ class PathContent:
         spelled = join(home, text[2:]) if text.startswith("~/") else text
         path = normpath(join(root, spelled))
         inside = path == root or path.startswith(root.rstrip("/") + "/")
-        place = Place(text, (path,), path, inside)
+        place = ResolvedPath(text, (path,), path, inside)
         return self.pattern.covers(place) if effect == "allow" else self.pattern.touches(place)
 
 
-def _something_in(place: Place) -> Place:
+def _something_in(place: ResolvedPath) -> ResolvedPath:
     """A place below the folder: a rule on everything in a folder also applies to a call that walks through it."""
     return replace(
         place,

@@ -18,7 +18,7 @@ from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect, Origin
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 _TOOL = late_pattern(r"\*|mcp__\*|mcp__(?:[A-Za-z0-9-]|_(?!_))+__\*|[A-Za-z0-9_-]+")
 _SERVER = late_pattern(r"mcp__(?:[A-Za-z0-9-]|_(?!_))+")
@@ -227,7 +227,7 @@ class Rulebook:
         found = [(rule, content) for rule, content in path_rules((*self.denies, *self.asks)) if "read" in content.ways]
 
         def rule_for(path: str) -> str | None:
-            place = Place(path, (path,), path, inside=True)
+            place = ResolvedPath(path, (path,), path, inside=True)
             return next((rule.text for rule, content in found if content.pattern.touches(place)), None)
 
         return rule_for if found else lambda path: None

@@ -31,7 +31,7 @@ from callgate.policy.rules import Rulebook, path_rules
 from callgate.policy.subjects import Way
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
     from callgate.host.sandbox.proxy import HostProxy
@@ -117,7 +117,7 @@ def _is_secret(path: str, root: str) -> bool:
 
 def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
     """A rule must say something of the name: one for a whole folder does not mean the keys in it."""
-    place = Place(path, (path,), path, inside=True)
+    place = ResolvedPath(path, (path,), path, inside=True)
     named = (each for each in allows if any(map(str.isalnum, each.pattern.text.rstrip("/").rpartition("/")[2])))
     return any("read" in each.ways and each.pattern.covers(place) for each in named)
 
@@ -142,7 +142,7 @@ def _looked_through(root: str) -> Iterator[str]:
 
 def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
     """True for a place that a rule denies, and for a folder in which everything is."""
-    places = [Place(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
+    places = [ResolvedPath(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
     return any(way in each.ways and any(map(each.pattern.touches, places)) for each in denies)
 
 

@@ -20,7 +20,7 @@ from callgate.policy.implied_paths import filled, secrets_in
 from callgate.policy.protected import danger, is_secret
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
-from callgate.words.places import Place
+from callgate.words.resolved_path import ResolvedPath
 from callgate.words.traits import Effects
 
 Way = Literal["read", "write", "remove"]
@@ -42,7 +42,7 @@ _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 class Touch:
     """A place and what the call does with it."""
 
-    place: Place
+    place: ResolvedPath
     way: Way
 
 
@@ -54,7 +54,7 @@ class Subject:
         self.root = root
         self.home = home
         self.declared = case.traits.declared
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, ResolvedPath] = {}
         self._filled: dict[str, tuple[str, ...] | None] = {}
 
     @cached_property
@@ -173,7 +173,7 @@ class Subject:
             return f"{self.unsafe_variable} beside the command may change what it does"
         if self.folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
             return None
-        moved = self.case.place(self.folder).resolved != self.case.place(".").resolved
+        moved = self.case.resolve_path(self.folder).resolved != self.case.resolve_path(".").resolved
         return f"it runs in {self.folder}, whose own settings may name programs" if moved else None
 
     @cached_property
@@ -185,7 +185,7 @@ class Subject:
         return (self.case.name,) if folders else ()
 
     @cached_property
-    def swept_folders(self) -> tuple[Place, ...]:
+    def swept_folders(self) -> tuple[ResolvedPath, ...]:
         """The folders that are read as a whole: the one a command runs in, where it names none."""
         found = tuple(touch.place for touch in self.touches if touch.way == "read" and touch.place.kind != "file")
         return (found or (self.place_in_shell("."),)) if self.sweeps else ()
@@ -217,7 +217,7 @@ class Subject:
     def touches(self) -> tuple[Touch, ...]:
         """Every place the call is known to read, write or remove; only the first ones where it is ``crowded``."""
         named = dict.fromkeys((*self._declared[:_MOST_DECLARED], *self._in_command[:_MOST_PLACES]))
-        found = [Touch(self.case.place(path), way) for path, way in named]
+        found = [Touch(self.case.resolve_path(path), way) for path, way in named]
         return (*found, *(touch for touch in self._guessed if (touch.place.spelled, touch.way) not in named))
 
     @cached_property
@@ -271,10 +271,10 @@ class Subject:
             return ()
         makes = self.case.tool.previews
         usual = frozenset[str]() if "reads" in self.declared.ruled_out else USUAL_NAMES["reads"]
-        found: dict[str, Place] = {}
+        found: dict[str, ResolvedPath] = {}
         for name, text in self._undeclared():
             for path in (each for spelled in _meant_by(text) for each in self._both(spelled)):
-                place = self.case.place(path)
+                place = self.case.resolve_path(path)
                 if makes or name in usual or place.kind != "missing":
                     found.setdefault(path, place)
         return tuple(Touch(place, "read" if self.effects == "none" else "write") for place in found.values())
@@ -313,10 +313,10 @@ class Subject:
     def _in_home(self, folder: str) -> str:
         return join(self.home, folder[2:]) if folder == "~" or folder.startswith("~/") else folder
 
-    def place_in_shell(self, path: str) -> Place:
+    def place_in_shell(self, path: str) -> ResolvedPath:
         """Looked at once: many rules ask about the same path, and for one decision there is one answer."""
         if path not in self._places:
-            self._places[path] = self.case.place(self._in_shell(path))
+            self._places[path] = self.case.resolve_path(self._in_shell(path))
         return self._places[path]
 
     def is_folder(self, path: str) -> bool:
@@ -348,7 +348,7 @@ class Subject:
             return "it names more places than can be looked at"
         return next((why for each in self.touches if (why := self.danger_of(each.place, each.way))), None)
 
-    def danger_of(self, place: Place, way: Way) -> str | None:
+    def danger_of(self, place: ResolvedPath, way: Way) -> str | None:
         return danger(place, way, root=self.root, home=self.home)
 
     @property
@@ -409,7 +409,7 @@ _TEXTUAL = (str, list, dict)
 
 
 def _is_there(case: Case, path: str) -> bool:
-    return path[0] == "~" or case.place(path).kind != "missing"
+    return path[0] == "~" or case.resolve_path(path).kind != "missing"
 
 
 def _meant_by(text: str) -> list[str]:

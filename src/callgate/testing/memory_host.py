@@ -13,7 +13,7 @@ from callgate.testing.clock import ManualClock
 from callgate.testing.memory_processes import MemoryOutput, MemoryProcesses
 from callgate.words.changes import ChangeSet, digest
 from callgate.words.errors import ToolFailure
-from callgate.words.places import Place, PlaceKind
+from callgate.words.resolved_path import PathKind, ResolvedPath
 
 ROOT = "/workspace"
 
@@ -23,7 +23,7 @@ class MemoryHost:
     ``processes`` answers commands from a script."""
 
     def __init__(self, files: Mapping[str, bytes | str] | None = None, clock: Clock | None = None) -> None:
-        self.files = MemoryFiles(self.place)
+        self.files = MemoryFiles(self.resolve_path)
         self.artifacts: dict[str, bytes] = {}
         self.applied: list[ChangeSet] = []
         self.processes = MemoryProcesses()
@@ -45,15 +45,15 @@ class MemoryHost:
         spelled = normpath(join(ROOT, path))
         return "/" + spelled.lstrip("/")
 
-    def place(self, path: str) -> Place:
+    def resolve_path(self, path: str) -> ResolvedPath:
         """There are no links, so a path leads where it says."""
         found = self.normal(path)
         below = found.rstrip("/") + "/"
-        kind: PlaceKind = "file" if found in self.files else "missing"
+        kind: PathKind = "file" if found in self.files else "missing"
         if found == ROOT or any(name.startswith(below) for name in self.files):
             kind = "folder"
         inside = found == ROOT or found.startswith(ROOT + "/")
-        return Place(path, (found,), found, inside=inside, kind=kind, fault=oddity(path))
+        return ResolvedPath(path, (found,), found, inside=inside, kind=kind, fault=oddity(path))
 
     def text(self, path: str) -> str:
         """A file's content, for assertions."""
@@ -107,16 +107,16 @@ class MemoryFiles(dict[str, bytes]):
 
     on_disk = False
 
-    def __init__(self, place: Callable[[str], Place]) -> None:
+    def __init__(self, resolve_path: Callable[[str], ResolvedPath]) -> None:
         super().__init__()
-        self._place = place
+        self._resolve_path = resolve_path
 
     def status(self, path: str) -> FileStatus:
-        place = self._placed(path)
+        place = self._resolved(path)
         return FileStatus(place.resolved, place.kind, len(self.get(place.resolved, b"")))
 
     def read(self, path: str, most: int) -> bytes:
-        place = self._placed(path)
+        place = self._resolved(path)
         if place.kind == "folder":
             raise ToolFailure(f"{path} is a folder, not a file.")
         if place.kind == "missing":
@@ -127,7 +127,7 @@ class MemoryFiles(dict[str, bytes]):
         return data
 
     def entries(self, path: str) -> list[FolderEntry]:
-        place = self._placed(path)
+        place = self._resolved(path)
         if place.kind == "file":
             raise ToolFailure(f"{path} is a file, not a folder.")
         if place.kind == "missing":
@@ -140,8 +140,8 @@ class MemoryFiles(dict[str, bytes]):
                 found[name] = FolderEntry(name, "folder") if deeper else FolderEntry(name, "file", len(data))
         return [found[name] for name in sorted(found)]
 
-    def _placed(self, path: str) -> Place:
-        place = self._place(path)
+    def _resolved(self, path: str) -> ResolvedPath:
+        place = self._resolve_path(path)
         if place.fault is not None:
             raise ToolFailure(f"{path!r} is not a usable path: {place.fault}")
         return place

@@ -65,10 +65,10 @@ class _Apply:
         self._journal = journal
         self._files = [FileReplacement(plan, top, f"{journal.token}-{number}") for number, plan in enumerate(plans)]
         self._made: list[Parts] = []
-        by_place = {each.plan.place: each for each in self._files}
+        by_key = {each.plan.key: each for each in self._files}
         for each in self._files:
             if each.plan.like is not None:
-                each.like = by_place[each.plan.like.place]
+                each.like = by_key[each.plan.like.key]
 
     def run(self) -> ChangeSet:
         differences = [f"{each.plan.path}: {found}" for each in self._files if (found := each.difference()) is not None]

@@ -31,7 +31,7 @@ class PlannedFile:
     like: "PlannedFile | None" = None
 
     @property
-    def place(self) -> tuple[Parts, str]:
+    def key(self) -> tuple[Parts, str]:
         return self.folder, self.name
 
 

@@ -77,23 +77,25 @@ def _check_normal(host: Host) -> None:
 def _check_place(host: Host) -> None:
     for path in NONSENSE:
         try:
-            place = host.place(path)
+            place = host.resolve_path(path)
         except Exception as error:
             raise AssertionError(f"broken promise: place({path[:20]!r}) must not raise {error!r}") from error
-        promise(place == host.place(path), f"place({path[:20]!r}) is the same each time")
+        promise(place == host.resolve_path(path), f"place({path[:20]!r}) is the same each time")
         promise(place.spelled == path, "a place says how it was spelled")
         promise(place.hops[-1:] == (place.resolved,), "the last hop is where the path leads")
-    root = host.place(".")
+    root = host.resolve_path(".")
     promise(root.inside and root.fault is None and root.kind == "folder", "the workspace is a folder inside itself")
     below = root.resolved.rstrip("/") + "/"
-    inner = host.place("callgate-check/a/../none")
+    inner = host.resolve_path("callgate-check/a/../none")
     promise(inner.hops[0] == below + "callgate-check/none", "the first hop is what was spelled, without looking")
     promise(inner.inside and inner.kind == "missing", "what is not there yet is a place inside the workspace")
-    promise(host.place(inner.hops[0]).inside, "an absolute path inside the workspace is inside")
-    promise(not host.place("../callgate-escape").inside, "what is beside the workspace is not inside")
-    promise(not host.place(root.resolved + "-escape").inside, "a name that only starts like the workspace is outside")
+    promise(host.resolve_path(inner.hops[0]).inside, "an absolute path inside the workspace is inside")
+    promise(not host.resolve_path("../callgate-escape").inside, "what is beside the workspace is not inside")
+    promise(
+        not host.resolve_path(root.resolved + "-escape").inside, "a name that only starts like the workspace is outside"
+    )
     for path in ("", "\0", "a\0b", "\ud800", "a\u202eb"):
-        promise(host.place(path).fault, f"{path!r} is nothing that anybody should use")
+        promise(host.resolve_path(path).fault, f"{path!r} is nothing that anybody should use")
 
 
 async def _check_keep(host: Host) -> None:
@@ -104,8 +106,8 @@ async def _check_keep(host: Host) -> None:
 async def _check_apply(host: Host) -> None:
     one, two = "callgate-check/one.txt", "callgate-check/deep/two.txt"
     await host.apply(ChangeSet("create", (FileChange(one, None, b"1"), FileChange(two, None, b"2"))))
-    promise(host.place(one).kind == "file", "a file that was made is a file")
-    promise(host.place("callgate-check/deep").kind == "folder", "and what holds one is a folder")
+    promise(host.resolve_path(one).kind == "file", "a file that was made is a file")
+    promise(host.resolve_path("callgate-check/deep").kind == "folder", "and what holds one is a folder")
     stale = (FileChange(one, b"1", b"new"), FileChange(two, b"other", b"new"))
     await _refused(host, stale, "a file that is not as the preview found it")
     await _refused(host, (FileChange(one, None, b"new"),), "creating a file that exists")
@@ -149,7 +151,7 @@ def _check_files(host: Host, files: Files, contents: dict[str, bytes]) -> None:
         for spelled in (path, f"./{_TOP}/../{path}", host.normal(path)):
             found = files.status(spelled)
             promise(found.kind == "file" and found.size == len(data), f"status({spelled!r}) says kind and size")
-            promise(found.path == host.place(path).resolved, "status says where the path leads")
+            promise(found.path == host.resolve_path(path).resolved, "status says where the path leads")
             promise(files.read(spelled, 1_000_000) == data, f"read({spelled!r}) gives every byte")
         promise(files.read(path, len(data)) == data, "a file of just as many bytes is read")
     promise(files.status(_TOP).kind == "folder", "a folder is a folder")

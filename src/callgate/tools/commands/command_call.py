@@ -185,7 +185,7 @@ class CommandCall:
             file,
             stop=partial(end_process, process, self._clock, _GRACE),
         )
-        place = tasks.place(task_id)
+        place = tasks.record_path(task_id)
         if outlives and place is not None:
             process.outlive(output=file.path, status=str(place.with_suffix(".status")))
             await in_thread(partial(tasks.keep, task, process.guard), threads=threads)

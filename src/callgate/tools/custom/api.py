@@ -50,7 +50,7 @@ class Api:
     def content(self, path: str) -> Content:
         """A file of the workspace as a FileChange carries it: its bytes, or for a large one its hash and place.
         ToolFailure says why it cannot be. Blocks."""
-        place = Resolver(self.root).place(path)
+        place = Resolver(self.root).resolve_path(path)
         if place.fault is not None or not place.inside:
             raise ToolFailure(f"{path}: {place.fault or f'lies outside the workspace {self.root}'}")
         if place.kind != "file":

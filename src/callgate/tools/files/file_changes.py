@@ -19,17 +19,17 @@ _LINES_NAMED = 8
 def workspace_path(host: Host, path: str) -> str:
     """The path from the root of the workspace, links followed, as change sets name files. One that leads out stays as
     it is: applying it is refused."""
-    place, root = host.place(path), host.place(".").resolved.rstrip("/") + "/"
+    place, root = host.resolve_path(path), host.resolve_path(".").resolved.rstrip("/") + "/"
     return place.resolved[len(root) :] if place.inside and place.resolved.startswith(root) else path
 
 
 def content_before(host: Host, path: str) -> bytes | None:
     """The bytes of a file that is to be changed; None if there is none."""
-    place = host.place(path)
+    place = host.resolve_path(path)
     if path.endswith("/"):
         raise ToolFailure(f"{path} names a folder, not a file.")
     if place.fault is None and not place.inside:
-        told = f"{path} is outside the workspace {host.place('.').resolved}: changes there could not be undone"
+        told = f"{path} is outside the workspace {host.resolve_path('.').resolved}: changes there could not be undone"
         raise ToolFailure(
             f"{told}, so file tools make none. Change it with a command, which a person may be asked about."
         )

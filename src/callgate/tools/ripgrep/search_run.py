@@ -179,7 +179,7 @@ async def searched_place(host: Host, path: str) -> SearchedPlace:
     if status.kind not in ("file", "folder"):
         raise ToolFailure(f"{path} does not exist." if status.kind == "missing" else f"{path} cannot be searched.")
     is_file = status.kind == "file"
-    folder, lead = host.place(".").resolved.rstrip("/"), ""
+    folder, lead = host.resolve_path(".").resolved.rstrip("/"), ""
     if status.path != folder and not status.path.startswith(f"{folder}/"):
         folder = dirname(status.path) if is_file else status.path
         lead = folder.rstrip("/") + "/"
