@@ -129,8 +129,9 @@ def modes() -> str:
 
 def settings() -> str:
     """Every key of a settings file, by section, with its type, its default and its variable."""
+    import tomlkit
+
     from callgate.policy.setting_rows import SETTINGS
-    from callgate.policy.toml_edits import toml_value
 
     lines: list[str] = []
     section = None
@@ -145,7 +146,7 @@ def settings() -> str:
                 "| key | type | default | |",
                 "|---|---|---|---|",
             ]
-        shown = "" if key.default is None else f"`{toml_value(key.default)}`"
+        shown = "" if key.default is None else f"`{tomlkit.item(key.default).as_string()}`"
         more = f" Variable: `{key.variable}`." if key.variable else ""
         lines.append(f"| `{key.name}` | {_cell(key.kind.expected)} | {shown} | {_cell(key.help)}{more} |")
     return "\n".join(lines).strip()

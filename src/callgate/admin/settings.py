@@ -14,7 +14,6 @@ from callgate.policy.entries import SettingsFile
 from callgate.policy.setting_kinds import RULES
 from callgate.policy.setting_rows import SETTINGS, Setting
 from callgate.policy.settings import read_settings, shown
-from callgate.policy.toml_edits import TablePath
 from callgate.policy.variables import VARIABLES, Variable
 from callgate.transcript.masking import Masker
 from callgate.words.decisions import Effect, Origin
@@ -37,6 +36,7 @@ __all__ = [
 ]
 
 HIDDEN = "(hidden)"
+TablePath = tuple[str, ...]
 
 
 @noun

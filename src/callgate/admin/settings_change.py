@@ -1,11 +1,15 @@
-"""Changes one setting in a file of settings, which is checked before it is replaced. Everything here blocks."""
+"""Changes one setting in a settings file: edits the text with ``tomlkit``, checks the new text, replaces the file.
+
+All functions block.
+"""
 
 import os
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, MutableMapping, Sequence
 from pathlib import Path
 from stat import S_IMODE
 from time import time
-from typing import Literal
+from typing import Any, Literal, cast
 
 from callgate.admin.settings import HIDDEN, SettingRow, find_setting, key_of
 from callgate.config import Config, load_config
@@ -17,14 +21,14 @@ from callgate.policy.rules import Rulebook
 from callgate.policy.setting_kinds import RULES
 from callgate.policy.setting_rows import Setting
 from callgate.policy.settings import settings_in, shown
-from callgate.policy.toml_edits import with_value, without_value
 from callgate.policy.trust import Trusted
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
-__all__ = ["ChangedSetting", "SettingsFault", "WritableLayer", "change_setting", "faults_in", "file_of"]
+__all__ = ["ChangedSetting", "SettingsFault", "WritableLayer", "change_setting", "edit_toml", "faults_in", "file_of"]
 
 WritableLayer = Literal["user", "project", "local"]
+_BY_HAND = "change it in the file: callgate config edit"
 _KINDS_IGNORED = {
     "permissions.allow": "allow rules ",
     "models.options.": "options of models ",
@@ -75,7 +79,7 @@ def change_setting(config: Config, name: str, words: Sequence[str] | None, layer
     with one_at_a_time(config.data / "settings"):
         before = file.read_bytes() if file.exists() else b""
         text = _decoded(before, file)
-        after = (without_value(text, path) if value is None else with_value(text, path, value)).encode()
+        after = edit_toml(text, path, value).encode()
         faults = faults_in(config, after, file, layer)
         if faults:
             known = [str(each) for each in faults_in(config, before, file, layer)]
@@ -130,3 +134,64 @@ def _replace(file: Path, data: bytes) -> None:
             os.fchmod(number, S_IMODE(file.stat().st_mode))
 
     replace_file(file, data, 0o644, folders=0o777, prepare=keep_mode)
+
+
+def edit_toml(text: str, path: tuple[str, ...], value: object) -> str:
+    """Return a TOML text with one value set, or removed if it is None; comments, order and blank lines stay.
+
+    UsageError if the text is not TOML, or if the value cannot be edited without a change of other values.
+    """
+    try:
+        import tomlkit
+        from tomlkit.exceptions import TOMLKitError
+    except ImportError:
+        raise UsageError("editing settings needs one more package: pip install 'callgate[config]'") from None
+    body = text.removeprefix("\ufeff")
+    try:
+        wanted, before = tomllib.loads(body), tomllib.loads(body)
+    except ValueError as error:
+        raise UsageError(f"this file is not TOML: {error}; {_BY_HAND}") from None
+    _put(wanted, path, value, dict)
+    if wanted == before:
+        return text
+    try:
+        document = tomlkit.parse(body)
+        _put(document, path, None if value is None else tomlkit.item(value), tomlkit.table)
+        changed = tomlkit.dumps(document)
+        if "\r\n" in body:
+            changed = changed.replace("\r\n", "\n").replace("\n", "\r\n")
+        if tomllib.loads(changed) == wanted:
+            return text[: len(text) - len(body)] + changed
+    except (TOMLKitError, ValueError):
+        pass
+    raise UsageError(f"{'.'.join(path)} is written in a form that cannot be changed alone; {_BY_HAND}")
+
+
+def _put(root: Any, path: tuple[str, ...], value: object, new_table: Callable[[], Any]) -> None:
+    """Set the value in plain tables or in a document, or remove it if it is None."""
+    table = root
+    for part in path[:-1]:
+        if value is None and part not in table:
+            return
+        table = table.setdefault(part, new_table())
+        if not isinstance(cast(object, table), MutableMapping):
+            raise UsageError(f"{part} is not a table in this file; {_BY_HAND}")
+    if value is None:
+        table.pop(path[-1], None)
+    elif new_table is dict or path[-1] in table:
+        table[path[-1]] = value
+    else:
+        _append(table, path[-1], value)
+
+
+def _append(table: Any, name: str, value: object) -> None:
+    """Add a line to a table, above the comments before the next header."""
+    from tomlkit.items import Table
+
+    lines = table.value.body if isinstance(table, Table) else []
+    below: list[Any] = []
+    while lines and lines[-1][0] is None:
+        below.insert(0, lines.pop()[1])
+    table[name] = value
+    for line in below:
+        table.append(None, line)
