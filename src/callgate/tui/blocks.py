@@ -1,4 +1,4 @@
-"""Blocks: the pieces of a conversation that a terminal shows, in the order in which they are shown."""
+"""Blocks: the parts of a conversation that the terminal shows, one class for each kind."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -16,21 +16,23 @@ Level = Literal["info", "warning", "error"]
 
 @noun
 class PromptBlock:
-    """A person's message. ``attached`` counts images and files that came with it."""
+    """A message of the user. ``attached`` is the number of images and files in it."""
 
     id: str
     text: str
     attached: int = 0
 
-    @property
-    def done(self) -> bool:
-        return True
+    done = True
 
 
 @noun
 class TextBlock:
-    """Markdown of the model. ``done``: no more of it will come. ``begun``: its first lines have left it already, in the
-    state ``opened``."""
+    """Markdown of the model.
+
+    done    the text is complete
+    begun   the first lines have been printed and removed from ``text``
+    opened  the Markdown state after the removed lines
+    """
 
     id: str
     text: str
@@ -41,7 +43,7 @@ class TextBlock:
 
 @noun
 class ThinkingBlock:
-    """The reasoning that a model shows."""
+    """Reasoning text of the model, with the times of its first and last piece."""
 
     id: str
     text: str
@@ -54,13 +56,13 @@ class ThinkingBlock:
 class CallBlock:
     """One call, from its arrival to its result.
 
-    path       the nested agents that it came through
-    question   the open question about it
-    answered   the outcome of the person's answer, with the person's words in ``note``
-    index, of  its number among the calls of its message
-    since      the time at which it entered its status
+    path       the path of the nested session that made the call
+    question   the open question about the call
+    answered   the outcome of the user's answer; ``note`` is the text of the answer
+    index, of  the number of the call in its message, and the number of calls there
+    since      the time at which the call entered its status
     output     the newest part of the output
-    joined     the block before it is a call too
+    joined     the block before this one is a call too
     cut        the program ended while the call ran, and the record has no outcome
     """
 
@@ -105,26 +107,22 @@ class ActionBlock:
     reason: str = ""
     by: str = ""
 
-    @property
-    def done(self) -> bool:
-        return True
+    done = True
 
 
 @noun
 class NoticeBlock:
-    """A line for people that belongs to no call: a retry, a compaction, a note of the session or of a command."""
+    """A message of the session or of a command, such as a retry or a compaction."""
 
     text: str
     level: Level = "info"
 
-    @property
-    def done(self) -> bool:
-        return True
+    done = True
 
 
 @noun
 class EndBlock:
-    """The end of a run: its reason, and what the run took. ``answered``: a person ended it by an answer."""
+    """The end of a run: its reason, time, tokens and cost. ``answered``: the user ended it by an answer."""
 
     ended: RunEnded
     seconds: float = 0.0
@@ -136,15 +134,18 @@ class EndBlock:
     def sentence(self) -> str:
         return "You stopped the run." if self.answered and self.ended.reason == "stopped" else self.ended.sentence
 
-    @property
-    def done(self) -> bool:
-        return True
+    done = True
 
 
 @noun
 class TableBlock:
-    """Rows in columns, as commands show them. ``note`` stands below. ``marks`` are styles of the first cells.
-    ``one_line``: a row is cut off where the room ends, not wrapped."""
+    """The table that a command shows.
+
+    heads     the names of the columns
+    note      a text below the table
+    marks     the styles of the first cells, one for each row
+    one_line  cells that are too wide are cut off, not wrapped
+    """
 
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
@@ -153,20 +154,16 @@ class TableBlock:
     marks: tuple[str, ...] = ()
     one_line: bool = False
 
-    @property
-    def done(self) -> bool:
-        return True
+    done = True
 
 
 @noun
 class LinesBlock:
-    """Lines of pieces, each a text and its style. Lines that are wider than the terminal are cut off."""
+    """Lines of (text, style) pieces. Lines that are wider than the terminal are cut off."""
 
     lines: tuple[tuple[tuple[str, str], ...], ...]
 
-    @property
-    def done(self) -> bool:
-        return True
+    done = True
 
 
 Block = (

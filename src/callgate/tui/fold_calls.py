@@ -1,4 +1,4 @@
-"""Calls from their arrival to their result, the questions about them, and staged actions."""
+"""Applies the events of calls, of questions about calls, and of staged actions."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,10 +11,35 @@ from callgate.words.decisions import Allow, Deny
 from callgate.words.session_event import AgentPath
 
 LONGEST_OUTPUT = 20_000
-"""Characters of a running call's output that are stored for the screen; the result has all of it."""
+"""Characters of a running call's output that are stored for the screen; the result has the whole output."""
 
 
-def arrived(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
+def apply_call_event(state: FoldState, event: e.Event, path: AgentPath) -> None:
+    match event:
+        case e.CallArrived():
+            _add_call(state, event, path)
+        case e.CallDecided() | e.CallStarted() | e.CallProgressed():
+            state.change((path, event.call_id), lambda call: _changed(call, event))
+        case e.CallSettled():
+            state.questions.pop((path, event.call_id), None)
+            state.change((path, event.call_id), lambda call: _changed(call, event))
+        case e.QuestionAsked(question=question):
+            state.ask((path, question.call_id), question)
+            state.change((path, question.call_id), lambda call: _changed(call, event))
+        case e.QuestionAnswered(confirmation=answer):
+            state.questions.pop((path, answer.call_id), None)
+            state.stopped = state.stopped or answer.stop
+            state.change((path, answer.call_id), lambda call: _changed(call, event))
+        case e.ActionStaged() if not path:
+            state.pending[event.action.id] = event.action
+        case e.ActionResolved() if not path:
+            state.pending.pop(event.id, None)
+            state.add(ActionBlock(event.id, event.label, event.ended, event.reason, event.by))
+        case _:
+            pass
+
+
+def _add_call(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
     if not path:
         state.close_texts(event.message_id)
         state.model_at, state.model_silent = state.model_at and event.at, False
@@ -37,90 +62,36 @@ def arrived(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
     state.add(block)
 
 
-def decided(state: FoldState, event: e.CallDecided, path: AgentPath) -> None:
-    decision = event.decision
-
-    def with_decision(call: CallBlock) -> CallBlock:
-        changed = None if isinstance(decision, Deny) else decision.arguments
-        call = moved(call, Status.SCHEDULED, event.at) if isinstance(decision, Allow) else call
-        return replace(call, decision=decision, arguments=call.arguments if changed is None else changed)
-
-    state.change((path, event.call_id), with_decision)
-
-
-def asked(state: FoldState, event: e.QuestionAsked, path: AgentPath) -> None:
-    question = event.question
-    key = (path, question.call_id)
-    state.ask(key, question)
-    state.change(key, lambda call: moved(call, Status.AWAITING_APPROVAL, event.at, question=question))
-
-
-def answered(state: FoldState, event: e.QuestionAnswered, path: AgentPath) -> None:
-    said = event.confirmation
-    key = (path, said.call_id)
-    state.questions.pop(key, None)
-    state.stopped = state.stopped or said.stop
-
-    def with_answer(call: CallBlock) -> CallBlock:
-        call = call if said.outcome == "no" else moved(call, Status.SCHEDULED, event.at)
-        return replace(
-            call,
-            question=None,
-            answered=said.outcome,
-            note=said.note or "",
-            arguments=call.arguments if said.arguments is None else said.arguments,
-        )
-
-    state.change(key, with_answer)
-
-
-def started(state: FoldState, event: e.CallStarted, path: AgentPath) -> None:
-    state.change(
-        (path, event.call_id),
-        lambda call: replace(
-            call, status=Status.EXECUTING, started=event.at, since=event.at, of=max(event.of, call.of), cut=False
-        ),
-    )
-
-
-def progressed(state: FoldState, event: e.CallProgressed, path: AgentPath) -> None:
-    state.change(
-        (path, event.call_id),
-        lambda call: replace(
-            call,
-            output=(call.output + event.text)[-LONGEST_OUTPUT:],
-            current=call.current if event.current is None else event.current,
-            total=call.total if event.total is None else event.total,
-        ),
-    )
-
-
-def settled(state: FoldState, event: e.CallSettled, path: AgentPath) -> None:
-    key = (path, event.call_id)
-    state.questions.pop(key, None)
-    state.change(
-        key,
-        lambda call: replace(
-            call,
-            result=event.result,
-            status=event.result.status,
-            duration_ms=event.duration_ms,
-            question=None,
-            of=max(event.of, call.of),
-            cut=False,
-        ),
-    )
+def _changed(call: CallBlock, event: e.Event) -> CallBlock:
+    """Return the block after the event."""
+    match event:
+        case e.CallDecided(decision=decision):
+            changed = None if isinstance(decision, Deny) else decision.arguments
+            call = moved(call, Status.SCHEDULED, event.at) if isinstance(decision, Allow) else call
+            return replace(call, decision=decision, arguments=call.arguments if changed is None else changed)
+        case e.QuestionAsked(question=question):
+            return moved(call, Status.AWAITING_APPROVAL, event.at, question=question)
+        case e.QuestionAnswered(confirmation=answer):
+            call = call if answer.outcome == "no" else moved(call, Status.SCHEDULED, event.at)
+            arguments = call.arguments if answer.arguments is None else answer.arguments
+            return replace(call, question=None, answered=answer.outcome, note=answer.note or "", arguments=arguments)
+        case e.CallStarted():
+            of = max(event.of, call.of)
+            return replace(call, status=Status.EXECUTING, started=event.at, since=event.at, of=of, cut=False)
+        case e.CallProgressed():
+            return replace(
+                call,
+                output=(call.output + event.text)[-LONGEST_OUTPUT:],
+                current=call.current if event.current is None else event.current,
+                total=call.total if event.total is None else event.total,
+            )
+        case e.CallSettled(result=result):
+            call = replace(call, result=result, status=result.status, duration_ms=event.duration_ms)
+            return replace(call, question=None, of=max(event.of, call.of), cut=False)
+        case _:
+            return call
 
 
 def moved(call: CallBlock, status: Status, at: float, **changes: Any) -> CallBlock:
-    """Return the call in this status, if the table of transitions allows it; else only with the other changes."""
+    """Return the call with other changes, and with this status if the table of transitions allows the move."""
     return replace(call, **({"status": status, "since": at} if status in TRANSITIONS[call.status] else {}), **changes)
-
-
-def staged(state: FoldState, event: e.ActionStaged) -> None:
-    state.pending[event.action.id] = event.action
-
-
-def resolved(state: FoldState, event: e.ActionResolved) -> None:
-    state.pending.pop(event.id, None)
-    state.add(ActionBlock(event.id, event.label, event.ended, event.reason, event.by))

@@ -1,4 +1,4 @@
-"""Messages, streamed or whole, as blocks."""
+"""Applies the events of messages, streamed or whole."""
 
 from dataclasses import replace
 
@@ -8,7 +8,19 @@ from callgate.words import events as e
 from callgate.words.messages import CallPart, Message, Text, Thinking
 
 
-def added(state: FoldState, event: e.MessageAdded) -> None:
+def apply_text_event(state: FoldState, event: e.Event) -> None:
+    match event:
+        case e.TextStreamed() | e.ThinkingStreamed():
+            _add_text(state, event)
+        case e.MessageAdded():
+            _add_message(state, event)
+        case e.RequestRetried():
+            _withdraw_answer(state, event)
+        case _:
+            pass
+
+
+def _add_message(state: FoldState, event: e.MessageAdded) -> None:
     message = event.message
     if event.queued is not None:
         state.waiting.pop(event.queued, None)
@@ -17,12 +29,12 @@ def added(state: FoldState, event: e.MessageAdded) -> None:
         state.add(PromptBlock(message.id, message.text, others))
     elif message.role == "assistant":
         state.model_at = None
-        _answered(state, message)
+        _add_answer(state, message)
 
 
-def _answered(state: FoldState, message: Message) -> None:
-    """The streamed blocks of a message are final. Of a message that was not streamed each part is placed where it
-    stands among the calls, which are on record before their message."""
+def _add_answer(state: FoldState, message: Message) -> None:
+    """Make the streamed blocks of the message final. If it was not streamed, insert a block for each part, in order
+    with the blocks of the calls, whose events come before the message."""
     if message.id in state.streamed:
         state.streamed.discard(message.id)
         state.close_texts(message.id)
@@ -37,7 +49,8 @@ def _answered(state: FoldState, message: Message) -> None:
             case Thinking(text=text) if text.strip():
                 made.append(ThinkingBlock(f"{message.id}.{number}", text, done=True))
             case CallPart(id=call_id) if call_id in calls:
-                at = max(at, _place_of(state, call_id, calls[call_id]) + 1)
+                calls = _calls_of(state, message.id)
+                at = max(at, calls[call_id] + 1)
             case _:
                 pass
         state.place(at, made)
@@ -45,7 +58,7 @@ def _answered(state: FoldState, message: Message) -> None:
 
 
 def _calls_of(state: FoldState, message_id: str) -> dict[str, int]:
-    """The places of the calls of the newest message, by their ids."""
+    """Return the indexes of the blocks of the message's calls by call id."""
     found: dict[str, int] = {}
     for at in range(len(state.blocks) - 1, -1, -1):
         each = state.blocks[at]
@@ -56,16 +69,7 @@ def _calls_of(state: FoldState, message_id: str) -> dict[str, int]:
     return found
 
 
-def _place_of(state: FoldState, call_id: str, since: int) -> int:
-    """The place of a call that has moved on since it was found."""
-    for at in range(since, len(state.blocks)):
-        each = state.blocks[at]
-        if isinstance(each, CallBlock) and each.id == call_id:
-            return at
-    return since
-
-
-def streamed(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> None:
+def _add_text(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> None:
     kind = TextBlock if isinstance(event, e.TextStreamed) else ThinkingBlock
     state.streamed.add(event.message_id)
     state.model_at, state.model_silent = event.at, False
@@ -82,8 +86,8 @@ def streamed(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> No
         state.add(ThinkingBlock(name, event.text, began=event.at, ended=event.at))
 
 
-def retried(state: FoldState, event: e.RequestRetried) -> None:
-    """Remove the text of the failed attempt; text that has been printed stays, and the notice says so."""
+def _withdraw_answer(state: FoldState, event: e.RequestRetried) -> None:
+    """Remove the text of the failed attempt. Text that has been printed stays, and the notice says so."""
     state.spend(event.spent)
     state.model_at, state.model_silent, state.retry = event.at, True, event
     left = False

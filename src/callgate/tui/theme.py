@@ -1,7 +1,7 @@
-"""Colours, signs and words of the terminal: one table for each, so that no fact stands in two places.
+"""Tables of the colours, signs and words of the terminal.
 
-A style is a list of words such as ``bold red``; ``paint`` turns it into the codes of the terminal, and into nothing
-where colours are not wanted.
+A style is a list of words such as ``bold red``. ``Theme.paint`` converts it to control sequences, or to nothing if
+colours are off.
 """
 
 import os
@@ -15,61 +15,23 @@ from callgate.words.noun import noun
 ThemeName = Literal["dark", "light", "mono"]
 
 _ATTRIBUTES: Mapping[str, str] = {"bold": "1", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
-# On a dark ground the sixteen colours of the terminal, which follow the palette that the person chose. On a light one
-# its yellow, green, cyan and grey are hard to read, so fixed ones of the 256 take their place.
-_DARK: Mapping[str, str] = {
-    **_ATTRIBUTES,
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "94",
-    "magenta": "35",
-    "cyan": "36",
-    "grey": "90",
-}
-_LIGHT: Mapping[str, str] = {
-    **_ATTRIBUTES,
-    "red": "38;5;124",
-    "green": "38;5;28",
-    "yellow": "38;5;130",
-    "blue": "38;5;25",
-    "magenta": "38;5;90",
-    "cyan": "38;5;30",
-    "grey": "38;5;243",
-}
+# On a dark background: the sixteen colours of the terminal, which follow the user's palette. On a light background,
+# yellow, green, cyan and grey of that palette are hard to read, so fixed colours of the 256 are used.
+_DARK = {"red": "31", "green": "32", "yellow": "33", "blue": "94", "magenta": "35", "cyan": "36", "grey": "90"}
+_LIGHT_COLOURS = {"red": 124, "green": 28, "yellow": 130, "blue": 25, "magenta": 90, "cyan": 30, "grey": 243}
+_LIGHT = {name: f"38;5;{number}" for name, number in _LIGHT_COLOURS.items()}
 
-# Marks inside an emoji (variation, joiner, skin): terminals disagree on the width of what they make.
+# Marks inside an emoji (variation, joiner, skin colour), removed because terminals disagree on the resulting width.
 _JOINERS = dict.fromkeys((0xFE0F, 0x200D, *range(0x1F3FB, 0x1F400)))
-_ASCII = {
-    **{ord(sign): "'" for sign in "‘’‚′"},
-    **{ord(sign): '"' for sign in "“”„″«»"},
-    **{ord(sign): "-" for sign in "‐‑‒–−─"},
-    **{ord(sign): "*" for sign in "•◦▪●"},
-    ord("—"): "--",
-    ord("…"): "...",
-    ord("→"): "->",
-    ord("←"): "<-",
-    ord("⇒"): "=>",
-    ord("≤"): "<=",
-    ord("≥"): ">=",
-    ord("≠"): "!=",
-    ord("×"): "x",
-    ord("·"): "-",
-    ord("✓"): "+",
-    ord("✔"): "+",
-    ord("✅"): "+",
-    ord("✗"): "x",
-    ord("✘"): "x",
-    ord("❌"): "x",
-    ord("│"): "|",
-    ord("⚠"): "!",
-}
-"""Signs that writers use often, for terminals without them."""
+_ASCII_FORMS = {"'": "‘’‚′", '"': "“”„″«»", "-": "‐‑‒–−─·", "*": "•◦▪●", "+": "✓✔✅", "x": "✗✘❌×", "|": "│", "!": "⚠"}
+_ASCII_FORMS |= {"--": "—", "...": "…", "->": "→", "<-": "←", "=>": "⇒", "<=": "≤", ">=": "≥", "!=": "≠"}
+_ASCII = {ord(sign): plain for plain, signs in _ASCII_FORMS.items() for sign in signs}
+"""Replacements of common signs in terminals without Unicode."""
 
 
 @noun
 class StatusFace:
-    """The sign, its ASCII form, the colour and the word of a status: each is enough to know it."""
+    """The sign, its ASCII form, the style and the word of a status."""
 
     sign: str
     ascii: str
@@ -88,40 +50,40 @@ STATUSES: Mapping[Status, StatusFace] = {
 }
 
 CUT = StatusFace("⊘", "-", "magenta", "cut short")
-"""The face of a call that ran when the program ended."""
+"""The face of a call that was running when the program ended."""
 
 LEVELS: Mapping[str, StatusFace] = {
     "info": StatusFace("·", "-", "grey", "note"),
     "warning": StatusFace("!", "!", "yellow", "warning"),
     "error": StatusFace("✗", "x", "red", "error"),
 }
-"""The face of notices by their level."""
+"""The faces of notices by level."""
 
 
 @noun
 class Theme:
-    """``colours``: control sequences for colours may be written. ``unicode``: the terminal shows more than ASCII."""
+    """``colours``: write control sequences for colours. ``unicode``: the terminal can show more than ASCII."""
 
     name: ThemeName = "dark"
     colours: bool = True
     unicode: bool = True
 
     def paint(self, text: str, style: str = "") -> str:
-        """The text in a style. The text must be safe to show."""
+        """Add the control sequences of a style. The text must be safe to show."""
         if not style or not self.colours or not text:
             return text
-        codes = _LIGHT if self.name == "light" else _DARK
+        codes = _ATTRIBUTES | (_LIGHT if self.name == "light" else _DARK)
         return f"\x1b[{';'.join(codes[word] for word in style.split())}m{text}\x1b[0m"
 
     def sign(self, unicode: str, plain: str) -> str:
         return unicode if self.unicode else plain
 
     def line(self, text: str) -> str:
-        """Text of a model, a tool or a file, safe to show on one line; see ``formats.display``."""
+        """Make untrusted text safe to show on one line; see ``formats.display``."""
         return self._shown(visible(text.translate(_JOINERS) if not text.isascii() else text))
 
     def page(self, text: str) -> str:
-        """The same for text of many lines: line feeds and tabs stay."""
+        """Make untrusted text of several lines safe to show; line feeds and tabs stay."""
         return self._shown(visible_page(text.translate(_JOINERS) if not text.isascii() else text))
 
     def _shown(self, text: str) -> str:
@@ -131,8 +93,11 @@ class Theme:
 
 
 def theme_for(environment: Mapping[str, str] = os.environ, encoding: str | None = None, name: str = "auto") -> Theme:
-    """The theme for a terminal: NO_COLOR and TERM=dumb switch colours off, an encoding without the signs Unicode.
-    ``name`` is the setting ``tui.theme``: ``auto`` goes by the background that COLORFGBG tells, and is dark without."""
+    """Return the theme for a terminal.
+
+    NO_COLOR and TERM=dumb switch colours off; an encoding without the signs switches Unicode off. ``name`` is the
+    setting ``tui.theme``: ``auto`` reads the background from COLORFGBG and defaults to dark.
+    """
     try:
         "✓✗⊘●…─".encode(encoding or "ascii")
         unicode = True
@@ -144,6 +109,6 @@ def theme_for(environment: Mapping[str, str] = os.environ, encoding: str | None 
 
 
 def _light_ground(environment: Mapping[str, str]) -> bool:
-    """COLORFGBG is ``foreground;background``, in numbers of the sixteen colours: 7 and those from 9 on are light."""
+    # COLORFGBG is "foreground;background" in numbers of the sixteen colours; 7 and 9 to 15 are light.
     ground = environment.get("COLORFGBG", "").rpartition(";")[2]
     return ground.isascii() and ground.isdecimal() and (int(ground) == 7 or 9 <= int(ground) <= 15)

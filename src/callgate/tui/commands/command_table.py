@@ -1,193 +1,116 @@
 """The table of slash commands, group by group."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from callgate.tui.port import SlashCommand
+from callgate.tui.port import SlashCommand, SlashGroup
 
-COMMANDS: tuple[SlashCommand, ...] = (
-    SlashCommand(
-        "compact",
-        "put a summary in place of the older history",
-        "slash_session:compact",
-        "conversation",
-        arguments="[FOCUS]",
-        at_rest=True,
+
+def _command(form: str, about: str, run: str, *, words: str = "", **more: Any) -> SlashCommand:
+    """Return a row of the table.
+
+    form   the name, and after it the form of the arguments
+    run    the module ``slash_…``; with ``:name`` if the function has another name than the command
+    words  the function of the same module that returns candidates for the arguments
+    """
+    name, _, arguments = form.partition(" ")
+    module, _, function = run.partition(":")
+    words = f"slash_{module}:{words}" if words else ""
+    return SlashCommand(name, about, f"slash_{module}:{function or name}", arguments=arguments, words=words, **more)
+
+
+_GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
+    "conversation": (
+        _command("compact [FOCUS]", "put a summary in place of the older history", "session", at_rest=True),
+        _command("continue", "go on with what was left unfinished", "conversation:go_on", at_rest=True),
+        _command("init [WISH]", "have AGENTS.md written for this folder", "conversation"),
+        _command("review [RANGE]", "have changes reviewed; nothing is changed", "conversation"),
+        _command("recap", "one line on where things stand", "tools"),
+        _command("rewind", "go back to an earlier message", "session", at_rest=True),
     ),
-    SlashCommand(
-        "continue", "go on with what was left unfinished", "slash_conversation:go_on", "conversation", at_rest=True
+    "session": (
+        _command("clear", "begin a new session; this one is kept", "session", aliases=("new",), at_rest=True),
+        _command("resume [ID|WORDS]", "go on in another session", "session", at_rest=True),
+        _command("branch", "go on in a copy of this session", "session", aliases=("fork",), at_rest=True),
+        _command("title [NAME]", "name the session", "session", aliases=("rename",)),
+        _command("tags [WORD…|none]", "mark the session with words", "session"),
+        _command(
+            "export [FILE.md|.html|.json]", "write the session to a file, secrets masked", "session", words="formats"
+        ),
     ),
-    SlashCommand(
-        "init", "have AGENTS.md written for this folder", "slash_conversation:init", "conversation", arguments="[WISH]"
+    "changes": (
+        _command("diff [N]", "the changes of the session", "changes"),
+        _command(
+            "undo [turn|call|session|N] [--partly]",
+            "take changes back, after showing them",
+            "changes",
+            words="scopes",
+            at_rest=True,
+        ),
     ),
-    SlashCommand(
-        "review",
-        "have changes reviewed; nothing is changed",
-        "slash_conversation:review",
-        "conversation",
-        arguments="[RANGE]",
+    "model": (
+        _command(
+            "model [NAME] [--save]", "choose the model; --save keeps it for new sessions", "model", words="model_names"
+        ),
+        _command("effort [LEVEL|current]", "how much work the model puts into its answers", "model", words="efforts"),
     ),
-    SlashCommand("recap", "one line on where things stand", "slash_tools:recap", "conversation"),
-    SlashCommand("rewind", "go back to an earlier message", "slash_session:rewind", "conversation", at_rest=True),
-    SlashCommand(
-        "clear",
-        "begin a new session; this one is kept",
-        "slash_session:clear",
-        "session",
-        aliases=("new",),
-        at_rest=True,
+    "looking": (
+        _command("context", "the use of the model's window by the next request", "usage"),
+        _command("cost", "tokens and dollars of the session", "tools", aliases=("usage",)),
+        _command(
+            "tools [TEXT]",
+            "the tools that the model has, or those with a text in their names",
+            "tools",
+            words="tool_words",
+        ),
+        _command("skills", "the skills that there are", "tools"),
+        _command("tasks [stop ID|all]", "background work, and how to stop it", "tools", words="task_words"),
+        _command("calls [COUNT]", "the last calls: arguments, decision, times, result", "calls"),
+        _command(
+            "perf [--json] [--limit N]",
+            "memory, CPU, times of requests and tools, tokens, cache",
+            "usage",
+            words="perf_words",
+        ),
     ),
-    SlashCommand(
-        "resume", "go on in another session", "slash_session:resume", "session", arguments="[ID|WORDS]", at_rest=True
+    "permissions": (
+        _command("mode [MODE]", "what needs a question", "session", words="modes"),
+        _command(
+            "permissions [revoke ID…]",
+            "rules in force and remembered answers",
+            "permissions",
+            words="permission_words",
+            aliases=("rules",),
+        ),
+        _command("hooks", "the hooks of the settings", "permissions"),
     ),
-    SlashCommand(
-        "branch", "go on in a copy of this session", "slash_session:branch", "session", aliases=("fork",), at_rest=True
+    "program": (
+        _command("help [COMMAND]", "the commands and keys", "program:help_", words="names", at_once=True),
+        _command("keys", "the keys of the terminal", "program", at_once=True),
+        _command("config [KEY [VALUE]]", "settings and where they come from", "program", words="setting_words"),
+        _command(
+            "view [inline|full|status]",
+            "inline or on a screen of its own; kept for later",
+            "program",
+            words="view_words",
+        ),
+        _command("setup [status|theme NAME|trust|reset]", "the steps of a first start", "program", words="setup_words"),
+        _command(
+            "mcp [reconnect|disable|log NAME]",
+            "MCP servers: their state, log, a new connection",
+            "servers",
+            words="server_words",
+        ),
+        _command("doctor", "check what Callgate needs, and how to repair it", "program"),
+        _command("statusline", "the state of your status line", "program"),
+        _command("version", "the versions of the program and Python", "program", at_once=True),
+        _command("env", "program, platform, terminal, folders, variables; secrets masked", "program"),
+        _command("quit", "leave; the session can be resumed", "program:quit_", aliases=("exit", "q"), at_once=True),
     ),
-    SlashCommand(
-        "title", "name the session", "slash_session:title", "session", arguments="[NAME]", aliases=("rename",)
-    ),
-    SlashCommand("tags", "mark the session with words", "slash_session:tags", "session", arguments="[WORD…|none]"),
-    SlashCommand(
-        "export",
-        "write the session to a file, secrets masked",
-        "slash_session:export",
-        "session",
-        arguments="[FILE.md|.html|.json]",
-        words="slash_session:formats",
-    ),
-    SlashCommand("diff", "the changes of the session", "slash_changes:diff", "changes", arguments="[N]"),
-    SlashCommand(
-        "undo",
-        "take changes back, after showing them",
-        "slash_changes:undo",
-        "changes",
-        arguments="[turn|call|session|N] [--partly]",
-        words="slash_changes:scopes",
-        at_rest=True,
-    ),
-    SlashCommand(
-        "model",
-        "choose the model; --save keeps it for new sessions",
-        "slash_model:model",
-        "model",
-        arguments="[NAME] [--save]",
-        words="slash_model:model_names",
-    ),
-    SlashCommand(
-        "effort",
-        "how much work the model puts into its answers",
-        "slash_model:effort",
-        "model",
-        arguments="[LEVEL|current]",
-        words="slash_model:efforts",
-    ),
-    SlashCommand("context", "the use of the model's window by the next request", "slash_usage:context", "looking"),
-    SlashCommand("cost", "tokens and dollars of the session", "slash_tools:cost", "looking", aliases=("usage",)),
-    SlashCommand(
-        "tools",
-        "the tools that the model has, or those with a text in their names",
-        "slash_tools:tools",
-        "looking",
-        arguments="[TEXT]",
-        words="slash_tools:tool_words",
-    ),
-    SlashCommand("skills", "the skills that there are", "slash_tools:skills", "looking"),
-    SlashCommand(
-        "tasks",
-        "background work, and how to stop it",
-        "slash_tools:tasks",
-        "looking",
-        arguments="[stop ID|all]",
-        words="slash_tools:task_words",
-    ),
-    SlashCommand(
-        "calls",
-        "the last calls: arguments, decision, times, result",
-        "slash_calls:calls",
-        "looking",
-        arguments="[COUNT]",
-    ),
-    SlashCommand(
-        "perf",
-        "memory, CPU, times of requests and tools, tokens, cache",
-        "slash_usage:perf",
-        "looking",
-        arguments="[--json] [--limit N]",
-        words="slash_usage:perf_words",
-    ),
-    SlashCommand(
-        "mode",
-        "what needs a question",
-        "slash_session:mode",
-        "permissions",
-        arguments="[MODE]",
-        words="slash_session:modes",
-    ),
-    SlashCommand(
-        "permissions",
-        "rules in force and remembered answers",
-        "slash_permissions:permissions",
-        "permissions",
-        arguments="[revoke ID…]",
-        aliases=("rules",),
-        words="slash_permissions:permission_words",
-    ),
-    SlashCommand("hooks", "the hooks of the settings", "slash_permissions:hooks", "permissions"),
-    SlashCommand(
-        "help",
-        "the commands and keys",
-        "slash_program:help_",
-        "program",
-        arguments="[COMMAND]",
-        words="slash_program:names",
-        at_once=True,
-    ),
-    SlashCommand("keys", "the keys of the terminal", "slash_program:keys", "program", at_once=True),
-    SlashCommand(
-        "config",
-        "settings and where they come from",
-        "slash_program:config",
-        "program",
-        arguments="[KEY [VALUE]]",
-        words="slash_program:setting_words",
-    ),
-    SlashCommand(
-        "view",
-        "inline or on a screen of its own; kept for later",
-        "slash_program:view",
-        "program",
-        arguments="[inline|full|status]",
-        words="slash_program:view_words",
-    ),
-    SlashCommand(
-        "setup",
-        "the steps of a first start",
-        "slash_program:setup",
-        "program",
-        arguments="[status|theme NAME|trust|reset]",
-        words="slash_program:setup_words",
-    ),
-    SlashCommand(
-        "mcp",
-        "MCP servers: their state, log, a new connection",
-        "slash_servers:mcp",
-        "program",
-        arguments="[reconnect|disable|log NAME]",
-        words="slash_servers:server_words",
-    ),
-    SlashCommand("doctor", "check what Callgate needs, and how to repair it", "slash_program:doctor", "program"),
-    SlashCommand("statusline", "the state of your status line", "slash_program:statusline", "program"),
-    SlashCommand("version", "the versions of the program and Python", "slash_program:version", "program", at_once=True),
-    SlashCommand(
-        "env", "program, platform, terminal, folders, variables; secrets masked", "slash_program:env", "program"
-    ),
-    SlashCommand(
-        "quit",
-        "leave; the session can be resumed",
-        "slash_program:quit_",
-        "program",
-        aliases=("exit", "q"),
-        at_once=True,
-    ),
+}
+COMMANDS: tuple[SlashCommand, ...] = tuple(
+    replace(each, group=group) for group, rows in _GROUPS.items() for each in rows
 )
 """Every command that ships, in the order of its group."""
 
@@ -199,5 +122,4 @@ MISSING: Mapping[str, str] = {
     "login": "keys are stored outside of a session: callgate auth set PROVIDER.",
     "logout": "keys are removed outside of a session: callgate auth remove PROVIDER.",
 }
-"""Commands that people look for and whose needs are missing: they are not listed, and typed they say what is missing
-and how to get it or what to do instead."""
+"""Messages for names that people try and that are no commands: what is missing, and what to do instead."""
