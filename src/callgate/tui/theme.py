@@ -14,7 +14,7 @@ from callgate.words.noun import noun
 
 ThemeName = Literal["dark", "light", "mono"]
 
-_ATTRIBUTES: Mapping[str, str] = {"bold": "1", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
+_ATTRIBUTES = {"bold": "1", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
 # On a dark background: the sixteen colours of the terminal, which follow the user's palette. On a light background,
 # yellow, green, cyan and grey of that palette are hard to read, so fixed colours of the 256 are used.
 _DARK = {"red": "31", "green": "32", "yellow": "33", "blue": "94", "magenta": "35", "cyan": "36", "grey": "90"}
@@ -23,9 +23,9 @@ _LIGHT = {name: f"38;5;{number}" for name, number in _LIGHT_COLOURS.items()}
 
 # Marks inside an emoji (variation, joiner, skin colour), removed because terminals disagree on the resulting width.
 _JOINERS = dict.fromkeys((0xFE0F, 0x200D, *range(0x1F3FB, 0x1F400)))
-_ASCII_FORMS = {"'": "‘’‚′", '"': "“”„″«»", "-": "‐‑‒–−─·", "*": "•◦▪●", "+": "✓✔✅", "x": "✗✘❌×", "|": "│", "!": "⚠"}
-_ASCII_FORMS |= {"--": "—", "...": "…", "->": "→", "<-": "←", "=>": "⇒", "<=": "≤", ">=": "≥", "!=": "≠"}
-_ASCII = {ord(sign): plain for plain, signs in _ASCII_FORMS.items() for sign in signs}
+_SIMILAR = {"'": "‘’‚′", '"': "“”„″«»", "-": "‐‑‒–−─·", "*": "•◦▪●", "+": "✓✔✅", "x": "✗✘❌×", "|": "│", "!": "⚠"}
+_SPELLED = {"--": "—", "...": "…", "->": "→", "<-": "←", "=>": "⇒", "<=": "≤", ">=": "≥", "!=": "≠"}
+_ASCII = {ord(sign): plain for plain, signs in (_SIMILAR | _SPELLED).items() for sign in signs}
 """Replacements of common signs in terminals without Unicode."""
 
 
