@@ -1,11 +1,12 @@
 """Sessions inside the calls of other sessions: their questions reach the doors of the root."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callgate import Answer, Prompt, QuestionAsked, Session
+from callgate import Answer, Nesting, Prompt, QuestionAsked, Session, Store
 from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.decisions import Choice, Pattern
@@ -19,6 +20,7 @@ from callgate.words.events import (
     QuestionAnswered,
     StatusChanged,
 )
+from callgate.words.inputs import Compact, Rewind
 from callgate.words.session_event import AgentPath, SessionEvent
 from callgate.words.traits import Traits, shared
 from tests.flows.kit import Workspace
@@ -102,6 +104,31 @@ async def test_agents_of_one_name_are_told_apart_and_each_gets_its_own_answer() 
     assert sorted(paths) == [("reviewer",), ("reviewer-2",), ("reviewer-3",)]
     assert office.space.done == ["write 1.py"]
     await office.root.aclose()
+
+
+@pytest.mark.spec("AGT-15")
+async def test_the_name_of_an_agent_is_never_given_to_another_one_of_its_session(tmp_path: Path) -> None:
+    store = Store(tmp_path, tmp_path / "data")
+
+    async def opened(session: Session, label: str) -> str:
+        async with Session(ScriptedModel(), nesting=Nesting(session, label)) as child:
+            return child.path[-1]
+
+    model = ScriptedModel(otherwise=turn(say("Done.")))
+    async with Session(model, host=tmp_path, journal=await store.create("root")) as session:
+        assert [await opened(session, "reviewer") for _ in range(2)] == ["reviewer", "reviewer-2"]
+        await session.run("go")
+        assert await opened(session, "../Reviewer: a/b") == "Reviewer- a-b"
+        assert await opened(session, "REVIEWER") == "REVIEWER-3"
+        await session.send(Rewind(session.messages[0].id))
+        assert await opened(session, "reviewer") == "reviewer-4"
+        await session.run("again")
+        await session.send(Compact())
+    async with Session(model, host=tmp_path, journal=await store.open("root")) as session:
+        assert await opened(session, "reviewer") == "reviewer-5"
+    async with Session(model, host=tmp_path, journal=await store.fork("root")) as session:
+        assert await opened(session, "") == "agent"
+        assert await opened(session, "reviewer-2") == "reviewer-2-2"
 
 
 @pytest.mark.spec("GATE-7")

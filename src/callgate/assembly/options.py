@@ -217,7 +217,7 @@ def open_session(
         from callgate.assembly.settings import denied_whole  # where there are settings
 
         hides = denied_whole(config)
-    path = () if parent is None else parent.router.path_for(label)
+    path = () if parent is None else parent.router.open_agent(label)
     return OpenSession(
         Record(journal, Ledger(), path=path),
         place,

@@ -10,6 +10,7 @@ from callgate.words.calls import CODES
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
 from callgate.words.events import (
+    AgentOpened,
     AnswerUnused,
     Branched,
     CallSettled,
@@ -77,6 +78,7 @@ class Ledger(CallLedger):
         self.metadata: dict[str, Any] = {}
         self.about: dict[str, str] = {}  # the subjects of reminders, by the ids of their messages
         self.quoted: set[str] = set()  # ids of prompts with words of servers or the model
+        self.agents: dict[str, AgentOpened] = {}  # nested sessions by name, also those that ended
         self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
         self.queued = 0  # the number of the last one
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
@@ -166,6 +168,10 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
             ledger.open_message = event
     elif ledger.open_turn is not None:
         ledger.open_results = True
+
+
+def _agent_opened(ledger: Ledger, event: AgentOpened) -> None:
+    ledger.agents[event.name] = event
 
 
 def _queued(ledger: Ledger, event: PromptQueued) -> None:
@@ -298,6 +304,7 @@ Ledger.FOLDS = cast(
     {
         **CALL_FOLDS,
         MessageAdded: _message_added,
+        AgentOpened: _agent_opened,
         PromptQueued: _queued,
         PromptDequeued: _dequeued,
         TurnStarted: _turn_started,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 from callgate.conversation.feature import OpenSession
 from callgate.conversation.ports import Journal
@@ -11,8 +14,13 @@ from callgate.core.ports import Clock, Timer
 from callgate.session.user_questions import NAME, UserQuestions
 from callgate.session.work import Work
 from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question
-from callgate.words.events import Event, Noted, PolicyAdded, QuestionAsked
+from callgate.words.events import AgentOpened, Event, Noted, PolicyAdded, QuestionAsked
+from callgate.words.session_event import AgentPath
 
+T = TypeVar("T")
+_UNFIT = re.compile(r"[^\w .'()+,@-]+")
+"""The characters of a label that its name, which is also the name of a file, does not keep."""
+_LONGEST_NAME = 40
 _EVERY = 0.25  # seconds; only while a question is open
 
 
@@ -101,13 +109,27 @@ class QuestionRouter:
         if parent is not None or opened.journal.session:
             self._listen()
 
-    def path_for(self, label: str) -> tuple[str, ...]:
-        """The path of a new session below this one: its label gets a number if another one has it."""
-        free, n = label, 1
-        while free in self._children:
-            n += 1
-            free = f"{label}-{n}"
-        return (*self.path, free)
+    def open_agent(self, label: str) -> AgentPath:
+        """Put a new session inside this one on record, and return its path. Its name is the label, with a number if
+        a session inside this one has or had that name."""
+        return self._in_own_thread(lambda: self._open_agent(label))
+
+    def _open_agent(self, label: str) -> AgentPath:
+        stem = _UNFIT.sub("-", label).strip(" .-")[:_LONGEST_NAME] or "agent"
+        taken = {name.casefold() for name in self._record.ledger.agents}
+        numbered = (stem, *(f"{stem}-{n}" for n in range(2, len(taken) + 3)))
+        name = next(each for each in numbered if each.casefold() not in taken)
+        self._record.write(AgentOpened(self._now(), name, label))
+        return (*self.path, name)
+
+    def _in_own_thread(self, step: Callable[[], T]) -> T:
+        """Call the function in the thread of this session's event loop, and wait for it in any other thread."""
+        loop = self._work.loop_of_events
+        if loop is None or not loop.is_running() or _running_loop() is loop:
+            return step()
+        done = Future[T]()
+        loop.call_soon_threadsafe(lambda: done.set_result(step()))
+        return done.result()
 
     def leave(self) -> None:
         if self._parent is not None:
@@ -169,3 +191,10 @@ class QuestionRouter:
 
     def _warn(self, text: str, call_id: str | None = None) -> None:
         self._record.write(Noted(self._now(), text, "warning", call_id))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

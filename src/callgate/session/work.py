@@ -66,6 +66,11 @@ class Work:
         return None if self.loop is None else self.loop.executor
 
     @property
+    def loop_of_events(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop of the work under way."""
+        return None if self._task is None else self._task.get_loop()
+
+    @property
     def answerer(self) -> Model:
         """The model of the next request."""
         return self.equipment.model

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from callgate.words.events import (
     ActionResolved,
     ActionStaged,
+    AgentOpened,
     AnswerUnused,
     Branched,
     CallArrived,
@@ -112,6 +113,7 @@ EVENTS: Mapping[type[Event], Row] = {
     ResultReplaced: Row("message", "message_id"),
     MetadataSet: Row(),
     AnswerUnused: Row(),
+    AgentOpened: Row(published="durable"),
     SessionOpened: Row(),
     Forked: Row("leaf"),
     LinesQuarantined: Row(),

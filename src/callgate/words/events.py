@@ -15,10 +15,19 @@ from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.messages import Content, Message, Opaque, Part, Spent, Text, Usage
 from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
-from callgate.words.notices import FeatureRecorded, NoticeAdded, NoticeDelivered
+from callgate.words.notices import AgentOpened, FeatureRecorded, NoticeAdded, NoticeDelivered
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
-from callgate.words.turns import AnswerUnused, Measures, PhaseEnded, PhaseStarted, TurnCause, TurnReason
+from callgate.words.turns import (
+    AnswerUnused,
+    Measures,
+    PhaseEnded,
+    PhaseStarted,
+    TextStreamed,
+    ThinkingStreamed,
+    TurnCause,
+    TurnReason,
+)
 
 SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
 
@@ -428,20 +437,6 @@ class InputRefused:
 
 
 @noun
-class TextStreamed:
-    at: float
-    message_id: str
-    text: str
-
-
-@noun
-class ThinkingStreamed:
-    at: float
-    message_id: str
-    text: str
-
-
-@noun
 class StatusChanged:
     at: float
     status: SessionStatus
@@ -478,6 +473,7 @@ Durable = (
     | ResultReplaced
     | MetadataSet
     | AnswerUnused
+    | AgentOpened
     | SessionOpened
     | Forked
     | LinesQuarantined

@@ -1,4 +1,4 @@
-"""Durable events of features: notices for the model, and facts of features from outside."""
+"""Durable events about notices for the model, facts of features, and nested sessions."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -40,3 +40,13 @@ class FeatureRecorded:
     feature: str
     kind: str
     data: Mapping[str, Any]
+
+
+@noun
+class AgentOpened:
+    """A nested session was opened. ``name`` is the last element of its path; no other session inside this one gets it,
+    also after a rewind or a restart. ``kind`` is the label that it was opened with."""
+
+    at: float
+    name: str
+    kind: str

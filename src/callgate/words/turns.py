@@ -89,3 +89,17 @@ class AnswerUnused:
     at: float
     purpose: AsidePurpose
     spent: Spent
+
+
+@noun
+class TextStreamed:
+    at: float
+    message_id: str
+    text: str
+
+
+@noun
+class ThinkingStreamed:
+    at: float
+    message_id: str
+    text: str
