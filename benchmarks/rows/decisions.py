@@ -72,7 +72,7 @@ def gate() -> Callable[[Case], object]:
 
 def case_of(command: str) -> Callable[[], Case]:
     tool, arguments = StandIn("Bash"), {"command": command}
-    place = Resolver(ROOT).place
+    place = Resolver(ROOT).resolve_path
     hashed = arguments_hash("Bash", arguments)
     traits = tool.traits(arguments)
-    return partial(Case, "c1", tool, "Bash", arguments, hashed, traits, place=place)
+    return partial(Case, "c1", tool, "Bash", arguments, hashed, traits, resolve_path=place)

@@ -44,20 +44,20 @@ def options() -> Iterator[tuple[str, str]]:
 
 def test_a_second_entry_of_a_name_is_an_error() -> None:
     with pytest.raises(ValueError, match="cat has two entries"):
-        programs_in("cat | read", "tac,cat | read", code={})
+        programs_in("cat | read", "tac,cat | read")
     with pytest.raises(ValueError, match="a b has two entries"):
-        programs_in("a b|c\na d|b", code={})
+        programs_in("a b|c\na d|b")
 
 
 def test_a_fact_that_no_program_has_is_an_error() -> None:
     with pytest.raises(TypeError, match="harmless"):
-        programs_in("cat | read | -n | harmless", code={})
+        programs_in("cat | read | -n | harmless")
 
 
 def test_a_program_is_one_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "tokei | read | -fs -t= -e= --files --sort= | free"
+    line = "tokei | read | -fs -t= -e= --files --sort= | read_only"
     assert not granted("tokei:*", "tokei -f src")
-    monkeypatch.setitem(cast(dict[str, Program], PROGRAMS), "tokei", programs_in(line, code={})["tokei"])
+    monkeypatch.setitem(cast(dict[str, Program], PROGRAMS), "tokei", programs_in(line)["tokei"])
     assert granted("tokei:*", "tokei -f --sort lines src")
     assert effects_of(analyse("tokei src")) == "none"
     assert not granted("tokei:*", "tokei --output x")
@@ -65,11 +65,16 @@ def test_a_program_is_one_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_groups_lines_and_facts_of_the_table_are_read() -> None:
     table = programs_in(
-        "# a comment\n$few = -a\n    -b=\nx,y z|w | read\n    | $few -c | named=2 instead=-a,-b", code={}
+        "# a comment\n$few = -a\n    -b=\nx,y z|w | read\n    | $few -c | prefix_operands=2 replaces_first=-a,-b"
     )
     assert table.keys() == {"x", "y z", "y w"}
     entry = table["y w"]
-    assert (entry.operands, entry.options, entry.named, entry.instead) == ("read", "-a -b= -c", 2, "-a -b")
+    assert (entry.operands, entry.options, entry.prefix_operands, entry.replaces_first) == (
+        "read",
+        "-a -b= -c",
+        2,
+        "-a -b",
+    )
 
 
 def test_every_kind_that_an_entry_names_is_known() -> None:
@@ -79,12 +84,12 @@ def test_every_kind_that_an_entry_names_is_known() -> None:
         kinds = [
             *(option.kind for option in grammar.table.values()),
             *grammar.kinds,
-            entry.last,
-            entry.also,
-            entry.alone,
+            entry.last_operand,
+            entry.always,
+            entry.without_subcommand,
         ]
-        if entry.behind is not None:
-            behind = grammar_behind(entry.behind)
+        if entry.after_dashes is not None:
+            behind = grammar_behind(entry.after_dashes)
             kinds += [*(option.kind for option in behind.table.values()), *behind.kinds]
         for kind in {each for each in kinds if each and each not in ("argv", "shell", *CHECKED)}:
             try:
@@ -101,7 +106,7 @@ def test_an_option_with_a_value_is_written_one_letter_at_a_time() -> None:
 
 def test_every_subcommand_belongs_to_a_program_that_has_them() -> None:
     heads = {name.rpartition(" ")[0] for name in PROGRAMS if " " in name}
-    assert [head for head in heads if head not in PROGRAMS or not PROGRAMS[head].steps] == []
+    assert [head for head in heads if head not in PROGRAMS or not PROGRAMS[head].subcommands] == []
 
 
 def test_a_rule_leaves_out_what_runs_writes_loads_or_leads_out() -> None:

@@ -12,7 +12,7 @@ RULES = Grammar(Program("p", "text", OPTIONS))
 
 
 def found(command: str, *, stops: bool = False) -> list[str]:
-    rules = Grammar(Program("p", "text", OPTIONS, stops=stops))
+    rules = Grammar(Program("p", "text", OPTIONS, options_first=stops))
     return [f"{each.name} {each.text}" for each in scan(rules, [Word(text) for text in command.split()])]
 
 
@@ -55,7 +55,7 @@ def test_the_second_reading_tells_what_it_would_do() -> None:
 
 
 def test_it_is_not_mistaken_for_the_option_itself() -> None:
-    rules = Grammar(Program("p", "text read", "-k= -e=read", instead="-e"))
+    rules = Grammar(Program("p", "text read", "-k= -e=read", replaces_first="-e"))
     words = [Word("p"), Word("-k"), Word("-e"), Word("a")]
     assert [each.name for each in scan(rules, words)] == ["-k", "?-e", ""]
     assert uses_in(rules, scan(rules, words)) == [Use("read", "a", 2, 3, granted=True)]
@@ -64,7 +64,7 @@ def test_it_is_not_mistaken_for_the_option_itself() -> None:
 def test_two_dashes_are_as_good_as_one_where_names_have_one() -> None:
     assert options_in("--long=text", "-").keys() == {"-long"}
     assert options_in("--long=text").keys() == {"--long"}
-    rules = Grammar(Program("p", "text", "--long=load", dash="-"))
+    rules = Grammar(Program("p", "text", "--long=load", long_dash="-"))
     found = scan(rules, [Word("p"), Word("--long=x"), Word("-long=x")])
     assert [each.option is not None for each in found] == [True, True]
 

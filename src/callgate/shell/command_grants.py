@@ -199,7 +199,7 @@ def _simple(simple: Simple, judge: _Judge) -> list[int] | NotGranted:
     if set(simple.within) & {"function", "substitution", "control"}:
         return NotGranted("a command inside another form")
     entry = PROGRAMS.get(text_of(simple.words[0]))
-    if why := safe_assignments(simple, entry.variables if entry else ""):
+    if why := safe_assignments(simple, entry.folder_variables if entry else ""):
         return NotGranted(why)
     for redirect in simple.redirects:
         if why := _redirect(redirect, judge):
@@ -271,12 +271,12 @@ class _Act:
     @cached_property
     def free(self) -> bool:
         """No rule is needed for it beside a command that has one: it only reads, or runs what is judged itself."""
-        if self.entry is None or "/" in self.path or self.entry.settings:
+        if self.entry is None or "/" in self.path or self.entry.runs_settings:
             return False
-        if self.entry.through:
+        if self.entry.transparent:
             return True
         step = PROGRAMS.get(step_of(self.name, self.words)[0])
-        return step is not None and step.free and all(use.role == "read" for use in self.uses)
+        return step is not None and step.read_only and all(use.role == "read" for use in self.uses)
 
 
 def _objections(
@@ -298,7 +298,7 @@ def _objections(
             return NotGranted(f"{act.path}: {why}")
     if judge.moved and act.name not in MOVES:
         changes = any(use.role in _CHANGES for use in act.uses)
-        settings = act.entry is None or act.entry.settings
+        settings = act.entry is None or act.entry.runs_settings
         if changes or settings or "/" in act.path:
             return NotGranted(f"it changes the folder and then runs {act.path}")
     return used
@@ -341,11 +341,11 @@ def _inside(
             return NotGranted(f"{act.name} adds words to {text_of(inner[0])} that are not known")
         moved = frozenset(at - use.on for at in spelled if at >= use.on)
         return _objections(_Act(inner), moved, pattern, judge, depth + 1)
-    if act.entry is None or not act.entry.through:
+    if act.entry is None or not act.entry.transparent:
         return NotGranted(use.why)
     return _cover(inner, judge, depth + 1)
 
 
 def _tame(name: str) -> bool:
     entry = PROGRAMS.get(name)
-    return entry is not None and entry.tame
+    return entry is not None and entry.safe_options

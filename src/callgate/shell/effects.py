@@ -64,13 +64,13 @@ def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
     entry = PROGRAMS.get(step_of(first.value, words)[0])
     if [text_of(word) for word in words[1:]] == ["--version"]:
         return first.value in _TELLING
-    if entry is None or not entry.free:
+    if entry is None or not entry.read_only:
         return False
     for use in read(first.value, words):
-        if use.role == "argv" and entry.through:
+        if use.role == "argv" and entry.transparent:
             if not _only_reads(words[use.on :], depth + 1):
                 return False
-        elif use.role != "read" and not (use.role == "enter" and PROGRAMS[first.value].settings):
+        elif use.role != "read" and not (use.role == "enter" and PROGRAMS[first.value].runs_settings):
             return False
     return True
 
@@ -79,7 +79,7 @@ def runs_settings(analysis: Analysis) -> str | None:
     """The first program that runs what a repository's own settings name; None if there is none."""
     runs = [run for run in inside(analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
     entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
-    return next((name for name, entry in entries if entry is not None and entry.settings), None)
+    return next((name for name, entry in entries if entry is not None and entry.runs_settings), None)
 
 
 def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
@@ -90,7 +90,7 @@ def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
         if run.depth and run.name in MOVES:
             return None
         entry = PROGRAMS.get(run.name or "")
-        if entry is None or not entry.settings:
+        if entry is None or not entry.runs_settings:
             continue
         if where[run.step].lost:
             return None
@@ -173,15 +173,15 @@ def sweeps(analysis: Analysis) -> list[str]:
     for run in inside(analysis).runs:
         name = run.name or ""
         entry = PROGRAMS.get(name)
-        if entry is None or not entry.sweeps:
+        if entry is None or not entry.recursive:
             continue
-        if entry.sweeps == "argv":
+        if entry.recursive == "argv":
             if any(use.role == "argv" for use in run.uses):
                 found.append(f"{name} with a command")
             continue
         options = {each.name for each in scan(grammar_of(name), run.words)}
-        always = entry.sweeps == "*" and not _reads_a_pipe(run, analysis.script)
-        option = next((each for each in entry.sweeps.split() if each in options), None)
+        always = entry.recursive == "*" and not _reads_a_pipe(run, analysis.script)
+        option = next((each for each in entry.recursive.split() if each in options), None)
         if always or option:
             found.append(f"{name} {option}" if option else name)
     return found

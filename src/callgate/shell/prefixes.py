@@ -42,14 +42,14 @@ def _prefix(words: Sequence[Word], depth: int) -> list[str] | None:
         return None
     step, start = step_of(known_as(text_of(words[0])), words)
     entry = PROGRAMS.get(step)
-    if entry is None or entry.exactly or entry.steps:
+    if entry is None or entry.no_prefix or entry.subcommands:
         return None
     inner = next((use.on for use in read(step, tuple(words), start) if use.role == "argv" and not use.granted), None)
     if inner is not None:
         rest = _prefix(words[inner:], depth + 1) if inner == start else None
         return None if rest is None else _plain([*words[:start]], rest)
-    module = 2 if entry.named and text_of(words[min(start, len(words) - 1)]) == "-m" else 0
-    count = start + max(entry.named, module)
+    module = 2 if entry.prefix_operands and text_of(words[min(start, len(words) - 1)]) == "-m" else 0
+    count = start + max(entry.prefix_operands, module)
     return None if count > len(words) else _plain(words[:count], [], module=bool(module))
 
 

@@ -114,7 +114,7 @@ def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
     unknown = run.anywhere or run.unclear or PROGRAMS.get(known_as(name)) is None
     if unknown or run.starts:
         # It is unknown whether it runs what it is given, or which part.
-        step = subcommand_at(name, run.words) if (entry := PROGRAMS.get(name)) and entry.steps else 0
+        step = subcommand_at(name, run.words) if (entry := PROGRAMS.get(name)) and entry.subcommands else 0
         meant = (wanted, None) if run.anywhere or entry is None else (wanted,)
         places = [at for at, word in enumerate(run.words) if at not in (0, step) and name_of(word) in meant]
         if len(places) > _MANY or any(_matches_words(run.words[at:], pattern, wanted) for at in places):

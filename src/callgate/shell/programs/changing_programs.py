@@ -9,30 +9,29 @@ from callgate.shell.programs.uses import Use, Words, text_of
 
 CHANGING = """
 rm,rmdir | drop | -dfiIprRv --force --interactive?= --one-file-system --preserve-root?= --recursive --dir --verbose
-    --parents --ignore-fail-on-non-empty | exactly
+    --parents --ignore-fail-on-non-empty | no_prefix
 mkdir | change | -pv -m= --mode= --parents --verbose
 touch | change | -acmh -d= -r=read -t= --no-create --date= --reference=read --time=
-chmod | text change | -cfv --changes --quiet --verbose -R --recursive | exactly
+chmod | text change | -cfv --changes --quiet --verbose -R --recursive | no_prefix
 $copy = -abdfHinpPRrsTuvxZ -t=text --archive --backup --force --interactive --link --no-clobber --no-dereference
     --preserve?= --recursive --symbolic-link --target-directory= --no-target-directory --update?= --verbose
     --one-file-system
-cp | read | $copy | last=change exactly
-mv | moves | $copy | last=change exactly
+cp | read | $copy | last_operand=change no_prefix
+mv | moves | $copy | last_operand=change no_prefix
 ln | read | -finrsPTv -t=text --symbolic --force --interactive --relative --no-dereference --target-directory=
-    --no-target-directory --verbose | last=change exactly
-install | read | -bcCpsTv -m= -t=text --mode= --verbose --target-directory= --compare | last=change exactly
-tee | write | -aip --append --ignore-interrupts | exactly
+    --no-target-directory --verbose | last_operand=change no_prefix
+install | read | -bcCpsTv -m= -t=text --mode= --verbose --target-directory= --compare | last_operand=change no_prefix
+tee | write | -aip --append --ignore-interrupts | no_prefix
 tar | read | -ctxrudAvzjJZakmnoSwWp -f= -C=change -X=read --create --list --extract --get --append --update --diff
     --verbose --gzip --bzip2 --xz --zstd --auto-compress --keep-old-files --skip-old-files --to-stdout -O --file=
     --directory=change --exclude= --exclude-from=read --exclude-vcs --strip-components= --wildcards --numeric-owner
-    --owner= --group= --mode= --mtime= --sort= --no-recursion -I=run --use-compress-program=run -F=run
-    --info-script=run --new-volume-script=run --to-command=run --checkpoint-action=run --rsh-command=run
-    --rmt-command=run -T=load --files-from=load --remove-files!remove --recursive-unlink!remove -P!write
-    --absolute-names!write | exactly
+    --owner= --group= --mode= --mtime= --sort= --no-recursion -I=run --use-compress-program=run -F=run --info-script=run
+    --new-volume-script=run --to-command=run --checkpoint-action=run --rsh-command=run --rmt-command=run -T=load
+    --files-from=load --remove-files!remove --recursive-unlink!remove -P!write --absolute-names!write | no_prefix
 # No rule for one of these includes what it removes.
-unlink,shred,trash,trash-put,truncate | remove | -s= -n= | exactly
-dd | | | also=remove exactly
-zip | | -m!remove | exactly
+unlink,shred,trash,trash-put,truncate | remove | -s= -n= | no_prefix
+dd | | | always=remove no_prefix
+zip | | -m!remove | no_prefix
 """
 
 

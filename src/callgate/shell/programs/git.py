@@ -14,8 +14,8 @@ from callgate.shell.programs.uses import Use, text_of
 
 GIT = """
 git | text | --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects -v -c=load -C=enter --git-dir=load
-    --work-tree=load --namespace=load --exec-path?=load --config-env=load -p!run --paginate!run --bare!load --help!run
-    | steps free settings
+    --work-tree=load --namespace=load --exec-path?=load --config-env=load -p!run --paginate!run --bare!load --help!run |
+    subcommands read_only runs_settings
 $diff = -psuRabwWzcmtr -U= -B?= -M?= -C?= -D?= -l= -S= -G= -I= -X?= -# --patch --no-patch --unified= --raw --minimal
     --patience --histogram --diff-algorithm= --stat?= --compact-summary --numstat --shortstat --dirstat?= --summary
     --patch-with-stat --name-only --name-status --submodule?= --color?= --no-color --color-moved?= --word-diff?=
@@ -33,103 +33,104 @@ $revs = -iEFPgq -n= -L= --max-count= --skip= --since= --after= --until= --before
     --full-history --simplify-merges --simplify-by-decoration --ancestry-path?= --count --timestamp --show-signature!run
 git status | read | -sbvz -M?= -u?= --short --branch --show-stash --porcelain?= --long --verbose --untracked-files?=
     --ignore-submodules?= --ignored?= --column?= --no-column --ahead-behind --no-ahead-behind --renames --no-renames
-    --null | free
-git diff | rev | $diff | free
-git log|show|rev-list|diff-tree|whatchanged | rev | $diff $revs | free
-git shortlog | read | $revs -nsce -w?= --numbered --summary --email --group= | free
+    --null | read_only
+git diff | rev | $diff | read_only
+git log|show|rev-list|diff-tree|whatchanged | rev | $diff $revs | read_only
+git shortlog | read | $revs -nsce -w?= --numbered --summary --email --group= | read_only
 git grep | text rev | -aiIwvhHEGPFnlLcoqpWzr -A= -B= -C= -e= -f=read -m= -# --cached --untracked --text --ignore-case
     --word-regexp --invert-match --full-name --extended-regexp --perl-regexp --fixed-strings --line-number --column
     --files-with-matches --name-only --files-without-match --null --only-matching --count --color?= --no-color --break
     --heading --show-function --context= --after-context= --before-context= --function-context --max-count= --max-depth=
-    --and --or --not --all-match --quiet -O?=run --open-files-in-pager?=run --textconv!run | instead=-e,-f free
+    --and --or --not --all-match --quiet -O?=run --open-files-in-pager?=run --textconv!run | replaces_first=-e,-f
+    read_only
 git blame | rev | -bcfltnespwkh -L= -M?= -C?= --root --porcelain --line-porcelain --date= --since= --first-parent
-    --show-name --show-number --show-email --abbrev= --ignore-rev= --ignore-revs-file=read | free
+    --show-name --show-number --show-email --abbrev= --ignore-rev= --ignore-revs-file=read | read_only
 git ls-files | read | -cdmosiukftvzr -x= -X=read --cached --deleted --modified --others --stage --ignored --unmerged
-    --directory --eol --exclude= --exclude-from=read --exclude-standard --error-unmatch --full-name
-    --recurse-submodules | free
-git ls-tree | read | -drtlz --long --name-only --name-status --full-name --full-tree --abbrev?= | free
+    --directory --eol --exclude= --exclude-from=read --exclude-standard --error-unmatch --full-name --recurse-submodules
+    | read_only
+git ls-tree | read | -drtlz --long --name-only --name-status --full-name --full-tree --abbrev?= | read_only
 git rev-parse | read | -q --abbrev-ref?= --short?= --verify --quiet --symbolic --symbolic-full-name --all --branches?=
     --tags?= --remotes?= --show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir --is-inside-work-tree
-    --is-inside-git-dir --is-bare-repository --is-shallow-repository | free
-git cat-file | rev | -tsep --batch-check?= --textconv!run --filters!run | free
-git describe | read | --dirty?= --all --tags --contains --abbrev?= --exact-match --long --match= --always | free
-git merge-base | read | -a --all --octopus --is-ancestor --independent --fork-point | free
-git for-each-ref|show-ref | read | -sqd --format=format --sort=format --count= --heads --tags | free
-git check-ignore|count-objects | read | -qvnzH --quiet --verbose --non-matching --human-readable | free
-git reflog | text | $diff $revs | steps free
-git reflog show|list|exists | rev | $diff $revs | free
+    --is-inside-git-dir --is-bare-repository --is-shallow-repository | read_only
+git cat-file | rev | -tsep --batch-check?= --textconv!run --filters!run | read_only
+git describe | read | --dirty?= --all --tags --contains --abbrev?= --exact-match --long --match= --always | read_only
+git merge-base | read | -a --all --octopus --is-ancestor --independent --fork-point | read_only
+git for-each-ref|show-ref | read | -sqd --format=format --sort=format --count= --heads --tags | read_only
+git check-ignore|count-objects | read | -qvnzH --quiet --verbose --non-matching --human-readable | read_only
+git reflog | text | $diff $revs | subcommands read_only
+git reflog show|list|exists | rev | $diff $revs | read_only
 git config | text | -lz -e!run --list --get --get-all --get-regexp --get-urlmatch --null --name-only --show-origin
     --show-scope --local --global --system --worktree --type= --bool --int --path --default= --all -f=read --file=read
     --edit!run --add!alter --unset!alter --unset-all!alter --replace-all!alter --rename-section!alter
-    --remove-section!alter | free exactly
+    --remove-section!alter | read_only no_prefix
 git branch | text | -arvqlt --all --remotes --verbose --quiet --list --contains --no-contains --merged --no-merged
     --points-at= --sort=format --format=format --color?= --no-color --column?= --no-column --abbrev?= --show-current
     --ignore-case -i --track?= --no-track -d!alter -D!alter -m!alter -M!alter -c!alter -C!alter -f!alter -u=alter
     --delete!alter --move!alter --copy!alter --force!alter --set-upstream-to=alter --unset-upstream!alter
-    --edit-description!run | free
+    --edit-description!run | read_only
 git tag | text | -alsi -n?= -m= -F=read -u= --list --sort=format --format=format --contains --no-contains --merged
     --no-merged --points-at= --color?= --annotate --sign --message= --file=read -d!alter -f!alter -v!run -e!run
-    --delete!alter --force!alter --verify!run --edit!run | free
+    --delete!alter --force!alter --verify!run --edit!run | read_only
 git stash | text | -kapuq -m= --message= --include-untracked --keep-index --all --patch --quiet --ext-diff!run
-    --output=file | steps free alone=does
-git stash list|show | text read | -# --stat --name-only --oneline | free
-git stash push|save | read | --staged | also=does
-git stash pop|apply|branch|create|store | text | --index | also=does
-git stash drop|clear | text | | also=alter
-git remote | text | -v --verbose | steps free exactly
-git remote get-url | text | --all --push | free
-git remote show|update|prune | remote | -np --prune | also=does exactly
-git remote add|remove|rm|rename|set-url|set-branches | remote | -f -t= -m= --all --push --add | also=alter exactly
-git worktree | text | | steps free
-git worktree list | text | --porcelain -vz | free
-git worktree add | change | -b= -B= -f --force --detach | also=does
-git worktree remove | drop | -f --force | also=alter exactly
-git submodule | text | -q --quiet --cached --recursive | steps free
-git submodule status|summary | read | | free
-git submodule add|update|init|sync|deinit | remote | -b= --init --remote --depth= | also=does
-git submodule foreach | shell | | stops exactly
-git bisect | text | | steps free exactly
-git bisect log | text | | free
-git bisect start|good|bad|new|old|skip|next|reset|terms | text read | --term-new= --term-old= --no-checkout
-    | also=does exactly
-git bisect run | argv | | stops exactly
+    --output=file | subcommands read_only without_subcommand=does
+git stash list|show | text read | -# --stat --name-only --oneline | read_only
+git stash push|save | read | --staged | always=does
+git stash pop|apply|branch|create|store | text | --index | always=does
+git stash drop|clear | text | | always=alter
+git remote | text | -v --verbose | subcommands read_only no_prefix
+git remote get-url | text | --all --push | read_only
+git remote show|update|prune | remote | -np --prune | always=does no_prefix
+git remote add|remove|rm|rename|set-url|set-branches | remote | -f -t= -m= --all --push --add | always=alter no_prefix
+git worktree | text | | subcommands read_only
+git worktree list | text | --porcelain -vz | read_only
+git worktree add | change | -b= -B= -f --force --detach | always=does
+git worktree remove | drop | -f --force | always=alter no_prefix
+git submodule | text | -q --quiet --cached --recursive | subcommands read_only
+git submodule status|summary | read | | read_only
+git submodule add|update|init|sync|deinit | remote | -b= --init --remote --depth= | always=does
+git submodule foreach | shell | | options_first no_prefix
+git bisect | text | | subcommands read_only no_prefix
+git bisect log | text | | read_only
+git bisect start|good|bad|new|old|skip|next|reset|terms | text read | --term-new= --term-old= --no-checkout |
+    always=does no_prefix
+git bisect run | argv | | options_first no_prefix
 $remote = -qvn --quiet --verbose --progress --dry-run --tags --no-tags --all --prune --depth= --unshallow -4 -6
     --upload-pack=run --receive-pack=run --exec=run
 $merge = -qvn --verify-signatures!run -s=run --strategy=run -X= --strategy-option= --no-edit --quiet --verbose --stat
     --no-stat --abort --continue --quit --skip --autostash --no-autostash --signoff --no-verify -e!run --edit!run
-git fetch | remote ref | $remote -pkta -f!alter --force!alter --jobs= -j= --recurse-submodules?= | also=does
-git ls-remote | remote | $remote -htb --heads --branches --refs --exit-code --get-url --sort= --symref | also=does
-git pull | remote ref | $remote $merge -r --rebase?= --no-rebase --ff --ff-only --no-ff | also=does
+git fetch | remote ref | $remote -pkta -f!alter --force!alter --jobs= -j= --recurse-submodules?= | always=does
+git ls-remote | remote | $remote -htb --heads --branches --refs --exit-code --get-url --sort= --symref | always=does
+git pull | remote ref | $remote $merge -r --rebase?= --no-rebase --ff --ff-only --no-ff | always=does
 git push | remote ref | $remote --prune!alter -u -f!alter -d!alter --force!alter --force-with-lease?=alter
-    --delete!alter --mirror!alter --set-upstream --follow-tags --no-verify --porcelain --atomic -o= --push-option=
-    | also=does exactly
+    --delete!alter --mirror!alter --set-upstream --follow-tags --no-verify --porcelain --atomic -o= --push-option= |
+    always=does no_prefix
 git clone | remote change | $remote -b= --branch= -o= --origin= -j= --jobs= --filter= --recurse-submodules?=
-    --single-branch --bare --no-checkout -u=run -c=load --config=load --template=load --separate-git-dir=write
-    | exactly
+    --single-branch --bare --no-checkout -u=run -c=load --config=load --template=load --separate-git-dir=write |
+    no_prefix
 git add | read | -AunvpfiN --all --update --dry-run --verbose --patch --force --intent-to-add --no-all --ignore-errors
-    --refresh --renormalize --chmod= -e!run --edit!run | also=does
+    --refresh --renormalize --chmod= -e!run --edit!run | always=does
 git commit | read | -apqvsno -m= -F=read -C= -S?= -u?= --message= --file=read --reuse-message= --author= --date=
     --fixup= --squash= --cleanup= --reset-author --all --amend --no-edit --no-verify --signoff --quiet --verbose
     --dry-run --allow-empty --allow-empty-message --only --include --patch -i --short --gpg-sign?= --no-gpg-sign -c=run
-    --reedit-message=run -e!run --edit!run --trailer=run -t=load --template=load | also=does
+    --reedit-message=run -e!run --edit!run --trailer=run -t=load --template=load | always=does
 git checkout | change | -b= -B=alter -f!alter --force!alter -qtdlp --orphan= --conflict= --track?= --no-track --detach
-    --ours --theirs --quiet --merge -m --patch --guess --no-guess | exactly
+    --ours --theirs --quiet --merge -m --patch --guess --no-guess | no_prefix
 git switch | read | -c= -C=alter -f!alter --discard-changes!alter -qdt --create= --force-create=alter --orphan= --detach
-    --track?= --no-track --guess --no-guess --quiet --merge -m | also=does
-git restore | change | -SWqp -s= --source= --staged --worktree --quiet --ours --theirs --merge --patch | exactly
-git reset | read | -qpN --soft --mixed --hard!alter --merge!alter --keep --quiet --patch | also=does
+    --track?= --no-track --guess --no-guess --quiet --merge -m | always=does
+git restore | change | -SWqp -s= --source= --staged --worktree --quiet --ours --theirs --merge --patch | no_prefix
+git reset | read | -qpN --soft --mixed --hard!alter --merge!alter --keep --quiet --patch | always=does
 git merge | read | $merge -m= -F=read --file=read --ff --ff-only --no-ff --squash --no-squash --commit --no-commit
-    --log?= --allow-unrelated-histories | also=does
+    --log?= --allow-unrelated-histories | always=does
 git rebase | read | $merge --onto= -x=run --exec=run -i!run --interactive!run --edit-todo!run --root --keep-empty
     --empty= --rebase-merges?= -r --fork-point --no-fork-point --update-refs --keep-base --autosquash --no-autosquash
-    --merge -m | also=does
-git cherry-pick|revert | read | $merge -x -m= --mainline= --no-commit --allow-empty --ff | also=does
+    --merge -m | always=does
+git cherry-pick|revert | read | $merge -x -m= --mainline= --no-commit --allow-empty --ff | always=does
 git apply | read | -v --check --stat --numstat --summary --index --cached --3way -3 --reverse -R --reject --recount -p=
-    -C= --include= --exclude= --whitespace= --directory=change | exactly
-git mv | change | -fknv --force --verbose --dry-run | exactly
-git rm | drop | -nrq -f!alter --force!alter --dry-run --cached --ignore-unmatch --quiet | exactly
-git init | change | -q -b= --quiet --bare --initial-branch= --template=load --separate-git-dir=write | also=does
-git clean | read | -dfnqxX -e= --force --dry-run --quiet --exclude= -i!run --interactive!run | exactly
+    -C= --include= --exclude= --whitespace= --directory=change | no_prefix
+git mv | change | -fknv --force --verbose --dry-run | no_prefix
+git rm | drop | -nrq -f!alter --force!alter --dry-run --cached --ignore-unmatch --quiet | no_prefix
+git init | change | -q -b= --quiet --bare --initial-branch= --template=load --separate-git-dir=write | always=does
+git clean | read | -dfnqxX -e= --force --dry-run --quiet --exclude= -i!run --interactive!run | no_prefix
 """
 _CONFIG_READS = ("-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch")
 _CONFIG_CHANGES = names("set unset rename-section remove-section edit")

@@ -11,21 +11,22 @@ from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocatio
 from callgate.shell.programs.uses import Use, Words
 
 LANGUAGES = """
-sh,bash,dash,zsh,ksh,ash | text | -abefhkmnptuvxBCEHPTr -o= -O= -s!code -i!code -l!load -D -c --norc
-    --noprofile --posix --restricted --verbose --login!load --rcfile=load --init-file=load --command=run
-    | stops apart exactly named=1
-python,python2,python3,pypy,pypy3 | text | -bBdEhIOPqRsSuvVx -W=warning -X=plain -i!code -c=code -m=text --help-all
-    | stops named=1 variables=PYTHONPATH
+sh,bash,dash,zsh,ksh,ash | text | -abefhkmnptuvxBCEHPTr -o= -O= -s!code -i!code -l!load -D -c --norc --noprofile --posix
+    --restricted --verbose --login!load --rcfile=load --init-file=load --command=run | options_first separate_value
+    no_prefix prefix_operands=1
+python,python2,python3,pypy,pypy3 | text | -bBdEhIOPqRsSuvVx -W=warning -X=plain -i!code -c=code -m=text --help-all |
+    options_first prefix_operands=1 folder_variables=PYTHONPATH
 node,nodejs,tsx,ts-node | text | -hvc -e=code -p=code --eval=code --print=code --check --test --watch --trace-warnings
     --no-warnings --enable-source-maps --max-old-space-size= --stack-trace-limit= --experimental-strip-types
-    --test-name-pattern= -i!code --interactive!code | stops apart named=1
+    --test-name-pattern= -i!code --interactive!code | options_first separate_value prefix_operands=1
 # Modules of Python.
 json.tool | read write | --sort-keys --indent= --tab --json-lines --no-ensure-ascii --compact
 venv | change | --system-site-packages --upgrade-deps --without-pip --prompt=
 # No rule but one for the exact command covers these.
-fish,csh,tcsh,pwsh,perl,ruby,php,lua,luajit,Rscript,julia,osascript,tclsh | | -e=code -E=code -r=code -B=code
-    -R=code -F= -i?= | stops exactly also=run
-at,batch,crontab,expect,gdb,sqlite3,psql,mysql,vim,vi,nvim,view,emacs,nano,ed,ex,less,more,man | | | exactly also=run
+fish,csh,tcsh,pwsh,perl,ruby,php,lua,luajit,Rscript,julia,osascript,tclsh | | -e=code -E=code -r=code -B=code -R=code
+    -F= -i?= | options_first no_prefix always=run
+at,batch,crontab,expect,gdb,sqlite3,psql,mysql,vim,vi,nvim,view,emacs,nano,ed,ex,less,more,man | | | no_prefix
+    always=run
 """
 # In the place of a script: code comes from the input.
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "inspect", "debug")
@@ -67,17 +68,15 @@ def _handed_on(words: Words, start: int) -> list[Use]:
     return uses
 
 
-def _module(words: Words, found: Argument) -> list[Use]:
+def _module(call: Invocation, found: Argument) -> list[Use]:
     """A module with an entry is read by it; any other has to be spelled by the rule."""
     if found.text in _MODULES:
-        from callgate.shell.programs.program_table import read  # the table is made of these entries
-
-        same = read(found.text, tuple(words[found.on :]))
+        same = call.read_program(found.text, tuple(call.words[found.on :]))
         moved = [replace(use, at=use.at + found.on, on=use.on + found.on) for use in same]
         return [found.included("argv", ""), *moved]
     why = f"-m {found.text} runs a module"
     runs = found.included("code", "") if found.text in _TEST_MODULES else found.beyond("code", why, "")
-    return [found.included("alter", ""), found.included("argv", ""), runs, *_handed_on(words, found.on + 1)]
+    return [found.included("alter", ""), found.included("argv", ""), runs, *_handed_on(call.words, found.on + 1)]
 
 
 def language(call: Invocation) -> list[Use]:
@@ -95,7 +94,7 @@ def language(call: Invocation) -> list[Use]:
         end = len(words) - 1
     uses = uses_in(call.grammar, [each for each in call.options if each.at <= end]) + loose(words[: end + 1])
     if codes and codes[0].name == "-m":
-        return uses + _module(words, codes[0])
+        return uses + _module(call, codes[0])
     if codes:
         return uses + _handed_on(words, end + 1)
     if script is not None and script.text not in _STDIN:

@@ -1,11 +1,12 @@
 """Sorts the words of a command into options and operands by its entry, and says what each of them does."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
+from callgate.shell.command import Word
 from callgate.shell.programs.program_entries import Grammar, Option
 from callgate.shell.programs.uses import WHY, Role, Use, Words, text_of
 from callgate.words.noun import noun
@@ -106,14 +107,21 @@ def operands_in(words: Words, start: int) -> list[Argument]:
     return [Argument("", text_of(word), at, at) for at, word in enumerate(words[start:], start)]
 
 
-class Invocation:
-    """A command, its words sorted by the grammar of its program; those before ``start`` name the program."""
+ReadProgram = Callable[[str, tuple[Word, ...]], tuple[Use, ...]]
 
-    def __init__(self, grammar: Grammar, words: Words, start: int) -> None:
+
+class Invocation:
+    """A command whose words are sorted by the grammar of its program; the words before ``start`` name the program.
+
+    ``read_program`` returns the uses of a command of another program of the table.
+    """
+
+    def __init__(self, grammar: Grammar, words: Words, start: int, read_program: ReadProgram) -> None:
         self.grammar = grammar
         self.program = grammar.program
         self.words = words
         self.start = start
+        self.read_program = read_program
 
     @cached_property
     def arguments(self) -> list[Argument]:
@@ -141,7 +149,7 @@ def scan(grammar: Grammar, words: Words, start: int = 1, *, head: bool = False) 
     """Options and operands in the order of the words. An operand's name is empty; an option that is not in the table
     has no ``option``. ``head``: up to the first operand."""
     found: list[Argument] = []
-    stops = grammar.program.stops or grammar.program.steps
+    stops = grammar.program.options_first or grammar.program.subcommands
     at, ended = start, False
     while at < len(words):
         text = text_of(words[at])
@@ -162,7 +170,7 @@ def scan(grammar: Grammar, words: Words, start: int = 1, *, head: bool = False) 
 
 
 def _option(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> int:
-    read = _long if grammar.program.dash == "-" or text_of(words[at]).startswith("--") else _cluster
+    read = _long if grammar.program.long_dash == "-" or text_of(words[at]).startswith("--") else _cluster
     return read(grammar, words, at, found)
 
 
@@ -174,12 +182,12 @@ def _perhaps(grammar: Grammar, words: Words, at: int) -> list[Argument]:
     found: list[Argument] = []
     _option(grammar, words, at, found)
     risky = [each for each in found if each.option is None or each.option.kind != "text"]
-    return [] if grammar.program.tame else [replace(each, name=f"?{each.name}") for each in risky]
+    return [] if grammar.program.safe_options else [replace(each, name=f"?{each.name}") for each in risky]
 
 
 def _long(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> int:
     name, sign, value = text_of(words[at]).partition("=")
-    if grammar.program.dash == "-" and name.startswith("--"):
+    if grammar.program.long_dash == "-" and name.startswith("--"):
         name = name[1:]
     option = grammar.table.get(name)
     if option is not None and option.value == "pair":
@@ -210,7 +218,7 @@ def _cluster(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> 
             found.append(Argument(f"-{letter}", rest, at, at))
         elif option.value == "none":
             found.append(Argument(option.name, "", at, at, option))
-        elif rest and grammar.program.apart:
+        elif rest and grammar.program.separate_value:
             found.append(Argument(option.name, rest, at, at))
             return at
         elif rest or option.value == "glued":
@@ -231,21 +239,25 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
         if not each.name:
             operands.append(each)
             continue
-        skip = 1 if each.name in grammar.instead else skip
+        skip = 1 if each.name in grammar.replaces_first else skip
         if each.option:
             uses += of_kind(each.option.kind, each)
         else:
             uses.append(each.beyond("unknown", f"{each.name.lstrip('?')} is not an option known to be harmless"))
-        if operands and grammar.positional and not grammar.program.stops:
+        if operands and grammar.positional and not grammar.program.options_first:
             # Where options end at the first operand, this one is a file that is written.
             uses.append(each.beyond("unknown", f"{each.name} stands behind a file"))
-    last = grammar.program.last
+    last = grammar.program.last_operand
     for number, each in enumerate(operands):
         kind = grammar.kinds[min(number + skip, len(grammar.kinds) - 1)]
         if kind in _COMMANDS:
             break
         uses += of_kind(last if last and number and number == len(operands) - 1 else kind, each)
-        if each.text[:1] == "-" and len(each.text) > 1 and not (grammar.program.tame or grammar.program.stops):
+        if (
+            each.text[:1] == "-"
+            and len(each.text) > 1
+            and not (grammar.program.safe_options or grammar.program.options_first)
+        ):
             uses += [] if kind == "text" else [each.beyond("unknown", f"{each.text} behind -- may still be an option")]
     return uses
 

@@ -1,33 +1,28 @@
-"""The table of programs: the form of an entry, and how a text with one entry a line is read.
+"""The row of a program in the table, and the parser of the rows.
 
-A line is ``names | operands | options | facts``, continued on lines that are indented; ``#`` starts a comment. A line
-``$group = options`` names options that several entries share.
+A row is ``names | operands | options | fields``, continued on indented lines; ``#`` starts a comment. A line
+``$group = options`` names options that several rows share.
 
-``grep,egrep`` are two programs, ``npm test|start`` two subcommands of one. Operands are kinds by position, the last one
-for all that follow. Options: ``-abc`` are three flags without effect on a rule, ``-k=`` takes a value, ``-i?=`` may
-have one glued to it, ``--arg==`` takes two words, ``--pre=run`` takes a value of the kind ``run``, ``-i!write`` is a
-flag that writes. ``-#`` is a number as an option (``head -5``). The kinds are the roles of ``Use``, and those of
-``arguments.GRANTED`` and ``arguments.CHECKED``. Facts are the fields of ``Program`` from ``last`` on: a word alone is
-true, ``named=1`` a value, with commas for blanks.
+names     ``grep,egrep`` are two programs, ``npm test|start`` two subcommands
+operands  kinds by position; the last kind is repeated
+options   ``-abc``: three flags without effect on a rule. ``-k=``: takes a value. ``-i?=``: may have a value in the same
+          word. ``--arg==``: takes two words. ``--pre=run``: takes a value of the kind ``run``. ``-i!write``: a flag
+          that writes. ``-#``: a number as an option (``head -5``)
+fields    fields of ``Program``: a name alone is true, ``prefix_operands=1`` a value, with commas for blanks
+
+Kinds are the roles of ``Use``, and the keys of ``GRANTED`` and ``CHECKED`` in ``program_arguments``.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from callgate.words.noun import noun
-
-if TYPE_CHECKING:
-    from callgate.shell.programs.program_arguments import Invocation
-    from callgate.shell.programs.uses import Use
 
 ValueForm = Literal["none", "required", "glued", "pair"]
 _COLUMN = re.compile(r" \|(?= |$)")
 _FORMS: dict[str, ValueForm] = {"==": "pair", "?=": "glued", "!": "none", "=": "required"}
-
-ReadWords = Callable[["Invocation"], "list[Use]"]
-"""Finds the uses of a command where an entry alone cannot say them."""
 
 
 @noun
@@ -39,50 +34,54 @@ class Option:
 
 @noun
 class Program:
-    """All that is known of a program, or of a subcommand of one (``npm run``).
-
-    ``last`` is the kind of the last operand where there are two or more. ``instead``: with one of these options there
-    is no first operand (``grep -e``). ``stops``: the first operand ends the options; otherwise they may stand anywhere.
-    ``apart``: a letter with a value must end its word, for the letters behind it would be options.
-    ``dash`` is ``-`` where long options have one dash. ``behind``: the options and operands of the words behind ``--``,
-    where these are handed to another program; None where ``--`` only ends the options. ``steps``: the first operand is
-    a subcommand with an entry of its own; ``alone``: the kind that comes with every use without a subcommand.
-    ``also``: a kind that comes with every use. ``unless``: it writes its operands where none of these options is there
-    (``black``). ``free``: no rule is needed where all it does is to read. ``settings``: it runs programs that settings
-    of the workspace name. ``sweeps``: it reads whole folders with one of these options, or ``*`` always.
-    ``variables``: those that may be set for it besides the usual
-    ones, to folders of the workspace. ``through``: it runs the command in its words with the same rights, so a rule for
-    that command is enough. ``tame``: no option of it, listed or not, runs or writes anything, so words that are not in
-    sight do not matter. ``exactly``: "always" never offers a prefix of it. ``named``: how many operands belong to such
-    a prefix. ``code`` reads what cannot be data."""
+    """A row of the table: a program, or a subcommand (``npm run``). Each field has an example of a row."""
 
     names: str
     operands: str = "unknown"
     options: str = ""
-    last: str = ""
-    instead: str = ""
-    stops: bool = False
-    apart: bool = False
-    dash: str = "--"
-    behind: str | None = None
-    steps: bool = False
-    alone: str = ""
-    also: str = ""
-    unless: str = ""
-    free: bool = False
-    settings: bool = False
-    sweeps: str = ""
-    variables: str = ""
-    through: bool = False
-    tame: bool = False
-    exactly: bool = False
-    named: int = 0
-    code: ReadWords | None = None
+    last_operand: str = ""
+    """``cp | read | … | last_operand=change``: the kind of the last of two or more operands."""
+    replaces_first: str = ""
+    """``grep | text read | … | replaces_first=-e,-f``: with one of these options there is no first operand."""
+    options_first: bool = False
+    """``timeout | text argv | … | options_first``: the first operand ends the options. Default: they stand anywhere."""
+    separate_value: bool = False
+    """``sh | … | separate_value``: the value of a letter is the next word; in ``-cx`` the letter ``x`` is an option."""
+    long_dash: str = "--"
+    """``go test | … | long_dash=-``: long options have one dash."""
+    after_dashes: str | None = None
+    """``cargo fmt | … | after_dashes=--check,-l``: options and operands after ``--``, which another program gets. None:
+    ``--`` only ends the options."""
+    subcommands: bool = False
+    """``git | … | subcommands``: the first operand is a subcommand, which has a row of its own."""
+    without_subcommand: str = ""
+    """``git stash | … | subcommands without_subcommand=does``: the kind of use if no subcommand is given."""
+    always: str = ""
+    """``git add | read | … | always=does``: a kind of use that every command has."""
+    writes_unless: str = ""
+    """``black | word | … | writes_unless=--check,--diff``: it writes its operands without one of these options."""
+    read_only: bool = False
+    """``cat | read | … | read_only``: no rule is needed for a command whose uses are all reads."""
+    runs_settings: bool = False
+    """``git | … | runs_settings``: it runs programs that settings of the workspace name."""
+    recursive: str = ""
+    """``grep | … | recursive=-r``: it reads whole folders with one of these options; ``*`` always, ``argv`` if it
+    runs a command (``find -exec``)."""
+    folder_variables: str = ""
+    """``pytest | … | folder_variables=PYTHONPATH``: variables that may be set to folders of the workspace."""
+    transparent: bool = False
+    """``timeout | … | transparent``: it runs the command in its words with the same rights; a rule for that command is
+    enough."""
+    safe_options: bool = False
+    """``wc | … | safe_options``: no option, listed or not, runs or writes anything: unknown words are allowed."""
+    no_prefix: bool = False
+    """``rm | … | no_prefix``: the answer "always" offers no prefix rule."""
+    prefix_operands: int = 0
+    """``npm run | … | prefix_operands=1``: the number of operands in a prefix rule."""
 
 
-def programs_in(*tables: str, code: Mapping[str, ReadWords]) -> dict[str, Program]:
-    """The entries of these texts by name; ``code`` reads the words of those it names. A second entry of a name is an
-    error: one of the two would be forgotten."""
+def programs_in(*tables: str) -> dict[str, Program]:
+    """Return the rows by name. ValueError for a second row of a name."""
     groups: dict[str, str] = {}
     found: dict[str, Program] = {}
     for line in (line for table in tables for line in _lines(table)):
@@ -90,13 +89,12 @@ def programs_in(*tables: str, code: Mapping[str, ReadWords]) -> dict[str, Progra
             name, _, options = line.partition(" = ")
             groups[name] = _filled(options, groups)
             continue
-        names, operands, options, facts = (*(each.strip() for each in _COLUMN.split(line)), "", "", "")[:4]
+        names, operands, options, fields = (*(each.strip() for each in _COLUMN.split(line)), "", "", "")[:4]
         program = Program(
             names=names,
             operands=operands or "unknown",
             options=_filled(options, groups),
-            code=code.get(names.partition(",")[0]),
-            **_facts(facts, groups),
+            **_fields(fields, groups),
         )
         for each in names_in(names):
             if each in found:
@@ -119,40 +117,39 @@ def _filled(options: str, groups: Mapping[str, str]) -> str:
     return " ".join(groups[each] if each[:1] == "$" else each for each in options.split())
 
 
-def _facts(text: str, groups: Mapping[str, str]) -> dict[str, Any]:
+def _fields(text: str, groups: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, sign, value in (each.partition("=") for each in text.split()):
         found[name] = _filled(value.replace(",", " "), groups) if sign else True
-    return found | ({"named": int(found["named"])} if "named" in found else {})
+    return found | ({"prefix_operands": int(found["prefix_operands"])} if "prefix_operands" in found else {})
 
 
 def names_in(text: str) -> list[str]:
-    """The names that an entry is for."""
     heads = [each.strip().rpartition(" ") for each in text.split(",")]
     return [f"{head}{blank}{last}" for head, blank, lasts in heads for last in lasts.split("|")]
 
 
 class Grammar:
-    """The operands and options of an entry, read once. ``above``: options of the programs it is a subcommand of."""
+    """The parsed operands and options of a row. ``above``: options of the programs above a subcommand."""
 
     def __init__(self, program: Program, above: str = "") -> None:
         self.program = program
         self.kinds = tuple(program.operands.split())
-        self.instead = frozenset(program.instead.split())
+        self.replaces_first = frozenset(program.replaces_first.split())
         self._options = f"--help --version {above} {program.options}"
 
     @cached_property
     def table(self) -> Mapping[str, Option]:
-        return options_in(self._options, self.program.dash)
+        return options_in(self._options, self.program.long_dash)
 
     @cached_property
     def positional(self) -> bool:
-        """An operand is written because of its position: words that may be several must not stand before it."""
+        """True if an operand is written because of its position: a glob before it could move it."""
         return len(self.kinds) > 1 and "write" in self.kinds
 
 
 def options_in(text: str, dash: str = "--") -> dict[str, Option]:
-    """The options a text stands for, by their names with dashes."""
+    """Return the options of a text by their names with dashes."""
     found: dict[str, Option] = {}
     for token in text.split():
         sign = next((sign for sign in _FORMS if sign in token), "")

@@ -5,7 +5,7 @@ without writing it out.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
 from callgate.shell.command import Word
@@ -29,12 +29,12 @@ from callgate.shell.programs.program_arguments import (
     scan,
     uses_in,
 )
-from callgate.shell.programs.program_entries import Grammar, Program, ReadWords, programs_in
+from callgate.shell.programs.program_entries import Grammar, Program, programs_in
 from callgate.shell.programs.sed import rewriting, sed
 from callgate.shell.programs.service_programs import SERVICES, curl
 from callgate.shell.programs.uses import Role, Use, Words, pieces, text_of, unsure
 
-_CODE: dict[str, ReadWords] = {
+_PARSERS: dict[str, Callable[[Invocation], list[Use]]] = {
     "find": find,
     "jq": reading_programs.jq,
     "sed": sed,
@@ -63,6 +63,7 @@ _CODE: dict[str, ReadWords] = {
     "hash": wrapper_programs.hash,
     "source": wrapper_programs.source,
 }
+"""Functions for programs whose uses a row alone cannot describe, by the first name of the row."""
 PROGRAMS: Mapping[str, Program] = programs_in(
     reading_programs.READING,
     changing_programs.CHANGING,
@@ -71,7 +72,6 @@ PROGRAMS: Mapping[str, Program] = programs_in(
     SERVICES,
     language_programs.LANGUAGES,
     wrapper_programs.WRAPPERS,
-    code=_CODE,
 )
 _REMOVES = re.compile(r"--(?:del|delete|rm|remove|unlink|purge)")
 # A packed file gives one without the ending.
@@ -100,18 +100,18 @@ def _uses(name: str, words: Words, start: int) -> list[Use]:
     if [text_of(word) for word in words[start:]] == ["--version"]:
         return []
     grammar = grammar_of(name)
-    if program.code is not None:
-        return program.code(Invocation(grammar, words, start))
-    if program.steps:
+    if parser := _PARSERS.get(program.names.partition(",")[0]):
+        return parser(Invocation(grammar, words, start, read))
+    if program.subcommands:
         return _steps(name, words, start)
-    uses = [] if program.tame else loose(words, start, positional=grammar.positional)
+    uses = [] if program.safe_options else loose(words, start, positional=grammar.positional)
     end = _behind(program, words, start)
     found = scan(grammar, words[:end], start)
     uses += uses_in(grammar, found) + _commands(name, grammar, words[:end], found)
-    if program.also:
-        uses += of_kind(program.also, Argument("", "", start - 1, start - 1))
+    if program.always:
+        uses += of_kind(program.always, Argument("", "", start - 1, start - 1))
     if end < len(words):
-        rest = grammar_behind(program.behind or "")
+        rest = grammar_behind(program.after_dashes or "")
         uses += uses_in(rest, scan(rest, words, end + 1))
     return uses
 
@@ -120,7 +120,7 @@ def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
     """The full name of the subcommand that these words name, and where its own words start; the name of the program
     where it has no subcommands or none is named."""
     program = PROGRAMS.get(name)
-    while program is not None and program.steps:
+    while program is not None and program.subcommands:
         found = scan(grammar_of(name), words, start, head=True)
         if not found or found[-1].name or f"{name} {found[-1].text}" not in PROGRAMS:
             break
@@ -141,7 +141,7 @@ def _steps(name: str, words: Words, start: int) -> list[Use]:
     uses = uses_in(grammar, [each for each in found if each.name])
     step = next((each for each in found if not each.name), None)
     if step is None:
-        alone = grammar.program.alone
+        alone = grammar.program.without_subcommand
         return uses + loose(words, start) + (of_kind(alone, WHOLE) if alone else [])
     if f"{name} {step.text}" in PROGRAMS and not unsure(words[step.at]):
         return uses + loose(words[: step.at], start) + _uses(f"{name} {step.text}", words, step.at + 1)
@@ -151,7 +151,7 @@ def _steps(name: str, words: Words, start: int) -> list[Use]:
 
 def _behind(program: Program, words: Words, start: int) -> int:
     """The index of the ``--`` behind which words are handed to another program; past the end if there is none."""
-    if program.behind is None:
+    if program.after_dashes is None:
         return len(words)
     return next((at for at, word in enumerate(words[start:], start) if text_of(word) == "--"), len(words))
 

@@ -87,6 +87,6 @@ def rewriting(call: Invocation) -> list[Use]:
     uses = [WHOLE.included("alter"), *call.uses(each for each in call.arguments if each not in places)]
     for each in places:
         uses += rewritten(each, [file.text for file in call.operands] or ["."])
-    if call.program.unless and not call.matching(*call.program.unless.split()):
+    if call.program.writes_unless and not call.matching(*call.program.writes_unless.split()):
         uses += [each.included("write") for each in call.operands]
     return uses

@@ -11,42 +11,42 @@ curl | text | -0123#46afgGiIjklLNsSvVZ -A= -H= -X= -d= -m= -r= -u= -w= -o= --bas
     --head --header= --http1.1 --http2 --include --insecure --ipv4 --ipv6 --limit-rate= --location --max-filesize=
     --max-redirs= --max-time= --no-buffer --no-progress-meter --oauth2-bearer= --progress-bar --range= --referer=
     --request= --retry= --retry-all-errors --retry-connrefused --retry-delay= --retry-max-time= --show-error --silent
-    --user= --user-agent= --verbose --write-out= --path-as-is -q --output= --url= | exactly
-docker,podman | | | steps
+    --user= --user-agent= --verbose --write-out= --path-as-is -q --output= --url= | no_prefix
+docker,podman | | | subcommands
 $listing = -aqnls -f= --all --quiet --no-trunc --format= --filter= --latest --last= --size --no-stream --digests
     --no-color --services --status=
-docker ps|images|version|info|stats|port|diff | slug | $listing | free
-docker logs | name | -ft -n= --follow --tail= --timestamps --since= --until= --details | free
+docker ps|images|version|info|stats|port|diff | slug | $listing | read_only
+docker logs | name | -ft -n= --follow --tail= --timestamps --since= --until= --details | read_only
 docker inspect | slug | -s -f= --format= --size --type=
 docker build | read | -q -t= --tag= --target= --no-cache --pull --quiet --progress= --platform= --build-arg=text -f=read
-    --file=read --label= | also=alter exactly
-docker image|network|volume|container|compose | | | steps
+    --file=read --label= | always=alter no_prefix
+docker image|network|volume|container|compose | | | subcommands
 docker image ls,docker network ls,docker volume ls,docker container ls,docker compose ps|images | name | $listing
 docker compose logs | name | -ft -n= --follow --tail= --timestamps --since= --no-color
 docker compose up|down|build|start|stop|restart|pull | name | -d --detach --build --no-build --wait --force-recreate
     --no-recreate --remove-orphans --no-cache --pull= --timeout= -t= --no-deps
-kubectl | text | -n= --namespace= -v= --request-timeout= | steps
+kubectl | text | -n= --namespace= -v= --request-timeout= | subcommands
 kubectl get|describe|top|explain|api-resources|version|cluster-info | text | -AwRL -l= -o= --all-namespaces --selector=
     --output= --watch --show-labels --sort-by= --field-selector= --no-headers --label-columns= -L= --containers
-    --recursive | exactly
+    --recursive | no_prefix
 kubectl logs | slug | -fp -c= -l= --follow --previous --container= --selector= --tail= --since= --since-time=
-    --timestamps --all-containers?= --prefix --max-log-requests= | exactly
-gh | | | steps
-gh pr|issue|run|repo|release|workflow | | | steps
+    --timestamps --all-containers?= --prefix --max-log-requests= | no_prefix
+gh | | | subcommands
+gh pr|issue|run|repo|release|workflow | | | subcommands
 $gh = -R=slug --repo=slug --json= -q=filter --jq=filter --limit= -L= --web!run -w!run
-gh pr view|list|diff|checks|status,gh issue view|list|status,gh run view|list|watch,gh repo view|list,
-    gh release view|list,gh workflow list|view | slug | $gh -a= -A= -s= -S= -l= -b= -j= -v --state= --label= --author=
-    --assignee= --search= --base= --head= --comments -c --log --log-failed --job= --branch= --event= --status= --user=
-    --exit-status --name-only --patch --color= --required --watch --interval= --milestone= --draft --workflow=
-    --verbose --compact --yaml
+gh pr view|list|diff|checks|status,gh issue view|list|status,gh run view|list|watch,gh repo view|list, gh release
+    view|list,gh workflow list|view | slug | $gh -a= -A= -s= -S= -l= -b= -j= -v --state= --label= --author= --assignee=
+    --search= --base= --head= --comments -c --log --log-failed --job= --branch= --event= --status= --user= --exit-status
+    --name-only --patch --color= --required --watch --interval= --milestone= --draft --workflow= --verbose --compact
+    --yaml
 gh pr create,gh issue create | unknown | $gh -t= -b= -F=read -B= -H= -l= -a= -r= -d -f -m= --title= --body=
     --body-file=read --base= --head= --label= --assignee= --reviewer= --draft --fill --fill-first --milestone= --dry-run
 gh api | endpoint | -i -q=filter --jq=filter --paginate --slurp --include --cache= --silent --verbose
 gh pr checkout | name | -b= --branch= --detach -f --force --recurse-submodules
-terraform,tofu | text | -chdir=enter | dash=- steps
+terraform,tofu | text | -chdir=enter | long_dash=- subcommands
 terraform fmt|validate|plan|output|show|version|graph | read | -check -diff -recursive -json -raw -no-color
-    -compact-warnings -detailed-exitcode -refresh= -lock= -target= -out=file -write= | dash=-
-terraform init | | -backend= -upgrade -reconfigure -input= -no-color -get= | dash=-
+    -compact-warnings -detailed-exitcode -refresh= -lock= -target= -out=file -write= | long_dash=-
+terraform init | | -backend= -upgrade -reconfigure -input= -no-color -get= | long_dash=-
 """
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
 _DATA = ("-d", "-H", "-w", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "--header")

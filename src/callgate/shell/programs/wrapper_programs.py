@@ -7,48 +7,49 @@ from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocatio
 from callgate.shell.programs.uses import Use, Words, text_of, unsure
 
 WRAPPERS = """
-timeout | text argv | -v -k= -s= --foreground --preserve-status --kill-after= --signal= --verbose
-    | stops through exactly free
-nice,ionice,stdbuf | argv | -t -n= -c= -i= -o= -e= -# --adjustment= --class= --output= | stops through exactly
-time | argv | -pqv -f= -o=file -a --format= --output=file | stops through exactly
-command | argv | -p -v -V | stops through exactly free
-env | argv | -i0v -u= -C=load -S=run --ignore-environment --null --unset= --chdir=load --split-string=run -P=load -a=
-    | stops exactly
+timeout | text argv | -v -k= -s= --foreground --preserve-status --kill-after= --signal= --verbose | options_first
+    transparent no_prefix read_only
+nice,ionice,stdbuf | argv | -t -n= -c= -i= -o= -e= -# --adjustment= --class= --output= | options_first transparent
+    no_prefix
+time | argv | -pqv -f= -o=file -a --format= --output=file | options_first transparent no_prefix
+command | argv | -p -v -V | options_first transparent no_prefix read_only
+env | argv | -i0v -u= -C=load -S=run --ignore-environment --null --unset= --chdir=load --split-string=run -P=load -a= |
+    options_first no_prefix
 xargs | argv | -0prtxo -a=read -d= -E= -e?= -I= -i?= -L= -l?= -n= -P= -s= --null --arg-file=read --delimiter=
     --max-args= --max-procs= --max-lines?= --no-run-if-empty --replace?= --verbose --interactive --exit --max-chars=
-    --open-tty | stops exactly
-npx,bunx,pnpx,uvx | argv | -yq --yes --no-install --no --isolated -c=run --call=run --from=load --with=load
-    | stops named=1
+    --open-tty | options_first no_prefix
+npx,bunx,pnpx,uvx | argv | -yq --yes --no-install --no --isolated -c=run --call=run --from=load --with=load |
+    options_first prefix_operands=1
 uv run | argv | -qvn --frozen --locked --no-sync --offline --no-project --isolated --exact --active --dev --no-dev
     --only-dev --all-extras --all-groups --all-packages --quiet --verbose --no-cache --extra= --group= --only-group=
     --package= --python=run -p=run --with=load --with-editable=load --with-requirements=load --env-file=load
     --directory=enter --project=load --index=send --index-url=send --default-index=send --find-links=send -s!unknown
-    -m!unknown --module!unknown --script!unknown | stops named=1
-poetry run,pnpm exec,npm exec | argv | | stops named=1
+    -m!unknown --module!unknown --script!unknown | options_first prefix_operands=1
+poetry run,pnpm exec,npm exec | argv | | options_first prefix_operands=1
 # No rule but one that writes the inner command out covers these.
-pnpm dlx,yarn exec|dlx|node,bun x|exec,npm x | shell | | stops exactly
+pnpm dlx,yarn exec|dlx|node,bun x|exec,npm x | shell | | options_first no_prefix
 sudo,doas | argv | -ABbEHKklNnPSVv -s!run -i!run -C= -D= -g= -h= -p= -R=load -r= -T= -t= -U= -u= --user= --group=
-    --non-interactive --preserve-env?= --login!run --shell!run --set-home --chdir= --stdin | stops exactly
-builtin,nohup,setsid,exec,nocorrect,noglob,coproc,busybox,toybox,strace,ltrace | argv | -cflw -a= -o=write -e= -p= -s=
-    | stops exactly
-chroot,flock,taskset,setarch,chrt | text argv | -c=run | stops exactly
-su,runuser | text | -flm -c=run -g= -G= -s= -u= --command=run --login | also=alter exactly
-watch,parallel,entr | shell | -bcdegptwxCkmqtuvX0 -n= -j= -N= -I= -a=read --interval= --jobs= --exec --no-title
-    | stops exactly
+    --non-interactive --preserve-env?= --login!run --shell!run --set-home --chdir= --stdin | options_first no_prefix
+builtin,nohup,setsid,exec,nocorrect,noglob,coproc,busybox,toybox,strace,ltrace | argv | -cflw -a= -o=write -e= -p= -s= |
+    options_first no_prefix
+chroot,flock,taskset,setarch,chrt | text argv | -c=run | options_first no_prefix
+su,runuser | text | -flm -c=run -g= -G= -s= -u= --command=run --login | always=alter no_prefix
+watch,parallel,entr | shell | -bcdegptwxCkmqtuvX0 -n= -j= -N= -I= -a=read --interval= --jobs= --exec --no-title |
+    options_first no_prefix
 # The shell's own commands.
-cd,pushd,chdir | | | free
-echo,true,false,: | | | free tame
-pwd | | -LP | free
-test,[ | | | free
-printf | | | free
-type | text | -aftpP | free
-jobs | text | -lnprs | free
+cd,pushd,chdir | | | read_only
+echo,true,false,: | | | read_only safe_options
+pwd | | -LP | read_only
+test,[ | | | read_only
+printf | | | read_only
+type | text | -aftpP | read_only
+jobs | text | -lnprs | read_only
 [[
 export,declare,typeset,local,readonly,unset,set,shopt,shift,let,read,mapfile,readarray,getopts,ulimit,umask,wait,disown,
-    bg,fg,popd,dirs,exit,return,break,continue,compgen,compopt,complete,history,fc | | | exactly
-eval,trap,alias,bind | | | exactly
-hash,enable | | | exactly
-source,. | | | exactly
+    bg,fg,popd,dirs,exit,return,break,continue,compgen,compopt,complete,history,fc | | | no_prefix
+eval,trap,alias,bind | | | no_prefix
+hash,enable | | | no_prefix
+source,. | | | no_prefix
 """
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 # A subscript is computed, and computing may run a command, whatever the quotes.
