@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from callgate.providers.catalogue import Catalogue
 from tests.providers.servers import Answer, Call, Reply, Say, serving, writer
 
 CALLGATE = [sys.executable, "-m", "callgate"]
@@ -67,10 +68,10 @@ def test_a_recorded_run_is_served_back_without_the_network(tmp_path: Path, famil
     file.parent.mkdir()
     file.write_text("hello")
     looks = Answer((Say("I look."), Call("c1", "Read", json.dumps({"path": str(file)}))))
-    variable = wire.family.key_variables[0]
+    row = Catalogue().vendors[family]
     answers = [looks, *[Answer((Say("It says hello."),))] * 3]
     with serving(*(Reply.of(wire, answer) for answer in answers)) as server:
-        environ = {wire.family.base_variable: server.url, variable: "sk-test-own-key-0123456789"}
+        environ = {row.base_variable: server.url, row.key_variables[0]: "sk-test-own-key-0123456789"}
         asked = ("-p", "what is in a.txt?", "--model")
         live = ran(tmp_path, "record", str(tape), "--", *asked, f"{family}/some-model", **environ)
         assert live.stdout == "It says hello.\n", live.stderr

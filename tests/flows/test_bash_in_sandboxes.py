@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from callgate.host.local import LocalHost
-from callgate.host.sandbox.confining import ProvenSandbox
+from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.sandbox import Backend
 from callgate.policy.sandbox_policy import profile_for
 from callgate.tools.builtin.bash import BashTool, bash

@@ -12,8 +12,8 @@ import pytest
 from callgate import Prompt, Session
 from callgate.config import Config
 from callgate.core.ports import Run, Tool
-from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
+from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.sandbox import Backend
 from callgate.policy import sandbox_policy as sandboxing
 from callgate.policy.well_known import StandIn

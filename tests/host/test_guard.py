@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host import starting
+from callgate.host import command_launcher
+from callgate.host.command_launcher import Launcher
 from callgate.host.ports import Command, processes_of
 from callgate.host.processes import LocalProcesses
-from callgate.host.starting import Launcher
 from callgate.words.errors import ToolFailure, UsageError
 
 PROGRAM = str(Path(__file__).with_name("guarded_program.py"))
@@ -143,7 +143,7 @@ def test_a_command_reads_the_end_of_its_input_and_has_no_terminal(tmp_path: Path
 
 def test_a_launcher_that_was_killed_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Launcher()
-    monkeypatch.setattr(starting, "LAUNCHER", fresh)
+    monkeypatch.setattr(command_launcher, "LAUNCHER", fresh)
 
     async def main() -> None:
         for _ in range(2):
@@ -183,7 +183,7 @@ def test_starting_it_leaves_no_thread_behind(tmp_path: Path) -> None:
 
 
 def test_without_an_interpreter_it_is_said_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "LAUNCHER", Launcher())
+    monkeypatch.setattr(command_launcher, "LAUNCHER", Launcher())
     monkeypatch.setattr(sys, "executable", "")
 
     async def main() -> None:

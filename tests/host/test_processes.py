@@ -13,9 +13,9 @@ import pytest
 
 from callgate.host import guard, processes
 from callgate.host.clock import LoopClock
+from callgate.host.command_launcher import LAUNCHER
 from callgate.host.ports import Command
 from callgate.host.processes import Finished, LocalProcesses, run_process
-from callgate.host.starting import LAUNCHER
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import UsageError
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.providers.anthropic import Anthropic
-from callgate.providers.anthropic.schema import accepted
+from callgate.providers.anthropic import Anthropic, accepted
 from callgate.providers.family import ModelFacts
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking
 from callgate.words.model import (

@@ -16,7 +16,7 @@ from callgate.providers.gemini import Gemini
 from callgate.providers.http_model import HttpModel
 from callgate.providers.openai_chat import OpenAIChat
 from callgate.providers.openai_responses import OpenAIResponses
-from callgate.providers.writing import RequestMemo
+from callgate.providers.request_json import RequestMemo
 from callgate.testing import ManualClock, check_model
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import ModelEvent, Request

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from callgate.providers.gemini import Gemini as Ours
-from callgate.providers.gemini.stream import STOPS
+from callgate.providers.gemini_stream import STOPS
 from callgate.words.messages import CallPart, Message, Opaque, Text, Thinking, Usage
 from callgate.words.model import MessageEnded, Request
 from tests.profiles import fewer

@@ -7,7 +7,7 @@ import pytest
 
 from callgate.providers.family import ServerEvent
 from callgate.providers.gemini import Gemini
-from callgate.providers.gemini.stream import STOPS
+from callgate.providers.gemini_stream import STOPS
 from callgate.words.messages import CallPart, Opaque, Text, Thinking, Usage
 from callgate.words.model import MessageEnded, MessageStarted, ModelEvent, PartEnded, TextDelta
 from tests.providers.fixtures import folded, parsed, streamed, usage_of

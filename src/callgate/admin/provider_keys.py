@@ -10,9 +10,9 @@ from callgate.config import Config, load_config
 from callgate.host.clock import LoopClock
 from callgate.providers.catalogue import Catalogue
 from callgate.providers.keys import KeyStore
-from callgate.providers.opening import ModelSource
-from callgate.providers.probing import Probe, ProbeResult
-from callgate.providers.ways_on import NO_MODEL
+from callgate.providers.model_probe import Probe, ProbeResult
+from callgate.providers.model_setup import NO_MODEL
+from callgate.providers.model_source import ModelSource
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.noun import noun
 
@@ -127,7 +127,7 @@ def first_run_page(config: Config) -> str:
     source = model_source(config)
     if config.models.default is not None or source.first_with_key() is not None:
         return ""
-    ways = source.ways_on()
+    ways = source.setup_options()
     if not ways:
         return ""
     lines = [f"{NO_MODEL.capitalize()}. Ways to go on:"]

@@ -12,7 +12,7 @@ from callgate.core.gate import CheckGate
 from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
-from callgate.host.sandbox.confining import ProvenSandbox
+from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.policy.answer_rules import as_rule, describe, why_not_narrower
 from callgate.policy.checks import standard_checks
 from callgate.policy.entries import SettingsFault

@@ -10,13 +10,13 @@ from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
 from callgate.host.environment import OWN_ENVIRONMENT
 from callgate.providers.keys import KeyStore
-from callgate.providers.opening import REPLAY, ModelSource, OpenedModel, open_replay
+from callgate.providers.model_source import REPLAY, ConfiguredModel, ModelSource, open_replay
 from callgate.words.errors import UsageError
 from callgate.words.messages import Usage
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
-    from callgate.providers.recording import WireRecorder
+    from callgate.providers.wire_recording import WireRecorder
 
 __all__ = [
     "AgentModels",
@@ -35,12 +35,12 @@ class AgentModels:
     one request of a model, None where they are not known; ``open`` opens a further model by its name, as ``open_model``
     does, once; ``opened`` are all so far."""
 
-    model: OpenedModel
-    cheap: OpenedModel
-    fallback: OpenedModel | None
+    model: ConfiguredModel
+    cheap: ConfiguredModel
+    fallback: ConfiguredModel | None
     price: Callable[[str, Usage], float | None]
-    open: Callable[[str], OpenedModel]
-    opened: Callable[[], Sequence[OpenedModel]]
+    open: Callable[[str], ConfiguredModel]
+    opened: Callable[[], Sequence[ConfiguredModel]]
 
     async def aclose(self) -> None:
         """Closes the connections that are kept."""
@@ -112,7 +112,7 @@ def _recorder(clock: Clock, environ: Mapping[str, str]) -> "WireRecorder | None"
     folder = environ.get("CALLGATE_RECORD", "").strip()
     if not folder:
         return None
-    from callgate.providers.recording import WireRecorder  # for recordings alone
+    from callgate.providers.wire_recording import WireRecorder  # for recordings alone
     from callgate.transcript.masking import Masker
 
     return WireRecorder(Path(folder), Masker(environ).text, clock)
@@ -120,7 +120,7 @@ def _recorder(clock: Clock, environ: Mapping[str, str]) -> "WireRecorder | None"
 
 def open_model(
     name: str, config: Config, *, clock: Clock | None = None, environ: Mapping[str, str] | None = None
-) -> OpenedModel:
+) -> ConfiguredModel:
     """One model by its name. UsageError for a name or a setting that cannot be, ModelError without a key. Blocks."""
     return model_source(config, clock=clock, environ=environ).open(name)
 
@@ -147,9 +147,9 @@ def open_models(
             open=source.open,
             opened=lambda: (first, others),
         )
-    opened: dict[str, OpenedModel] = {}
+    opened: dict[str, ConfiguredModel] = {}
 
-    def once(wanted: str) -> OpenedModel:
+    def once(wanted: str) -> ConfiguredModel:
         key = str(source.catalogue.resolve(wanted))
         if key not in opened:
             opened[key] = source.open(wanted)

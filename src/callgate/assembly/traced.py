@@ -17,7 +17,7 @@ def traced(session: Conversation, environ: Mapping[str, str], say: Callable[[str
         yield
         return
     try:
-        from callgate.tracing.export import exporting
+        from callgate.tracing.span_export import exporting
         from callgate.tracing.spans import trace
     except ImportError:
         say("a collector for traces is set, but OpenTelemetry is not installed: pip install 'callgate[otel]'")

@@ -65,7 +65,7 @@ class ContextGauge:
 
     def _fixed_kinds(self) -> dict[ShareKind, int]:
         """The characters of the system prompt and of the tools, those from files and those about skills apart."""
-        from callgate.prompt.parts import enclosed_length  # both for people who ask alone
+        from callgate.prompt.prompt_part import enclosed_length  # both for people who ask alone
         from callgate.tools.skills import SKILL
 
         system, specs = self._opened.equipment.system, self._specs()

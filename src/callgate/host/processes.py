@@ -20,7 +20,7 @@ from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
-    from callgate.host.running import Running
+    from callgate.host.program_run import Running
 
 _END, _KILL = 1, 2
 
@@ -204,7 +204,7 @@ class _Kept:
 def _new(command: Command, out: Sink, err: Sink | None, **options: Any) -> "Running":
     if not hasattr(os, "killpg"):
         raise UsageError("programs can be run on Linux and macOS, not on this system")
-    from callgate.host.running import Running  # most sessions start no program
+    from callgate.host.program_run import Running  # most sessions start no program
 
     return Running(command, out, err, **options)
 

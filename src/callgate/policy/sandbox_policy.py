@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callgate.formats.jsonable import to_json
-from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.proof import Proof
+from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.sandbox import (
     BACKENDS,
     LAUNCHER,

@@ -9,11 +9,11 @@ import h11
 from callgate.providers.addresses import BaseUrl
 from callgate.providers.connection import AnswerHead, BrokenConnection, Connection, ProxyRefused
 from callgate.providers.family import HttpPost
-from callgate.providers.faults import fault_of
+from callgate.providers.fault_table import fault_of
 from callgate.providers.pool import ConnectionPool
-from callgate.providers.recording import WireTape
 from callgate.providers.sse import EventTooLarge
 from callgate.providers.watchdog import SilentTooLong, Watchdog
+from callgate.providers.wire_recording import WireTape
 from callgate.words.errors import ModelError, UsageError
 
 _REFUSED = f"[Errno {errno.ECONNREFUSED}]"

@@ -88,13 +88,9 @@ class StreamParser(Protocol):
 
 
 class Family(Protocol):
-    """``key_variables`` are environment variables with a key, the first one set counts; ``base_url`` is the vendor's
-    own server, and ``base_variable`` the environment variable that names another."""
+    """One API. It writes request bodies and parses answers, without I/O."""
 
     name: str
-    key_variables: tuple[str, ...]
-    base_url: str
-    base_variable: str
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         """The POST for a request, and notes about wishes that were left out. Parts of other providers (``Opaque``,

@@ -10,14 +10,14 @@ from dataclasses import replace
 from callgate._version import __version__
 from callgate.core.ports import Clock
 from callgate.providers.addresses import base_url
-from callgate.providers.answers import failure
+from callgate.providers.answer_check import failure
 from callgate.providers.exchange import Exchange, fault_of_exception
 from callgate.providers.family import Family, HttpPost, ModelFacts
-from callgate.providers.faults import fault_of
+from callgate.providers.fault_table import fault_of
 from callgate.providers.pool import ConnectionPool
-from callgate.providers.recording import REMOVED, WireRecorder, WireTape
 from callgate.providers.sse import ServerEventReader
 from callgate.providers.watchdog import Watchdog
+from callgate.providers.wire_recording import REMOVED, WireRecorder, WireTape
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -46,8 +46,12 @@ _SENT_ALWAYS = {
 
 
 class HttpModel:
-    """Implements ``core.ports.Model``. ``headers`` are added to every request and replace those of the family; ``base``
-    replaces the vendor's own address. ``aclose`` closes the connections that are kept for the next request."""
+    """Implements ``core.ports.Model``.
+
+    base          the base URL of the server
+    headers       added to every request, in place of headers of the family
+    idle_seconds  the timeout of each wait for the server
+    """
 
     def __init__(
         self,
@@ -57,7 +61,7 @@ class HttpModel:
         *,
         key: str | None,
         clock: Clock,
-        base: str | None = None,
+        base: str,
         headers: Mapping[str, str] | None = None,
         idle_seconds: float = IDLE_SECONDS,
         pool: ConnectionPool | None = None,
@@ -68,7 +72,7 @@ class HttpModel:
         self._facts = facts
         self._key = key
         self._clock = clock
-        self._base = base_url(base or family.base_url)
+        self._base = base_url(base)
         self._headers = headers or nothing()
         self._idle_seconds = idle_seconds
         self._pool = pool or ConnectionPool(clock)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from json import loads
 from typing import Any, cast
 
-from callgate.providers.faults import Fault, fault_by_status, fault_of, http_fault
+from callgate.providers.fault_table import Fault, fault_by_status, fault_of, http_fault
 from callgate.providers.openai_shared import Json, group
 from callgate.words.errors import ModelError
 

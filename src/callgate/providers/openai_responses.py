@@ -7,13 +7,10 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import Any
 
-from callgate.providers.deferred import defined_in
+from callgate.providers.deferred_tools import defined_in
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.openai_responses_stream import FAMILY, LENGTHS, TEXT_FIELDS, THOUGHTS, ResponsesParser
 from callgate.providers.openai_shared import (
-    BASE_URL,
-    BASE_VARIABLE,
-    KEY_VARIABLES,
     Json,
     arguments_text,
     cache_key,
@@ -24,7 +21,7 @@ from callgate.providers.openai_shared import (
     pieces,
     result_words,
 )
-from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, safe_name
+from callgate.providers.request_json import RequestMemo, Written, compact, effort_value, encoded, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
@@ -40,9 +37,6 @@ class OpenAIResponses:
     """``provider`` is the name in errors for people."""
 
     name: str = FAMILY
-    key_variables: tuple[str, ...] = KEY_VARIABLES
-    base_url: str = BASE_URL
-    base_variable: str = BASE_VARIABLE
 
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider

@@ -6,16 +6,13 @@ from json import JSONDecoder
 from typing import Any, cast
 
 from callgate.providers.family import ModelFacts
-from callgate.providers.faults import fault_of
-from callgate.providers.writing import base64, compact, in_text, not_shown
+from callgate.providers.fault_table import fault_of
+from callgate.providers.request_json import base64, compact, in_text, not_shown
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Image, Opaque, Resource, Text, Usage
 from callgate.words.model import Request
 
 Json = dict[str, Any]
-KEY_VARIABLES: tuple[str, ...] = ("OPENAI_API_KEY",)
-BASE_URL = "https://api.openai.com/v1"
-BASE_VARIABLE = "OPENAI_BASE_URL"
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 

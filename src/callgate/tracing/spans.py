@@ -9,7 +9,7 @@ from opentelemetry.metrics import MeterProvider, get_meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
 
 from callgate._version import __version__
-from callgate.tracing import names
+from callgate.tracing import span_names as names
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.events import (
     CallArrived,

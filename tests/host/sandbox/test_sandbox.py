@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.host.ports import Command
-from callgate.host.sandbox.denied import denied_access
+from callgate.host.sandbox.denied_access import denied_access
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import Backend, Sandbox, SandboxRefused, missing
 from callgate.policy.sandbox_policy import profile_for

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from callgate.providers.family import HttpPost, ModelFacts, ServerEvent
-from callgate.providers.faults import fault_of, http_fault
+from callgate.providers.fault_table import fault_of, http_fault
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -57,9 +57,6 @@ class PlainParser:
 
 class PlainFamily:
     name = "plain"
-    key_variables = ("PLAIN_KEY",)
-    base_url = "https://plain.invalid/v1"
-    base_variable = "PLAIN_BASE_URL"
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         if request.options.body.get("unwritable"):

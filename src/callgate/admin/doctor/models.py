@@ -10,9 +10,9 @@ from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fau
 from callgate.admin.provider_keys import probe_model
 from callgate.assembly.models import model_source
 from callgate.config import Config
-from callgate.providers.faults import START_COMMANDS
-from callgate.providers.local_servers import LocalServer, find_local
-from callgate.providers.opening import REPLAY, ModelSource
+from callgate.providers.fault_table import START_COMMANDS
+from callgate.providers.model_setup import LocalServer, find_local
+from callgate.providers.model_source import REPLAY, ModelSource
 from callgate.words.errors import ModelError, UsageError
 
 _MODELS_NAMED = 3
@@ -26,7 +26,7 @@ def key(patient: Patient) -> Sequence[Diagnosis]:
     if not providers and _chosen(patient, source):
         return [skipped("the model of the settings asks no server that is known")]
     if not providers:
-        ways = source.ways_on()
+        ways = source.setup_options()
         return [
             fault(
                 "no key, and no model in the settings",

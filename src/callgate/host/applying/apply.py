@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from callgate.host.applying.journal import ApplyJournal, lock_journal
-from callgate.host.applying.planned import Parts, PlannedFile, planned_files
+from callgate.host.applying.planned_files import Parts, PlannedFile, planned_files
 from callgate.host.applying.recovery import Recovered, recover_locked
 from callgate.host.applying.replacement import FileReplacement
 from callgate.host.applying.swap import remove_folders, sync_folders

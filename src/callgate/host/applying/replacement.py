@@ -7,7 +7,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from callgate.host.applying.planned import Parts, PlannedFile
+from callgate.host.applying.planned_files import Parts, PlannedFile
 from callgate.host.applying.swap import Swap, hash_of, link_target, make_folders_in, pieces
 from callgate.host.beneath import OpenFolder
 from callgate.host.files import write_new

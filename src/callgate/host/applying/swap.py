@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, suppress
 from hashlib import sha256
 from typing import BinaryIO
 
-from callgate.host.applying.planned import Parts
+from callgate.host.applying.planned_files import Parts
 from callgate.host.beneath import OpenFolder
 from callgate.host.files import sync_folder
 from callgate.words.changes import Stored

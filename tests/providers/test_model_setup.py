@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 from callgate.providers.catalogue import ServerRow
-from callgate.providers.local_servers import find_local
+from callgate.providers.model_setup import find_local
 from tests.rows import rows
 
 

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import Literal
 
 from callgate.core.ports import Clock
-from callgate.providers.opening import OpenedModel
+from callgate.providers.model_source import ConfiguredModel
 from callgate.words.errors import ModelError
 from callgate.words.messages import Image, Message, Part, Text
 from callgate.words.model import (
@@ -68,7 +68,7 @@ class _Heard:
 class Probe:
     """Tries one model."""
 
-    def __init__(self, model: OpenedModel, clock: Clock) -> None:
+    def __init__(self, model: ConfiguredModel, clock: Clock) -> None:
         self._model = model
         self._clock = clock
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from callgate.host.ports import Command, HostDecision
-from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.profile import Profile
+from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
 from tests.host.sandbox.kit import best
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from json import dumps, loads
 from typing import Any, Final, cast
 
-from callgate.providers.anthropic.faults import NAME, reported
+from callgate.providers.anthropic_faults import NAME, reported
 from callgate.providers.family import ServerEvent
-from callgate.providers.faults import fault_of
+from callgate.providers.fault_table import fault_of
 from callgate.providers.reading import rest_of, text_of
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import Usage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.host.sandbox.denied import DeniedAccess, denied_access
+from callgate.host.sandbox.denied_access import DeniedAccess, denied_access
 from callgate.host.sandbox.profile import Profile
 from tests.rows import rows
 

@@ -19,7 +19,7 @@ from callgate.providers.catalogue import Catalogue, ModelName, ServerRow
 from callgate.providers.family import Family, ModelFacts
 from callgate.providers.images import ImageFitter, has_image
 from callgate.providers.keys import FoundKey, KeyStore, find_key
-from callgate.providers.writing import RequestMemo, effort_level
+from callgate.providers.request_json import RequestMemo, effort_level
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.messages import Message
 from callgate.words.model import (
@@ -39,10 +39,10 @@ from callgate.words.model import (
 
 if TYPE_CHECKING:
     from callgate.providers.http_model import HttpModel
+    from callgate.providers.model_setup import SetupOption
     from callgate.providers.pool import ConnectionPool
-    from callgate.providers.recording import WireRecorder
     from callgate.providers.replay import ReplayModel
-    from callgate.providers.ways_on import WayOn
+    from callgate.providers.wire_recording import WireRecorder
 
 FAMILIES: Mapping[str, str] = {
     "anthropic": "anthropic:Anthropic",
@@ -58,7 +58,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _OLLAMA_PORT = 11434
 
 
-class OpenedModel:
+class ConfiguredModel:
     """A model with the settings that count for it. ``notes`` are told with its first answer. Images of requests are
     made to fit; one that the server refuses is named, and not sent again."""
 
@@ -169,7 +169,7 @@ class ModelSource:
         self._found: dict[str, FoundKey | None] = {}
         self.catalogue = Catalogue(folder, servers=self._laid, today=today)
 
-    def open(self, name: str) -> OpenedModel:
+    def open(self, name: str) -> ConfiguredModel:
         """The model of this name. UsageError for a name or a setting that cannot be; ModelError of the kind ``no_key``
         without a key that its server needs. Blocks: a command may have to print the key."""
         model = self.catalogue.resolve(name)
@@ -198,7 +198,7 @@ class ModelSource:
 
     def listed(self, provider: str) -> tuple[str, ...]:
         """The names of the models that a local server has, () where it does not answer. Blocks for a moment."""
-        from callgate.providers.local_servers import find_local
+        from callgate.providers.model_setup import find_local
 
         row = replace(self.catalogue.servers[provider], local=True)
         return next((each.models for each in find_local({provider: row})), ())
@@ -210,20 +210,24 @@ class ModelSource:
             return self._settings.default
         found = self.first_with_key()
         if found is None:
-            raise ModelError(self._nothing_set(), kind="no_key")
+            from callgate.providers.model_setup import no_model_text
+
+            raise ModelError(no_model_text(self.setup_options()), kind="no_key")
         return f"{found}/{self.catalogue.defaults[found][0]}"
 
     def first_with_key(self) -> str | None:
         """The first vendor with a default model whose key is there."""
         return next((provider for provider in self.catalogue.defaults if self.key(provider) is not None), None)
 
-    def ways_on(self) -> "tuple[WayOn, ...]":
-        """The ways to get a model. Asks the local servers, and blocks for a moment."""
-        from callgate.providers.local_servers import find_local  # for this case alone
-        from callgate.providers.ways_on import ways_on
+    def setup_options(self) -> "tuple[SetupOption, ...]":
+        """Return the ways to set up a model. Blocks for a moment: it looks for local servers."""
+        from callgate.providers.model_setup import (
+            find_local,  # for this case alone
+            setup_options,
+        )
 
         servers = self.catalogue.servers
-        return ways_on(servers, self.catalogue.defaults, find_local(servers))
+        return setup_options(servers, self.catalogue.defaults, find_local(servers))
 
     def cheap(self, model: str) -> str:
         """The name of the model for titles and summaries: the one of the settings, or the small one of the vendor of
@@ -266,7 +270,7 @@ class ModelSource:
         known = self.catalogue.vendors.get(provider)
         return known is not None and not known.local and row.base_url == known.base_url
 
-    def _opened(self, model: ModelName, facts: ModelFacts, key: FoundKey | None, notes: list[str]) -> OpenedModel:
+    def _opened(self, model: ModelName, facts: ModelFacts, key: FoundKey | None, notes: list[str]) -> ConfiguredModel:
         try:
             from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # brings the network along
             from callgate.providers.pool import ConnectionPool
@@ -291,7 +295,7 @@ class ModelSource:
             pool=self._pool,
             recorder=self._recorder,
         )
-        return OpenedModel(
+        return ConfiguredModel(
             inner,
             facts,
             self.options(model),
@@ -307,13 +311,8 @@ class ModelSource:
         variable = f"set {' or '.join(names)}, or " if names else ""
         return f"there is no key for {provider}: {variable}store one with `callgate auth set {provider}`"
 
-    def _nothing_set(self) -> str:
-        from callgate.providers.ways_on import ways_in_words
 
-        return ways_in_words(self.ways_on())
-
-
-def open_replay(place: Path) -> tuple[OpenedModel, OpenedModel]:
+def open_replay(place: Path) -> tuple[ConfiguredModel, ConfiguredModel]:
     """Two models that serve recordings back: those of the model that was asked first, and those of all others, which
     wrote titles and summaries. UsageError if there are none."""
     from callgate.providers.replay import ReplayModel, recordings  # brings the network along
@@ -323,7 +322,7 @@ def open_replay(place: Path) -> tuple[OpenedModel, OpenedModel]:
     kept = ([each for each in found if (each.model == found[0].model) is main] for main in (True, False))
     first, others = (ReplayModel(each, lambda family: family_of(family, family), name) for each in kept)
     facts = ModelFacts(name, "replay")
-    return OpenedModel(first, facts, RequestOptions()), OpenedModel(others, facts, RequestOptions())
+    return ConfiguredModel(first, facts, RequestOptions()), ConfiguredModel(others, facts, RequestOptions())
 
 
 def family_of(name: str, provider: str) -> Family:

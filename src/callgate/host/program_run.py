@@ -14,9 +14,9 @@ from functools import partial
 from threading import Lock
 from typing import Literal
 
-from callgate.host import guard, starting
+from callgate.host import command_launcher, guard
+from callgate.host.command_launcher import GuardLine
 from callgate.host.ports import Command, Sink
-from callgate.host.starting import GuardLine
 
 _CHUNK = 65536
 LINGER = 1.0
@@ -118,7 +118,7 @@ class Running:
                 selector.register(reader, selectors.EVENT_READ, partial(self._read, selector, reader, sink))
             descriptors.setdefault(2, descriptors[1])
             kept = None if self._releases else readers[0]
-            line = starting.LAUNCHER.start(self._command, descriptors, kept)
+            line = command_launcher.LAUNCHER.start(self._command, descriptors, kept)
         stack.callback(line.close)
         (letter, number), *later = line.reports() or [(b"", 0)]
         if letter == guard.FAILED:

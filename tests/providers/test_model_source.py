@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from callgate.providers.keys import KeyStore
-from callgate.providers.opening import FAMILIES, ModelSource, OpenedModel, family_of
+from callgate.providers.model_source import FAMILIES, ConfiguredModel, ModelSource, family_of
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.messages import Image, Message, Text
@@ -59,7 +59,7 @@ def on(server: FakeServer, **more: object) -> ModelSettings:
     return ModelSettings(servers={"work": replace(ServerSettings(base_url=f"{server.url}/v1"), **more)})
 
 
-async def streamed(model: OpenedModel, request: Request = REQUEST) -> list[ModelEvent]:
+async def streamed(model: ConfiguredModel, request: Request = REQUEST) -> list[ModelEvent]:
     try:
         return [event async for event in model.stream(request)]
     finally:
@@ -289,7 +289,7 @@ def test_every_family_can_be_made_and_has_the_name_of_its_table() -> None:
 def test_opening_a_model_imports_no_other_family() -> None:
     code = """
 import json, sys
-from callgate.providers.opening import ModelSource
+from callgate.providers.model_source import ModelSource
 from callgate.testing import ManualClock, settle
 from callgate.words.model import ModelSettings
 ModelSource(ModelSettings(), clock=ManualClock(), environ={"ANTHROPIC_API_KEY": "k"}).open("opus")
@@ -300,4 +300,4 @@ print(json.dumps([name for name in sys.modules if name.startswith(("callgate.pro
     assert "callgate.providers.anthropic" in loaded
     other = [name for name in loaded if "openai" in name or "gemini" in name or not name.startswith("callgate")]
     assert not other
-    assert "callgate.providers.local_servers" not in loaded
+    assert "callgate.providers.model_setup" not in loaded

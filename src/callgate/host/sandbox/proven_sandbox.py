@@ -8,7 +8,7 @@ from callgate.host.sandbox.profile import Profile, flaw
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
 
 if TYPE_CHECKING:
-    from callgate.host.sandbox.denied import DeniedAccess
+    from callgate.host.sandbox.denied_access import DeniedAccess
     from callgate.host.sandbox.proxy import HostProxy
 
 _MOST_REMEMBERED = 10_000
@@ -75,7 +75,7 @@ class ProvenSandbox:
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> "DeniedAccess | None":
         """The access that the sandbox refused to a command that ran inside and failed; it is remembered."""
-        from callgate.host.sandbox.denied import denied_access  # many patterns, for commands that failed alone
+        from callgate.host.sandbox.denied_access import denied_access  # many patterns, for commands that failed alone
 
         found = denied_access(output, returncode, self._profile(), [each.host for each in hosts if not each.allowed])
         if found is not None:

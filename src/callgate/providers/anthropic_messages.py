@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from callgate.providers.anthropic.faults import NAME
-from callgate.providers.deferred import defined_in
+from callgate.providers.anthropic_faults import NAME
+from callgate.providers.deferred_tools import defined_in
 from callgate.providers.family import ModelFacts
-from callgate.providers.writing import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
+from callgate.providers.request_json import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
 from callgate.words.messages import (
     CallPart,
     Content,

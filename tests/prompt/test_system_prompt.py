@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from callgate.prompt.build import OWN_FILE, SECTIONS, PromptFacts, PromptWishes, build_prompt
-from callgate.prompt.parts import PromptPart, SystemPrompt, enclosed
+from callgate.prompt.prompt_part import PromptPart, SystemPrompt, enclosed
+from callgate.prompt.system_prompt import OWN_FILE, SECTIONS, PromptFacts, PromptWishes, build_prompt
 from callgate.tools.builtin import BUILTIN
 from callgate.words.errors import UsageError
 from callgate.words.modes import MODES

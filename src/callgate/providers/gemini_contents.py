@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from callgate.providers.family import ModelFacts
-from callgate.providers.gemini.faults import NAME
-from callgate.providers.writing import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
+from callgate.providers.gemini_faults import NAME
+from callgate.providers.request_json import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking
 from callgate.words.model import ToolSpec
 

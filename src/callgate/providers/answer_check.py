@@ -7,7 +7,7 @@ from typing import Any, cast
 from callgate.providers.connection import AnswerHead
 from callgate.providers.exchange import Exchange
 from callgate.providers.family import Family
-from callgate.providers.faults import fault_of, http_fault, request_id_of
+from callgate.providers.fault_table import fault_of, http_fault, request_id_of
 from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
 

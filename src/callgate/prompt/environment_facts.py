@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from callgate.formats.display import visible
-from callgate.prompt.parts import enclosed
+from callgate.prompt.prompt_part import enclosed
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",

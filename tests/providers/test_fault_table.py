@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.providers.faults import (
+from callgate.providers.fault_table import (
     DETAIL_CHARS,
     FAULTS,
     Fault,

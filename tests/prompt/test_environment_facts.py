@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.prompt.environment import describe_environment
+from callgate.prompt.environment_facts import describe_environment
 
 NOON = 1_763_290_800.0
 

@@ -1,4 +1,4 @@
-"""Requests as bodies of Gemini's ``streamGenerateContent``.
+"""Google's Gemini API: the family and the bodies of its ``streamGenerateContent`` requests.
 
 There are no cache breakpoints: the API finds repeated beginnings by itself, and a cache of one's own is an object with
 a price for each hour. The bytes of tools, system text and earlier messages stay the same, which is what that needs.
@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import quote
 
-from callgate.providers.family import HttpPost, ModelFacts
-from callgate.providers.gemini.contents import Contents, ContentsMemo, is_old
-from callgate.providers.writing import Written, compact, effort_value, encoded, output_limit
+from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.gemini_contents import Contents, ContentsMemo, is_old
+from callgate.providers.gemini_faults import NAME, answered
+from callgate.providers.gemini_stream import GeminiParser
+from callgate.providers.request_json import Written, compact, effort_value, encoded, output_limit
+from callgate.words.errors import ModelError
 from callgate.words.model import Request, ToolSpec
 
 Given = dict[str, Any]
@@ -20,6 +23,24 @@ _MODES = {"required": "ANY", "named": "ANY", "none": "NONE"}
 _INNER = ("items", "additionalProperties")
 _MANY = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "$defs", "definitions")
+
+
+class Gemini:
+    """Models of Google, by ``generateContent`` with streaming."""
+
+    name: str = NAME
+
+    def __init__(self) -> None:
+        self._memo = ContentsMemo()
+
+    def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+        return written(request, facts, key, self._memo)
+
+    def parser(self) -> StreamParser:
+        return GeminiParser()
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        return answered(status, headers, body)
 
 
 def written(request: Request, facts: ModelFacts, key: str | None, memo: ContentsMemo) -> tuple[HttpPost, Sequence[str]]:

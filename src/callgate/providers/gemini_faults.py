@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from json import loads
 from typing import Any, Final, cast
 
-from callgate.providers.faults import Fault, fault_by_status, fault_of, request_id_of, retry_after
+from callgate.providers.fault_table import Fault, fault_by_status, fault_of, request_id_of, retry_after
 from callgate.words.errors import ModelError
 
 NAME: Final = "gemini"

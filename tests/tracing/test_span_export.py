@@ -42,7 +42,7 @@ def received() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
 async def test_a_collector_receives_spans_and_metrics(
     received: tuple[str, list[tuple[str, bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from callgate.tracing.export import exporting
+    from callgate.tracing.span_export import exporting
     from callgate.tracing.spans import trace
 
     address, posts = received

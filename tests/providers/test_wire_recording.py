@@ -12,8 +12,8 @@ import pytest
 from callgate.assembly.models import open_models
 from callgate.config import load_config
 from callgate.providers.http_model import HttpModel
-from callgate.providers.recording import WireRecorder
 from callgate.providers.replay import ReplayModel, recordings
+from callgate.providers.wire_recording import WireRecorder
 from callgate.testing import ManualClock
 from callgate.transcript.masking import Masker
 from callgate.words.errors import ModelError, UsageError

@@ -1,23 +1,50 @@
-"""Requests as bodies of the Anthropic Messages API.
+"""The Anthropic Messages API: the family and the bodies of its requests.
 
-A breakpoint of the prompt cache stands after the tools, after the system text, after the last stable message and where
-the request before ended: four, which is all the API allows.
+A request has at most four cache breakpoints, which is the limit of the API: after the tools, after the system text,
+after the last stable message and at the end of the previous request.
 """
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from json import dumps
+from typing import Any, Final, cast
 
-from callgate.providers.anthropic.messages import BlockMemo, MessageBlocks, container
-from callgate.providers.anthropic.schema import accepted
-from callgate.providers.deferred import defined_before
-from callgate.providers.family import HttpPost, ModelFacts
-from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, output_limit
+from callgate.providers.anthropic_faults import NAME, answered
+from callgate.providers.anthropic_messages import BlockMemo, MessageBlocks, container
+from callgate.providers.anthropic_stream import AnthropicParser
+from callgate.providers.deferred_tools import defined_before
+from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.request_json import RequestMemo, Written, compact, effort_value, encoded, output_limit
+from callgate.words.errors import ModelError
 from callgate.words.model import CacheHints, Request, ToolChoice, ToolSpec
 
 VERSION = "2023-06-01"
 LEAST_BUDGET = 1_024
 USUAL_BUDGET = 8_192
+_AS_IS: Final = frozenset({"$ref", "const", "description", "enum", "required", "title", "type"})
+_FORMATS: Final = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+)
+_MANY: Final = {"anyOf": "anyOf", "oneOf": "anyOf", "allOf": "allOf"}
+_NAMED: Final = ("$defs", "definitions", "properties")
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+
+
+class Anthropic:
+    """Models of Anthropic, and of servers that speak its Messages API."""
+
+    name: str = NAME
+
+    def __init__(self) -> None:
+        self._memo = AnthropicMemo()
+
+    def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+        return written(request, facts, key, self._memo)
+
+    def parser(self) -> StreamParser:
+        return AnthropicParser()
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        return answered(status, headers, body)
 
 
 class AnthropicMemo:
@@ -213,3 +240,32 @@ def _add_own(body: dict[str, Any], own: Any) -> None:
         if name == "tools" and isinstance(value, list | tuple):
             value = [*body.get("tools", ()), *cast("list[Any]", value)]
         body[name] = value
+
+
+def accepted(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with objects closed. Keywords that the API refuses, such as ``minimum``, are put into the description,
+    where the model reads them."""
+    found: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name in _NAMED and isinstance(value, Mapping):
+            named = cast("Mapping[str, Any]", value)
+            found[name] = {each: _inner(inside) for each, inside in named.items()}
+        elif name in _MANY and isinstance(value, list):
+            found[_MANY[name]] = [_inner(inside) for inside in cast("list[Any]", value)]
+        elif name == "items":
+            found[name] = _inner(value)
+        elif name in _AS_IS or (name == "format" and value in _FORMATS) or (name == "minItems" and value in (0, 1)):
+            found[name] = value
+        elif name not in ("$schema", "$id", "additionalProperties"):
+            rest[name] = value
+    if found.get("type") == "object" or "properties" in found:
+        found["additionalProperties"] = False
+    if rest and "$ref" not in found:
+        words = dumps(rest, ensure_ascii=False, default=str)
+        found["description"] = f"{found['description']}\n\n{words}" if found.get("description") else words
+    return found
+
+
+def _inner(schema: Any) -> Any:
+    return accepted(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema

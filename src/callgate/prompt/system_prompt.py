@@ -10,7 +10,7 @@ only if the session has those tools, so a prompt never speaks of a tool that is 
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from callgate.prompt.parts import PromptPart, SystemPrompt
+from callgate.prompt.prompt_part import PromptPart, SystemPrompt
 from callgate.words.errors import UsageError
 from callgate.words.late_pattern import late_pattern
 from callgate.words.modes import Mode
