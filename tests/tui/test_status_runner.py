@@ -28,7 +28,7 @@ class Stage:
         self.running: asyncio.Future[Finished | str] | None = None
         self.dying: asyncio.Future[None] | None = None
         self.line = StatusLine(
-            self._run, lambda: b"{}", self.shown.append, clock=self.clock, refresh=refresh, tell=self.told.append
+            self._run, lambda: b"{}", self.shown.append, clock=self.clock, refresh=refresh, warn=self.told.append
         )
 
     async def _run(self, stdin: bytes) -> Finished | str:
@@ -156,7 +156,7 @@ def test_a_command_that_cannot_be_started_keeps_the_line() -> None:
             raise OSError(2, "No such file")
 
         clock, told, shown = ManualClock(), list[str](), list[tuple[str, ...]]()
-        line = StatusLine(run, bytes, shown.append, clock=clock, tell=told.append)
+        line = StatusLine(run, bytes, shown.append, clock=clock, warn=told.append)
         line.start()
         await clock.advance_and_settle(1)
         assert "No such file" in told[0]

@@ -10,7 +10,7 @@ from callgate import Session
 from callgate.config import Config, load_config
 from callgate.testing import ManualClock, MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import stop
-from callgate.tui.statusline.status_line import LOOK, SessionStatusLine
+from callgate.tui.statusline.status_line import CHECK_EVERY, SessionStatusLine
 from callgate.tui.statusline.status_runner import DEBOUNCE
 from callgate.words.inputs import SetMode
 from callgate.words.messages import Usage
@@ -33,7 +33,7 @@ def test_it_follows_a_session_and_keeps_its_place_in_full_screen(tmp_path: Path)
         model = ScriptedModel(otherwise=answer, name="m", abilities=Abilities(context_tokens=200_000))
         async with Session(model, config=config) as session:
             vim = ["insert"]
-            line = SessionStatusLine(session, config, redraw=drawn.set, tell=told.append, vim=lambda: vim[0])
+            line = SessionStatusLine(session, config, redraw=drawn.set, warn=told.append, vim=lambda: vim[0])
             assert (line.lines(), line.lines(keep_place=True)) == ([], ["  "])
             await drawn.wait()
             assert line.lines() == ["  default null insert", "  \x1b[31mred\x1b[0m"]
@@ -66,13 +66,13 @@ def test_a_command_that_is_set_changed_or_removed_in_a_file_counts_at_once(tmp_p
     async def main() -> None:
         clock, drawn = ManualClock(), asyncio.Event()
         async with Session(ScriptedModel(), host=MemoryHost(clock=clock)) as session:
-            line = SessionStatusLine(session, read(), redraw=drawn.set, tell=print, read=read)
+            line = SessionStatusLine(session, read(), redraw=drawn.set, warn=print, read=read)
             assert line.lines(keep_place=True) == []
             texts = ["command = 'echo one'", "command = 'echo two!'\npadding = 1", "command = 1", "refresh = 5"]
             for text, shown in zip(texts, (["one"], [" two!"], [" two!"], []), strict=True):
                 own.write_text(f"[statusline]\n{text}\n")
                 drawn.clear()
-                clock.advance(LOOK)
+                clock.advance(CHECK_EVERY)
                 while clock.next_timer is None:  # the threads that look and read
                     await asyncio.to_thread(int)
                 if text != "command = 1":

@@ -144,7 +144,7 @@ def test_every_code_in_the_table_is_used_and_every_code_that_is_used_is_in_the_t
     unused, wrong = set[str](CODES), list[str]()
     for path in source.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if path.name == "calls.py" or not re.search(r"\bcode\b|Code\b|Result\.failed|Deny\(", text):
+        if path.name in ("calls.py", "call_rows.py") or not re.search(r"\bcode\b|Code\b|Result\.failed|Deny\(", text):
             continue
         for code in codes_written(ast.parse(text)):
             unused.discard(code)

@@ -1,20 +1,20 @@
-"""The terminal: a door that sends inputs, hears events, and shows their fold.
+"""The terminal interface: it sends inputs to a session, receives its events and shows them.
 
-app        joins the parts, decides where keys go, draws frames
-opening    which session is opened, and what is shown of one that goes on
-layout     the live part for prompt_toolkit
-screen     one write for each frame; finished lines above the live part
-fold       events folded into blocks and the state of the session; ``blocks`` are its nouns
-streaming  the finished part of Markdown that is still arriving
-render     blocks as lines
-theme      colours, signs and words
-composer   the input line
-panels     questions and lists, which take the keys while they are open
-commands   slash commands
-keys       the table of keys
-port       the terminal as panels and commands see it
-transcript a whole conversation: scrolled and searched
-attention  the title of the terminal and its bell
-editor     a text in the editor of the person
-statusline the person's status line: its payload, cleaning and runs
+app          starts the terminal and routes keys to the parts below
+layout       the layout of prompt_toolkit for the part of the screen that is redrawn
+screen       output and application of prompt_toolkit; prints finished lines above the redrawn part
+frames       schedules and draws frames
+fold         folds events into blocks and session state; ``blocks`` has the types
+markdown_parts  splits Markdown that is still streaming into finished parts
+render       paints blocks as lines
+theme        tables of colours, signs and words
+composer     the input line
+panels       questions and lists, which receive the keys while they are open
+commands     slash commands
+keys         the table of keys; ``bindings`` registers it with prompt_toolkit
+route        decides which part receives a key
+port         the terminal as panels and commands see it; ``inner_port`` for its own parts
+attention    terminal title and bell
+editor       edits a text in $EDITOR
+statusline   the user's status line command
 """

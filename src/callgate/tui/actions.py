@@ -1,4 +1,4 @@
-"""The actions of the input line and of every place, by the names that they have in the table of keys."""
+"""The actions of the contexts ``input`` and ``anywhere``, by their names in the table of keys."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from callgate.tui.inner_port import InnerTerminal
 
 TWICE = 0.8
-"""Seconds in which a key counts as pressed twice."""
+"""Seconds within which a second press of a key counts as a double press."""
 CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
-"""The modes that one key goes through; the others are set by name."""
+"""The modes that the key cycles through; other modes are set with /mode."""
 
 
 class InputActions:
-    """A method for each action of the contexts ``input`` and ``anywhere``. ``rows`` is the table of keys with the
-    person's changes."""
+    """Has one method for each action. ``rows`` is the table of keys with the user's changes."""
 
     def __init__(self, app: InnerTerminal, frames: Frames) -> None:
         self._app = app
@@ -32,7 +31,7 @@ class InputActions:
         self.rows: tuple[KeyAction, ...] = ACTIONS
 
     def configure(self, config: Config) -> None:
-        """Takes the person's keys; what is wrong with them is told."""
+        """Apply the user's key bindings and show a warning for each wrong one."""
         self.rows, faults = bound_keys(config.keybindings)
         self._app.show(*(NoticeBlock(text, "warning") for text in faults))
         self._app.application.use_vim(config.settings.tui_editing == "vim")
@@ -42,7 +41,7 @@ class InputActions:
         return self._app.fold.status in ("working", "waiting_confirmation")
 
     def _twice(self, what: str) -> bool:
-        """True if the same was done a moment ago."""
+        """Return True if the same key was pressed less than ``TWICE`` seconds ago."""
         now = asyncio.get_running_loop().time()
         before = self._pressed.get(what)
         self._pressed[what] = now
@@ -141,7 +140,7 @@ class InputActions:
         self._app.application.clear()
 
     def keys(self) -> None:
-        """Shows the keys of the place, or closes what shows them."""
+        """Open the panel that lists the keys of the current context, or close it."""
         from callgate.tui.panels.keys_panel import KeysPanel
 
         panel = self._app.receiver.panel

@@ -1,4 +1,4 @@
-"""The cause for which the agent waits at this moment: a person, the model, a call, a hook, a lock, the disk."""
+"""Describes what the agent waits for: the user, the model, a call, a hook, a lock or the disk."""
 
 from typing import Literal
 
@@ -8,14 +8,14 @@ from callgate.words.calls import Status
 from callgate.words.noun import noun
 
 STUCK = 2.0
-"""Seconds after which the line names the cause."""
+"""Seconds after which the line says what the agent waits for."""
 
 WaitKind = Literal["person", "hook", "summary", "retry", "call", "queue", "check", "model", "record"]
 
 
 @noun
 class Wait:
-    """``text`` names the cause. The wait began at ``since`` and ends at ``until``, if that is known."""
+    """The reason why the agent waits. ``until`` is the end of the wait, if it is known."""
 
     kind: WaitKind
     text: str
@@ -24,7 +24,8 @@ class Wait:
 
 
 def activity_line(state: FoldState, now: float) -> str:
-    """Return the work of the agent in words, with the cause of a wait of over two seconds; empty while it is idle."""
+    """Return the agent's current work as text, or an empty string while it is idle. A wait of over two seconds is
+    named."""
     wait = wait_of(state)
     if wait is None:
         return ""
@@ -32,15 +33,20 @@ def activity_line(state: FoldState, now: float) -> str:
         return wait.text
     if wait.until is not None:
         return f"{wait.text} in {max(wait.until - now, 0.0):.0f} s"
-    seconds = now - max(wait.since, state.work_began or wait.since)  # a call on record may be older than the work
+    seconds = now - max(
+        wait.since, state.work_began or wait.since
+    )  # a call of an earlier run may be older than this run
     if seconds >= STUCK:
         return f"{wait.text}, {seconds_text(seconds)}"
     return "working" if state.work_began is None else f"working, {seconds_text(max(now - state.work_began, 0.0))}"
 
 
 def wait_of(state: FoldState) -> Wait | None:
-    """Return the first that applies: a person, a hook or a summary, a pause before a retry, a running call, a call that
-    is queued or checked, the model, the record on disk. None while nothing runs."""
+    """Return what the agent waits for, or None while nothing runs.
+
+    The first that applies: the user, a hook or summary, the delay before a retry, a running call, a queued or
+    validating call, the model, the disk.
+    """
     if state.questions and state.status not in ("paused", "closed"):
         return Wait("person", "waits for your answer", min(each.asked_at for each in state.questions.values()))
     if state.status != "working":

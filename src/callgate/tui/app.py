@@ -1,6 +1,6 @@
-"""The terminal application: joins the fold, the input line and the panels, and decides where a key goes.
+"""The terminal application: connects the fold, the input line and the panels, and routes keys.
 
-The application holds no state of the conversation: that is in the fold. ``frames`` draws.
+The state of the conversation is in the fold; ``frames`` draws it.
 """
 
 from __future__ import annotations
@@ -46,13 +46,18 @@ Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
 
 def run_terminal(
-    opening: SessionOpener, theme: Theme, prompt: str = "", *, typed: str = "", pilot: Pilot | None = None
+    opener: SessionOpener, theme: Theme, prompt: str = "", *, typed: str = "", pilot: Pilot | None = None
 ) -> int:
-    """Shows the terminal until the person leaves it; gives the exit code. ``typed`` are keys that were pressed during
-    the start; ``pilot`` is a script that types and answers in the person's place, for the demo."""
+    """Run the terminal until the user leaves it and return the exit code.
+
+    opener  opens the session
+    prompt  the first message
+    typed   keys that were pressed during the start
+    pilot   a script that types and answers instead of a user, for the demo
+    """
 
     async def main() -> tuple[int, str]:
-        app = TerminalApp(opening, theme, prompt)
+        app = TerminalApp(opener, theme, prompt)
         app.application.press(typed)
         if pilot is not None:
             app.start(pilot(app))
@@ -67,23 +72,24 @@ def run_terminal(
 
 
 def _warm_up() -> None:
-    """Imports what painting needs."""
     from callgate.tui.render import warm_up
 
     warm_up()
 
 
 class TerminalApp:
-    """Implements ``Terminal``. ``opening`` makes the session while the input line is on the screen already."""
+    """Implements ``InnerTerminal``. The input line is shown while ``opener`` still opens the session."""
 
-    def __init__(self, opening: SessionOpener, theme: Theme, prompt: str = "") -> None:
+    def __init__(self, opener: SessionOpener, theme: Theme, prompt: str = "") -> None:
         self.fold = ConversationFold()
         self.theme = theme
         self.session: Session | None = None
         self.config: Config | None = None
         self.custom: Sequence[SlashCommand] = ()
         self.statusline: SessionStatusLine | None = None
-        self._greeted: list[str] = []  # notes that the greeting showed, before the session publishes them
+        self._greeted: list[
+            str
+        ] = []  # notes that the greeting has shown; not shown again when the session publishes them
         self.composer = Composer(self)
         self.frames = Frames(self)
         self.actions = InputActions(self, self.frames)
@@ -92,12 +98,12 @@ class TerminalApp:
         self.receiver = Receiver()
         self.questions = QuestionQueue(self, monotonic)
         self.application, self._focus = build_application(self, self.frames, terminal_output(theme.colours))
-        self._opening = opening
+        self._opener = opener
         self._when_open: list[Callable[[], None]] = []
         self._absence = Absence()
         self._leave = asyncio.Event()
         self._following: SessionStart | None = None
-        self._before = ""  # the session that comes back if the next one cannot be opened
+        self._before = ""  # the session to resume if the next one cannot be opened
         self._tasks: set[asyncio.Task[Any]] = set()
         self.application.key_processor.before_key_press += self._key_arrives
         self.application.key_processor.after_key_press += self._key_pressed
@@ -107,7 +113,7 @@ class TerminalApp:
         """The conversation in the full view; None in the inline one."""
 
     async def run(self) -> int:
-        """Shows the terminal until the person leaves; gives the exit code."""
+        """Run until the user leaves and return the exit code."""
         opened = self.start(self._open())
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._report)
@@ -122,7 +128,7 @@ class TerminalApp:
             self._following = None
             self._leave.set()
             self.frames.close()
-            if self.session is None:  # it may wait for a choice that is not made any more
+            if self.session is None:  # it may wait for an answer of the user
                 opened.cancel()
             await asyncio.wait((opened,))
             if not opened.cancelled():
@@ -132,17 +138,17 @@ class TerminalApp:
         return self._code
 
     def _report(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Shows a fault that no code waited for: on standard error it would be written across the screen."""
+        """Show an unhandled exception of the event loop as a notice; asyncio would print it over the screen."""
         error = context.get("exception")
         self.show(NoticeBlock(f"{context['message']}: {error!r}" if error else context["message"], "error"))
 
     @property
     def resumable(self) -> str:
-        """The id by which the session can be resumed; empty if nothing was said, or nothing is kept."""
+        """The id for ``--resume``, or an empty string if the session has no messages or is not stored."""
         return "" if self.session is None or not self.session.messages else self.session.id
 
     async def _open(self) -> None:
-        """Opens the session, and each one that the person changes to."""
+        """Open the session, then each session that the user changes to."""
         start: SessionStart | None = SessionStart()
         try:
             while start is not None:
@@ -152,20 +158,20 @@ class TerminalApp:
                     if not self._before or self._leave.is_set():
                         raise
                     self.show(NoticeBlock(str(error), "error"))
-                    self._when_open.clear()  # that was for the other one
+                    self._when_open.clear()  # those actions were for the failed session
                     start, self._before = SessionStart(resume=self._before), ""
         except CallgateError as error:
             if self._leave.is_set():
-                raise  # nothing is shown any more: the command line says it
+                raise  # the screen is gone: the command line prints it
             self.show(NoticeBlock(str(error), "error"))
             self.quit(1)
-        except Exception:  # a fault of ours, which the command line tells
+        except Exception:  # a bug, which the command line reports
             self.quit(1)
             raise
 
     async def _live(self, start: SessionStart) -> SessionStart | None:
-        """One session, from its opening to its end; gives the one that comes after it."""
-        async with self._opening(self, start) as (session, config):
+        """Open one session, keep it open until it is left, and return the session to open next."""
+        async with self._opener(self, start) as (session, config):
             await self._show_session(session, config)
             for sent in self.unsent:
                 self.post(sent)
@@ -189,10 +195,10 @@ class TerminalApp:
         return following
 
     async def _show_session(self, session: Session, config: Config) -> None:
-        """Shows a session that was opened: a greeting, and the end of what was said in it."""
-        told = [event for _number, event in await session.events_after(0)]
-        fold, earlier = ConversationFold(), fold_of(told)
-        fold.apply_all(told)
+        """Show a greeting and the last messages of an opened session, and subscribe to its events."""
+        events = [event for _number, event in await session.events_after(0)]
+        fold, earlier = ConversationFold(), fold_of(events)
+        fold.apply_all(events)
         fold.cut_calls()
         fold.request_ended()
         resumed = any(isinstance(each, PromptBlock) for each in earlier.blocks)
@@ -206,8 +212,8 @@ class TerminalApp:
             fold.notice(offer)
         if session.status == "paused":
             fold.add(left_open(fold, len(session.waiting)))
-        fold.questions.clear()  # of a turn that does not run; to continue asks them again
-        session.listen(self._on_event)  # before anything can be sent
+        fold.questions.clear()  # the turn is not running; continuing asks them again
+        session.listen(self._on_event)  # before any input is sent
         self.session, self.config = session, config
         if config.settings.tui_view == "full":
             self.view("full")
@@ -231,14 +237,14 @@ class TerminalApp:
         await read_custom(self, config)
 
     def _start_status_line(self, session: Session, config: Config) -> None:
-        """Starts the command of the person's status line, now or when the settings get one."""
+        """Start the user's status line; without a command it waits until the settings have one."""
         from callgate.tui.statusline.status_line import SessionStatusLine
 
         self.statusline = SessionStatusLine(
             session,
             config,
             redraw=self.redraw,
-            tell=lambda text: self.show(NoticeBlock(text, "warning")),
+            warn=lambda text: self.show(NoticeBlock(text, "warning")),
             vim=lambda: vim_state(self) or None,
         )
 
@@ -301,7 +307,6 @@ class TerminalApp:
         return "inline" if self.full is None else "full"
 
     def view(self, name: ViewName) -> None:
-        """Shows the conversation inline, or on a screen of its own."""
         if (self.full is not None) is not (name == "full"):
             self.full = None if self.full is not None else self.transcript(expanded=False)
             self.redraw()
@@ -314,7 +319,7 @@ class TerminalApp:
         self.frames.ask()
 
     def quit(self, code: int = 0) -> None:
-        """Leaves the terminal. What is on the screen stays there, also what is not finished."""
+        """Leave the terminal. All blocks stay on the screen, including unfinished ones."""
         self._code = code
         self.panels.clear()
         self.frames.leave()
@@ -322,7 +327,6 @@ class TerminalApp:
             self.application.exit(result=code)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Runs a coroutine beside the application."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -332,12 +336,12 @@ class TerminalApp:
 
     @property
     def shown_panel(self) -> Panel | None:
-        """The panel on the screen, which may wait while keys go to the input line."""
+        """The panel on the screen; keys may go to the input line instead."""
         return self.panels[-1] if self.panels else self.questions.card
 
     @property
     def covers(self) -> bool:
-        """True if the newest panel takes the whole screen."""
+        """True if the top panel takes the whole screen."""
         return bool(self.panels) and getattr(self.panels[-1], "full_screen", False)
 
     def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
@@ -360,7 +364,7 @@ class TerminalApp:
     # ---- keys ---------------------------------------------------------------------------------------------------
 
     def act(self, action: str, context: Context | None = None) -> None:
-        """Acts on an action of the table of keys, in the context of this moment or in a given one."""
+        """Run an action of the table of keys, in the receiver's context or in the given one."""
         receiver = self.receiver
         if receiver.part == "nothing":
             return
@@ -377,7 +381,8 @@ class TerminalApp:
         self.redraw()
 
     def pasted(self, text: str) -> None:
-        """A paste while a panel is open. It never answers a question: it is kept in the input line."""
+        """Handle a paste while a panel is open. It never answers a question: the text goes to the input line
+        instead."""
         card = self.questions.card
         if card is not None and self.receiver.panel is card and not card.takes_text:
             self.questions.leave()
@@ -387,7 +392,7 @@ class TerminalApp:
             self.typed(text)
 
     def update_receiver(self) -> None:
-        """Decides which part receives keys from now on, and gives it the focus."""
+        """Decide which part receives keys from now on, and give it the focus."""
         questions, composer = self.questions, self.composer
         self.receiver = route(
             self.panels,
@@ -409,10 +414,10 @@ class TerminalApp:
         offer = self._absence.ended(monotonic())
         if offer and self.session is not None and self.session.messages:
             self.show(NoticeBlock(offer))
-        self.frames.await_arming()
+        self.frames.redraw_when_armed()
 
 
 def greeting(session: Session, config: Config) -> list[Block]:
-    """The lines above the first prompt: the program, and the notes about this start."""
+    """Return the first lines of the screen: program, model, folder, and the warnings of this start."""
     first = f"callgate {__version__}  {session.model}  {home_path(config.root)}  /help lists commands, ? keys"
     return [NoticeBlock(first), *(NoticeBlock(note, "warning") for note in session.notes)]

@@ -1,5 +1,4 @@
-"""Calls a person: the title of the terminal says session and state, the bell rings when a person is needed, and one who
-comes back after a while is told how to see where things stand."""
+"""Terminal title, bell, and the hint about ``/recap`` after an absence."""
 
 from callgate.formats.display import visible
 from callgate.tui.fold import ConversationFold
@@ -7,9 +6,9 @@ from callgate.tui.render.measures import seconds_text
 from callgate.words.events import Event, QuestionAsked, RunEnded
 
 AWAY = 20 * 60.0
-"""Seconds without a key after which a person has been away."""
+"""Seconds without a key after which the user counts as away."""
 LONG = 10.0
-"""Seconds: after a run of this length a person may have looked away."""
+"""Seconds of a run after which its end rings the bell."""
 _STATES = {
     "working": "working",
     "waiting_confirmation": "waits for you",
@@ -18,32 +17,34 @@ _STATES = {
 
 
 def title_of(fold: ConversationFold, folder: str) -> str:
-    """The title of the terminal: the session, and its state if it is not at rest."""
+    """Return the terminal title: the name of the session, and its status unless it is idle."""
     name = visible(fold.title or folder or "callgate")[:60]
     state = _STATES.get(fold.status)
     return name if state is None else f"{name}: {state}"
 
 
 def rings(event: Event, run_began: float | None, *, asked: bool = False) -> bool:
-    """True if the event needs a person: a question, unless another one waits already (``asked``), or the end of a run
-    that took a while."""
+    """Return True if the event rings the bell: a first question, or the end of a run of over ``LONG`` seconds.
+
+    asked  another question is open already
+    """
     if isinstance(event, QuestionAsked):
         return not asked
     return isinstance(event, RunEnded) and run_began is not None and event.at - run_began >= LONG
 
 
 class Absence:
-    """Notices that a person comes back: a key, after a long time without one."""
+    """Detects that the user returns: a key after a long time without one."""
 
     def __init__(self) -> None:
         self._last: float | None = None
 
     def ended(self, now: float) -> str:
-        """A key is pressed now. Gives the line for a person who comes back; empty for all others."""
+        """Record a key press and return the hint for a user who returns, or an empty string."""
         last, self._last = self._last, now
         return "" if last is None else recap_offer(now - last)
 
 
 def recap_offer(away: float) -> str:
-    """The line for a person who was away for so many seconds; empty if that is not long."""
+    """Return the hint about ``/recap`` after an absence of so many seconds, or an empty string if it was short."""
     return f"You were away for {seconds_text(away)}: /recap says where things stand." if away >= AWAY else ""

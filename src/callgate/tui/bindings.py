@@ -1,4 +1,4 @@
-"""The table of keys as bindings of prompt_toolkit."""
+"""Registers the table of keys with prompt_toolkit."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from callgate.tui.keys import Context, KeyAction
 if TYPE_CHECKING:
     from callgate.tui.inner_port import InnerTerminal
 
-# Shift-Enter of terminals that report it, in both ways to report keys.
+# Shift-Enter as terminals report it: in the CSI u and the modifyOtherKeys encoding.
 for _reported in ("\x1b[13;2u", "\x1b[27;2;13~"):
     ansi_escape_sequences.ANSI_SEQUENCES[_reported] = Keys.ControlJ
 
 
 def bindings_of(app: InnerTerminal) -> KeyBindings:
-    """Bindings for the rows of this moment. Of two for the same keys the later one counts: a place goes before every
-    place, and a list below the input line before the line."""
+    """Return the bindings of the current table. If two match, the later one runs: a named context wins over
+    ``anywhere``, and the completion list over the input line."""
     bindings = KeyBindings()
     for row in sorted(app.keys, key=lambda row: _ORDER.get(row.context, 1)):
         for keys in row.keys:
@@ -37,7 +37,6 @@ def bindings_of(app: InnerTerminal) -> KeyBindings:
 
     @bindings.add(Keys.BracketedPaste)
     def _pasted(event: KeyPressEvent) -> None:
-        """A paste sends nothing and answers no question."""
         if app.receiver.panel is None:
             app.composer.paste(event.data)
         else:
@@ -68,18 +67,18 @@ def _is_empty(app: InnerTerminal) -> bool:
 
 
 def _may_answer(app: InnerTerminal) -> bool:
-    """A card waits, or something is staged and nothing is being written."""
+    """Return True if a card is open, or an action is staged and the input line is empty."""
     waits = app.questions.card is not None or (bool(app.fold.pending) and _is_empty(app))
     return waits and not app.composer.asks
 
 
 def _inserts(app: InnerTerminal) -> bool:
-    """False in the normal mode of vim, where keys are commands."""
+    """Return False in vim's normal mode, where keys are commands."""
     return vim_state(app) in ("", "insert", "replace")
 
 
 def _may_interrupt(app: InnerTerminal) -> bool:
-    """In vim Escape leaves the insert mode, a selection or a begun command first."""
+    """Return False while vim needs Escape itself, to leave insert mode, a selection or a partial command."""
     state = app.application.vi_state
     return vim_state(app) in ("", "normal") and state.operator_func is None and not state.waiting_for_digraph
 
@@ -94,7 +93,7 @@ _WHEN: Mapping[tuple[Context, str], Callable[[InnerTerminal], bool]] = {
     ("input", "search_history"): _inserts,
     ("input", "paste_image"): _inserts,
 }
-"""Actions that leave their keys to others unless this holds."""
+"""Conditions without which the key runs another action."""
 
 _MODES = {
     InputMode.INSERT: "insert",
@@ -106,7 +105,7 @@ _MODES = {
 
 
 def vim_state(app: InnerTerminal) -> str:
-    """The state of vim's keys: insert, normal, visual or replace; empty for those of Emacs."""
+    """Return vim's mode: insert, normal, visual or replace; empty for Emacs keys."""
     if app.application.editing_mode != EditingMode.VI:
         return ""
     if app.composer.buffer.selection_state is not None:

@@ -1,4 +1,4 @@
-"""A text in the editor of the person."""
+"""Edits a text in the user's editor."""
 
 import os
 import shlex
@@ -7,9 +7,9 @@ import tempfile
 
 
 def edited_text(text: str, suffix: str = ".md") -> str | None:
-    """The text after $VISUAL or $EDITOR has ended; None if that failed. Blocks."""
+    """Return the text after $VISUAL or $EDITOR has exited, or None if that failed. Blocks."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    # The folder is the person's own alone; some editors replace the file instead of writing into it.
+    # A private folder, because some editors replace the file instead of writing to it.
     with tempfile.TemporaryDirectory(prefix="callgate-") as folder:
         path = os.path.join(folder, f"text{suffix}")
         with open(path, "x", encoding="utf-8", newline="") as file:

@@ -15,7 +15,7 @@ from callgate.words.session_event import AgentPath
 from callgate.words.turns import Measures, PhaseStarted
 
 MOST_LIVE = 500
-"""With more live blocks than this the oldest are printed as they are."""
+"""If there are more unprinted blocks, the oldest are printed as they are."""
 MOST_NAMES = 1_000
 """Messages whose first words are stored, to name them when the conversation goes back to one."""
 
@@ -186,7 +186,7 @@ class FoldState:
         self.questions = {key: question for key, question in self.questions.items() if key[0]}
 
     def close_texts(self, message_id: str | None = None) -> None:
-        """Make the texts of the message final; without a message, all texts."""
+        """Mark the texts of the message as complete; without a message, all texts."""
         for at in range(self.first_open, len(self.blocks)):
             each = self.blocks[at]
             if isinstance(each, (TextBlock, ThinkingBlock)) and not each.done and message_id in (None, owner(each)):

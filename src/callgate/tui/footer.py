@@ -1,4 +1,4 @@
-"""The lines below the input: the person's status line; then the work under way, mode, model, context and cost."""
+"""The footer: the user's status line, then the agent's activity, mode, model, context and cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callgate.tui.inner_port import InnerTerminal
 
 _MODES: Mapping[Mode, str] = {"plan": "cyan", "accept_edits": "yellow", "bypass": "bold red", "dont_ask": "magenta"}
-"""Styles of the modes that are not the usual one."""
+"""Styles of the modes other than the default."""
 
 Part = tuple[str, str]
 """A text and its style."""
@@ -44,7 +44,7 @@ def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
 
 
 def context_used(session: Session) -> str:
-    """The share of the model's window that the next request takes; empty where the window is not known."""
+    """Return the share of the context window that the next request uses; empty if the window size is unknown."""
     use = session.context_use()
     if use.limits is None or not use.count.total:
         return ""
@@ -52,7 +52,7 @@ def context_used(session: Session) -> str:
 
 
 def _packed(parts: Sequence[Part], between: int, columns: int) -> list[list[Part]]:
-    """The parts on as few lines as they need: a long one must not push the mode out of a narrow terminal."""
+    """Distribute the parts over as few lines as possible, so that the mode stays visible in a narrow terminal."""
     lines: list[list[Part]] = []
     used = 0
     for text, style in parts:

@@ -1,6 +1,6 @@
-"""The frames of the terminal: when one is drawn, and the lines of blocks in it.
+"""Schedules the frames of the terminal and turns blocks into lines.
 
-Finished blocks are printed once, above; the others are painted anew in each frame, below.
+Finished blocks are printed once, above; the others are painted in each frame, below.
 """
 
 from __future__ import annotations
@@ -20,31 +20,34 @@ if TYPE_CHECKING:
     from callgate.tui.render import Face, Painter
 
 FRAME = 1 / 30
-"""Seconds between two frames at least."""
+"""The shortest time between two frames, in seconds."""
 TICK = 0.5
-"""Seconds between frames while calls run, for the times that are shown."""
+"""Seconds between frames while the agent works, to update the times on the screen."""
 
 
 class Frames:
-    """``shown`` are blocks of commands and of the start that are not printed yet. ``hinted`` are a few words below the
-    input line, for a moment."""
+    """Draws frames.
+
+    shown   blocks of commands and of the start that have not been printed
+    hinted  a hint that is shown below the input line for a moment
+    """
 
     def __init__(self, app: InnerTerminal) -> None:
         self._app = app
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._title = ""
-        self._printed: Block | None = None  # the last block that was
+        self._printed: Block | None = None  # the last printed block
         self.shown: list[Block] = []
         self.hinted = ""
 
     # ---- when ---------------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Draws a frame soon."""
+        """Draw a frame soon."""
         self._later(FRAME, self.draw)
 
     def hint(self, text: str, seconds: float) -> None:
-        """Shows a few words below the input line for so long."""
+        """Show a hint below the input line for so many seconds."""
         self.hinted = text
         self._drop(self._unhint)
         self._later(seconds, self._unhint)
@@ -54,8 +57,8 @@ class Frames:
         self.hinted = ""
         self.ask()
 
-    def await_arming(self) -> None:
-        """Draws again when the card may take keys."""
+    def redraw_when_armed(self) -> None:
+        """Draw again when the card accepts keys."""
         wait = self._app.questions.wait
         if wait:
             self._later(wait + 0.01, self._armed)
@@ -71,7 +74,7 @@ class Frames:
             self._drop(action)
 
     def _later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Calls the action after so many seconds, once however often it was asked for."""
+        """Call the action after so many seconds, unless it is scheduled already."""
 
         def call() -> None:
             del self._timers[action]
@@ -95,24 +98,24 @@ class Frames:
         app.application.show_full_screen(app.covers or app.full is not None)
         if not self.flush():
             app.application.draw()
-        self.await_arming()
+        self.redraw_when_armed()
         if app.fold.running or app.fold.status == "working" or app.questions.expires:
             self._later(TICK, self._ticked)
 
     def flush(self) -> bool:
-        """Prints the finished blocks. False if there are none, or a full-screen view covers the place."""
+        """Print the finished blocks. Return False if there are none or a full-screen view is open."""
         application = self._app.application
         if application.full_screen or not application.is_running:
             return False
         return self._print(self._app.fold.take_finished())
 
     def leave(self) -> None:
-        """Prints every block as it is, because the terminal is left."""
+        """Print every block as it is, because the terminal exits."""
         self._app.application.show_full_screen(False)
         self._print(self._app.fold.take_all())
 
     def _print(self, taken: Sequence[Block]) -> bool:
-        """Prints blocks above the live part, for good; False if they have no lines."""
+        """Print blocks above the redrawn part; return False if they have no lines."""
         blocks, self.shown = [*self.shown, *taken], []
         lines = self._lines(blocks, unbroken=True)
         self._printed = blocks[-1] if lines else self._printed
@@ -120,8 +123,7 @@ class Frames:
         return bool(lines)
 
     def live_lines(self, height: int) -> list[str]:
-        """The blocks that are not finished; the newest lines of them, if there is no room for all. In the full view,
-        the whole conversation."""
+        """Return the last ``height`` lines of the unfinished blocks; in the full view, of the whole conversation."""
         app, theme = self._app, self._app.theme
         columns = app.application.output.get_size().columns
         if app.full is not None:
@@ -138,7 +140,7 @@ class Frames:
         return lines
 
     def _lines(self, blocks: Sequence[Block], now: float = 0.0, *, unbroken: bool = False) -> list[str]:
-        """The lines of blocks. Notes stand together, behind an empty line."""
+        """Return the lines of blocks, with an empty line before each group of notices."""
         if not blocks:
             return []
         painter, before = self.painter(unbroken=unbroken), self._printed
@@ -151,8 +153,8 @@ class Frames:
         return lines
 
     def painter(self, *, unbroken: bool = False) -> Painter:
-        """The painter for the width of the terminal now."""
-        from callgate.tui.render import Painter  # the first prompt needs none of it
+        """Return a painter for the current width of the terminal."""
+        from callgate.tui.render import Painter  # costly, and not needed for the first prompt
 
         app = self._app
         return Painter(app.theme, app.application.output.get_size().columns, self._face, unbroken=unbroken)
@@ -165,7 +167,7 @@ class Frames:
 
 
 def staged_line(pending: Iterable[Staged], width: int) -> str:
-    """The line above the input that names what waits to be applied or discarded."""
+    """Return the line above the input that names the staged actions."""
     *older, newest = pending
     more = f" and {len(older)} more" if older else ""
     hint = "  Tab: look, apply or discard"

@@ -1,4 +1,4 @@
-"""Keys: actions in named contexts, with their default keys. One table; settings change it, ``?`` shows it."""
+"""The table of keys: actions in named contexts with their default keys. Settings change it, ``?`` shows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTEXTS: dict[Context, str] = {
 
 @noun
 class KeyAction:
-    """``keys`` are names of prompt_toolkit, several in one text are pressed one after the other: ``c-x c-e``."""
+    """An action and its keys, as prompt_toolkit names them; ``c-x c-e`` is a sequence of two keys."""
 
     context: Context
     action: str
@@ -102,13 +102,13 @@ _NAMES = {
     "pgdn": "pagedown",
 }
 _SAME = {"s-enter": "c-j", "c-m": "enter", "c-i": "tab"}
-"""Keys that arrive as others. Where a terminal reports Shift-Enter at all, the input line reads it as Ctrl-J."""
+"""Keys that arrive as another key. Shift-Enter, where a terminal reports it, is read as Ctrl-J."""
 _SHOWN = {"escape": "Esc", "pageup": "PageUp", "pagedown": "PageDown", "up": "↑", "down": "↓"}
 
 
 def sequence_of(written: str) -> str | None:
-    """Keys as prompt_toolkit names them: ``ctrl-x ctrl-e`` and ``alt-enter`` are ``c-x c-e`` and ``escape enter``. None
-    for keys that no terminal sends."""
+    """Translate keys to names of prompt_toolkit: ``ctrl-x ctrl-e`` to ``c-x c-e``, ``alt-enter`` to ``escape enter``.
+    Return None for keys that no terminal sends."""
     from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES
 
     found: list[str] = []
@@ -117,7 +117,7 @@ def sequence_of(written: str) -> str | None:
             found.append(word)
             continue
         *modifiers, name = word.replace("+", "-").split("-")
-        if not name:  # the key is a minus or a plus itself
+        if not name:  # the key itself is a minus or a plus
             modifiers, name = modifiers[:-1], word[-1]
         named = {_WORDS.get(each.lower(), "") for each in modifiers}
         name = name if len(name) == 1 and "c" not in named else name.lower()
@@ -133,7 +133,7 @@ def sequence_of(written: str) -> str | None:
 
 
 def shown_keys(keys: str, plain: bool = False) -> str:
-    """Keys as people write them: ``Ctrl-X Ctrl-E``, ``Alt-Enter``. ``plain``: without signs that are not ASCII."""
+    """Format keys for people: ``Ctrl-X Ctrl-E``, ``Alt-Enter``. ``plain``: with ASCII characters only."""
     words = keys.split()
     shown: list[str] = []
     for at, word in enumerate(words):
@@ -148,8 +148,10 @@ def shown_keys(keys: str, plain: bool = False) -> str:
 
 
 def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[str]]:
-    """The table with the changes of settings, and a line for each that cannot hold, with its file and line. A key that
-    a change gives to another action is taken from the one that had it, and a line says so."""
+    """Apply the key bindings of the settings to the table. Return the table and a message for each wrong line.
+
+    A key that the settings give to another action is removed from its default action, with a message.
+    """
     rows: dict[tuple[str, str], KeyAction] = {(row.context, row.action): row for row in ACTIONS}
     changed: dict[tuple[str, str], KeyLine] = {}
     faults: list[str] = []
@@ -159,7 +161,7 @@ def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[
         if line.context not in get_args(Context):
             faults.append(f"{line.origin}: there is no context {line.context}: {', '.join(CONTEXTS)}")
         elif place not in rows:
-            from difflib import get_close_matches  # for faults alone
+            from difflib import get_close_matches  # only needed for errors
 
             known = [row.action for row in ACTIONS if row.context == line.context]
             close = get_close_matches(line.action, known, 1)
@@ -178,7 +180,8 @@ def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[
 
 
 def _settled(rows: dict[tuple[str, str], KeyAction], changed: dict[tuple[str, str], KeyLine]) -> list[str]:
-    """Leaves every key to one action of a context: to a changed one before others, else to the first."""
+    """Give every key to one action of a context: to an action of the settings first, otherwise to the first of the
+    table."""
     faults: list[str] = []
     owners: dict[tuple[str, str], KeyAction] = {}
     order = {place: at for at, place in enumerate(changed)}
@@ -187,7 +190,7 @@ def _settled(rows: dict[tuple[str, str], KeyAction], changed: dict[tuple[str, st
         for key in row.keys:
             owner = owners.setdefault((row.context, key), row)
             line, other = changed.get((owner.context, owner.action)), changed.get(place)
-            if owner.action == row.action or line is None:  # some defaults share a key: each has its moment
+            if owner.action == row.action or line is None:  # defaults may share a key under different conditions
                 kept.append(key)
                 continue
             where = f"{line.origin}: " if other is None else f"{other.origin}: "

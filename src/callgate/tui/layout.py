@@ -1,4 +1,4 @@
-"""The layout of the live part: unfinished blocks, the open panel, the input line, the lines below it."""
+"""The layout of the part of the screen that is redrawn: unfinished blocks, panel, input line and footer."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from callgate.tui.inner_port import InnerTerminal
 
 _LEAST = 3
-"""Rows that the live part has at least."""
+"""The minimum height of the redrawn part."""
 _LOW = 12
-"""Rows of a terminal that has no empty one above the input line."""
+"""Terminals of at most this height have no empty row above the input line."""
 
 
 def build_application(
@@ -43,7 +43,6 @@ def build_application(
         return max(size.rows - below - gap() - (0 if app.covers else 1 + len(footer_lines(app, frames.hinted))), _LEAST)
 
     def gap() -> bool:
-        """True if an empty row sets the input line apart from the conversation."""
         return app.shown_panel is None and output.get_size().rows > _LOW
 
     def columns() -> int:
@@ -57,7 +56,6 @@ def build_application(
         return lines_of(shown_panel())
 
     def live_rows() -> int:
-        """The live blocks have the rows that the panel leaves."""
         return height() - len(shown_panel())
 
     def has_live() -> bool:
@@ -93,13 +91,11 @@ def build_application(
     layout = Layout(root, focused_element=entry)
 
     def focus() -> None:
-        """Gives the keys to the part that receives them."""
         wanted = entry if app.receiver.panel is None else panel_window
         if not layout.has_focus(wanted):
             layout.focus(wanted)
 
     def prepare(_sender: object) -> None:
-        """A panel for the whole screen is never drawn over the finished output."""
         app.update_receiver()
         made_application.show_full_screen(app.covers or app.full is not None)
 

@@ -1,8 +1,9 @@
-"""Markdown in parts that are painted one by one, so that the finished ones of a text can leave while more arrives.
+"""Splits Markdown into parts that are painted one by one, so that finished parts can be printed while more text
+arrives.
 
-A part is a block of Markdown; an item of a list; a stretch of a long code block or paragraph. The parts of a text do
-not depend on what follows them, and what a part needs of those before it is in ``Opened``: painting the parts of a text
-that arrived in pieces gives the same lines as painting the whole text.
+A part is a block of Markdown, an item of a list, or a section of a long code block, table or paragraph. The parts do
+not depend on later text, and ``Opened`` has what a part needs of earlier text. So painting the parts of a text that
+arrived in pieces gives the same lines as painting the whole text.
 """
 
 import re
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 
 
 MOST_LINES = 120
-"""A stretch of a code block has at most so many lines."""
+"""The maximum number of lines in a section of a code block."""
 FEWEST_LINES = 30
-"""After so many a stretch ends at the next empty line that is followed by a line without indent."""
+"""From this number of lines on, a section ends at an empty line that is followed by an unindented line."""
 MOST_ROWS = 40
-"""A stretch of a table has at most so many rows; its head is shown again for the next one."""
+"""The maximum number of rows in a section of a table; the next section repeats the head."""
 LONGEST_PARAGRAPH = 50
-"""A stretch of a paragraph has at most so many lines. Each is a row of its own on the screen."""
+"""The maximum number of lines in a section of a paragraph."""
 LARGEST = 4_000
-"""Characters after which any part ends with its line, so that painting what is left of a text never takes long."""
+"""Characters after which a part ends with the line, which limits the time to paint the rest of a text."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _DEEP = re.compile(r" {4}| {0,3}\t")
@@ -35,9 +36,12 @@ _LISTS = ("bullet_list_open", "ordered_list_open")
 
 @noun
 class Opened:
-    """The state before a part. ``gap``: an empty line stands between it and the part before. ``number``: it is the
-    item of an ordered list with this number. ``head``: it goes on with a code block or a table that these lines
-    began."""
+    """The state before a part.
+
+    gap     an empty line separates the part from the one before
+    number  the number of the part in an ordered list
+    head    the first lines of the code block or table that the part continues
+    """
 
     gap: bool = False
     number: int | None = None
@@ -54,9 +58,12 @@ class MarkdownPart:
 
 @noun
 class _Start:
-    """The first line of a part. ``head``: that of what goes on if the part is cut; so many of its lines are in the part
-    itself. ``anew``: the lines from here on have to be read again, because they mean something else as the beginning of
-    a text."""
+    """The first line of a part.
+
+    head  the first lines of the block, repeated if the part is cut
+    own   the number of lines of ``head`` that are in the part itself
+    anew  parse the lines from here again, because they mean something else at the start of a text
+    """
 
     line: int
     opened: Opened
@@ -66,7 +73,7 @@ class _Start:
 
 
 def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
-    """All parts of a text; the last one is not finished while more text may come."""
+    """Split a text into parts. The last one is not finished while more text may arrive."""
     parts: list[MarkdownPart] = []
     lines, before = lines_of(text), opened or Opened()
     while lines:
@@ -87,8 +94,8 @@ def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
 
 
 def finished_length(text: str, opened: Opened | None = None) -> tuple[int, Opened]:
-    """The length of the finished parts at the front of a text that still arrives, and the state behind them. A line
-    counts when its end has arrived."""
+    """Return the length of the finished parts at the start of an incomplete text, and the state after them. An
+    incomplete last line is ignored."""
     end = text.rfind("\n") + 1
     parts = parts_of(text[:end], opened)
     if len(parts) < 2:
@@ -97,12 +104,12 @@ def finished_length(text: str, opened: Opened | None = None) -> tuple[int, Opene
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines as Markdown knows them, each with its end."""
+    """Split a text into lines as Markdown does, keeping line ends."""
     return _LINE.findall(text)
 
 
 def closes(line: str, markup: str) -> bool:
-    """True if the line ends a code block that began with this fence."""
+    """Return True if the line ends a code block with this fence."""
     bare = line.strip()
     return len(bare) >= len(markup) and not bare.strip(markup[0]) and not _DEEP.match(line)
 
@@ -111,7 +118,7 @@ def closes(line: str, markup: str) -> bool:
 
 
 def _cut(lines: list[str], start: _Start, end: int) -> int:
-    """The line before which a part that is too large is cut; its end for others."""
+    """Return the line before which a part that is too large is cut; ``end`` for other parts."""
     size = 0
     for at in range(start.line, end):
         if size > LARGEST and at >= start.line + start.own:
@@ -121,7 +128,7 @@ def _cut(lines: list[str], start: _Start, end: int) -> int:
 
 
 def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
-    """The beginnings of the parts of a text."""
+    """Yield the starts of the parts of a text."""
     ahead = lines_of(opened.head)
     first = True
     for token, children in _top(ahead + lines):
@@ -159,19 +166,19 @@ def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
 
 
 def _items(lines: list[str], token: "Token", places: list[int], here: Opened) -> Iterator[_Start]:
-    """The items of a list, whose first lines are given."""
+    """Yield the starts of the items of a list; ``places`` are the first lines of the items."""
     number = int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
     if number is not None and here.number is not None:
         number = here.number
     for count, at in enumerate(places):
         if count and _DEEP.match(lines[at]):
-            continue  # alone it would be code
+            continue  # on its own it would be a code block
         gap = _blank(lines, at - 1) if count else here.gap
         yield _Start(at, Opened(gap=gap, number=None if number is None else number + count))
 
 
 def _stretches(lines: list[str], token: "Token", start: int, end: int) -> Iterator[int]:
-    """The lines in a code block at which its next stretch begins."""
+    """Yield the lines of a code block at which a new section starts."""
     last = end - 1 if end > start and closes(lines[end - 1], token.markup) else end
     for at in range(start, last):
         long = at - start
@@ -186,7 +193,7 @@ def _blank(lines: list[str], at: int) -> bool:
 
 
 def _top(lines: list[str]) -> Iterator[tuple["Token", list["Token"]]]:
-    """The blocks of a text, each with the blocks right inside it."""
+    """Yield the blocks of a text, each with its child blocks."""
     tokens = block_reader().parse("".join(lines))
     block: Token | None = None
     inside: list[Token] = []
@@ -203,15 +210,18 @@ def _top(lines: list[str]) -> Iterator[tuple["Token", list["Token"]]]:
 
 @cache
 def block_reader() -> "MarkdownIt":
-    """Reads blocks and leaves the text inside them alone."""
+    """Return a parser for blocks that ignores inline Markdown."""
     reader = markdown_reader()
     reader.core.ruler.enableOnly(["normalize", "block"])
     return reader
 
 
 def markdown_reader() -> "MarkdownIt":
-    """CommonMark with tables and strikethrough. HTML is text. Definitions of links stay text too: a definition at the
-    end of an answer would change links that have left the screen."""
+    """Return a parser for CommonMark with tables and strikethrough.
+
+    HTML is text. Link definitions are text too: a definition at the end of an answer would change links that have been
+    printed already.
+    """
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False, "maxNesting": 20})

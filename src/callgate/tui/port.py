@@ -23,24 +23,24 @@ ViewName = Literal["inline", "full"]
 
 
 class Panel(Protocol):
-    """Something that takes the keys while it is open: a question, a list to choose from, a view of the transcript.
+    """A part of the screen that receives the keys while it is open: a question, a list, a view of the transcript.
 
-    A panel does no input or output of its own: it gives lines and reacts to actions of its context. One with an
-    attribute ``full_screen`` that is true takes the whole screen; the terminal's own screen comes back when it closes.
+    A panel does no input or output: it returns lines and handles actions of its context. If it has an attribute
+    ``full_screen`` that is true, it takes the whole screen until it is closed.
     """
 
     context: Context
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        """The lines to show, in the codes of the terminal, none wider than ``width``; at most ``height`` are shown."""
+        """Return the lines with control sequences, none wider than ``width``; at most ``height`` are shown."""
         ...
 
     def act(self, action: str) -> None:
-        """Reacts to an action of the table of keys. Unknown ones do nothing."""
+        """Handle an action of the table of keys; ignore unknown ones."""
         ...
 
     def typed(self, text: str) -> None:
-        """Reacts to text that no action has a key for."""
+        """Handle text that is not the key of an action."""
         ...
 
 
@@ -51,7 +51,7 @@ class Receiver:
     part        "nothing": the key is dropped
     panel       the panel or the card; None for the input line
     context     the context of its keys
-    card_waits  a card is shown, and one key gives it the keys
+    card_waits  a card is shown and can be reached with one key
     """
 
     part: Literal["input", "panel", "card", "nothing"] = "input"
@@ -61,22 +61,22 @@ class Receiver:
 
 
 class Terminal(Protocol):
-    """Everything a command or a panel can do. ``session`` is None until it has been opened."""
+    """The operations of the terminal for commands and panels. ``session`` is None until it is open."""
 
     fold: ConversationFold
     theme: Theme
     session: Session | None
     config: Config | None
     custom: Sequence[SlashCommand]
-    """Commands of the person and of the folder, read when the session was opened."""
+    """Custom commands of the user and the folder, read when the session was opened."""
     receiver: Receiver
 
     def post(self, sent: Input) -> None:
-        """Sends an input to the session."""
+        """Send an input to the session."""
         ...
 
     def show(self, *blocks: Block) -> None:
-        """Adds blocks to the finished output."""
+        """Add blocks to the finished output."""
         ...
 
     def open_panel(self, panel: Panel) -> None: ...
@@ -84,46 +84,43 @@ class Terminal(Protocol):
     def close_panel(self, panel: Panel) -> None: ...
 
     def ask_text(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
-        """Asks for a text in the input line; None if the person gave up."""
+        """Ask for a text in the input line. ``done`` gets None if the user cancels."""
         ...
 
     async def edit_text(self, text: str, suffix: str = ".md") -> str | None:
-        """The text as the person left it in $VISUAL or $EDITOR; None if the editor failed."""
+        """Edit a text in $VISUAL or $EDITOR; return None if the editor failed."""
         ...
 
     def set_input(self, text: str) -> None:
-        """Puts a text into the input line."""
+        """Replace the text of the input line."""
         ...
 
     def start(self, work: Coroutine[Any, Any, Any]) -> Task[Any]:
-        """Runs a coroutine beside the terminal; it ends with it."""
+        """Run a coroutine as a task that is cancelled when the terminal exits."""
         ...
 
     def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
-        """Closes the session, which can be resumed, opens another one, and calls ``then``. If the other one cannot be
-        opened, this one comes back."""
+        """Close the session, open another one and call ``then``. If that fails, the first session is resumed."""
         ...
 
     def once_open(self, action: Callable[[], None]) -> None:
-        """Calls the action when there is a session: at once, if there is one."""
+        """Call the action as soon as a session is open."""
         ...
 
     @property
     def keys(self) -> Sequence[KeyAction]:
-        """The table of keys with the person's changes."""
+        """The table of keys with the user's changes."""
         ...
 
     @property
-    def viewed(self) -> ViewName:
-        """The view now."""
-        ...
+    def viewed(self) -> ViewName: ...
 
     def view(self, name: ViewName) -> None:
-        """Shows the conversation inline, or on a screen of its own."""
+        """Show the conversation inline, or full screen."""
         ...
 
     def redraw(self) -> None:
-        """Draws the live part soon."""
+        """Draw a frame soon."""
         ...
 
     def quit(self, code: int = 0) -> None: ...
@@ -131,8 +128,8 @@ class Terminal(Protocol):
 
 @noun
 class SessionStart:
-    """The session to open: a ``new`` one, the one to ``resume``, or a copy of it (``fork``). With nothing given: as the
-    command line says."""
+    """The session to open: a ``new`` one, the one to ``resume``, or a copy of it (``fork``). By default, the one of the
+    command line."""
 
     resume: str = ""
     fork: bool = False
@@ -147,9 +144,14 @@ SlashGroup = Literal["conversation", "session", "changes", "model", "looking", "
 
 @noun
 class SlashCommand:
-    """``run`` is a function, or names one as ``module:function`` of this package: it gets the terminal and the text
-    behind the name, and may give a coroutine. ``arguments`` shows the form of that text, ``words`` names a function
-    that gives candidates for it. ``at_rest``: not while the agent works. ``at_once``: needs no session."""
+    """A slash command.
+
+    run        the function, or ``module:function`` in ``tui.commands``; gets the terminal and the text after the name
+    arguments  the form of that text
+    words      ``module:function`` that returns candidates for the text
+    at_rest    cannot run while the agent works
+    at_once    needs no session
+    """
 
     name: str
     help: str

@@ -10,8 +10,8 @@ from typing import Literal
 from callgate.tui.port import Panel, Receiver
 
 SETTLE = 0.4
-"""Seconds that a card is on the screen, and that no key is pressed, before it takes keys. A person who reads a card and
-answers needs longer; a person who types presses keys faster."""
+"""Seconds without a key after which a shown card accepts keys. Users who read the card need longer; users who are
+typing press keys faster."""
 
 
 def route(
@@ -37,7 +37,7 @@ def route(
 
 
 class InputGuard:
-    """Keeps a key that was meant for something else from answering a question that has just appeared (decision 0036).
+    """Prevents that a key meant for something else answers a question that has just appeared (decision 0036).
 
     Its state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. Times are seconds of any
     one clock.
@@ -66,7 +66,7 @@ class InputGuard:
 
     @property
     def was_left(self) -> bool:
-        """True after the person went back to the input line."""
+        """True after the user returned to the input line."""
         return self._left
 
     def wait(self, now: float) -> float:
@@ -76,26 +76,26 @@ class InputGuard:
         return max(self._shown_at, self._pressed_at) + SETTLE - now
 
     def appeared(self, now: float, *, after_answer: bool = False) -> None:
-        """A card appeared. ``after_answer``: it replaces a card that a key has just answered."""
+        """Handle that a card appeared. ``after_answer``: it replaces a card that a key has just answered."""
         self._shown_at = now
         self._armed = self._left = False
         self._answering = after_answer
 
     def reached(self) -> None:
-        """A key was routed to the card, so the card receives the next keys too, however fast they come."""
+        """Handle that a key was routed to the card: the card receives the next keys too, however fast they come."""
         self._armed, self._answering = True, False
 
     def pressed(self, now: float) -> None:
-        """A key was pressed, for any part."""
+        """Handle that a key was pressed, for any part."""
         self._pressed_at = now
 
     def enter(self, now: float) -> bool:
-        """Arm the card because the person asked for it; return False if it has not been shown long enough."""
+        """Arm the card because the user asked for it; return False if it has not been shown long enough."""
         if self._shown_at is None or now - self._shown_at < SETTLE:
             return False
         self._armed, self._left, self._answering = True, False, False
         return True
 
     def leave(self) -> None:
-        """Give the keys to the input line until the person asks for the card."""
+        """Give the keys to the input line until the user asks for the card."""
         self._armed, self._left, self._answering = False, True, False

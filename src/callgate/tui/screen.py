@@ -1,6 +1,6 @@
-"""The terminal as prompt_toolkit writes to it: one write for each frame, and finished lines above the live part.
+"""Output and application of prompt_toolkit: one write for each frame, and finished lines above the redrawn part.
 
-Finished lines are written once and belong to the scrollback of the terminal. Only the live part below is drawn again.
+Finished lines are written once and belong to the terminal's scrollback.
 """
 
 # The renderer of prompt_toolkit has no public way to print above the live part within one frame.
@@ -22,11 +22,11 @@ from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output: a terminal that knows it shows whole frames alone
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output: supporting terminals show only complete frames
 
 
 class FrameOutput(Vt100_Output):
-    """Writes each frame in one piece. ``written`` counts bytes, for measurements."""
+    """Writes each frame in one piece. ``written`` counts characters, for measurements."""
 
     def __init__(self, stream: TextIO, size: Any, colours: bool, environment: Mapping[str, str] = os.environ) -> None:
         depth = None if colours else ColorDepth.DEPTH_1_BIT
@@ -36,7 +36,7 @@ class FrameOutput(Vt100_Output):
 
     @contextmanager
     def frame(self) -> Generator[None]:
-        """Holds back everything that is written inside, and writes it at the end."""
+        """Buffer everything written inside, and write it at the end."""
         self._held += 1
         try:
             yield
@@ -45,8 +45,8 @@ class FrameOutput(Vt100_Output):
             self.flush()
 
     def erase_down(self) -> None:
-        """Erases from the cursor on. Never in one step: where that begins at the first cell of the screen, tmux and
-        others take it for a clear and copy the screen to the scrollback, with the live part on it."""
+        """Erase from the cursor to the end, in two steps: at the first cell of the screen, tmux and others treat a
+        single erase as a clear and copy the redrawn part into the scrollback."""
         self.write_raw("\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8")
 
     def flush(self) -> None:
@@ -56,7 +56,7 @@ class FrameOutput(Vt100_Output):
         self.written += sum(map(len, self._buffer))
         try:
             super().flush()
-        except OSError:  # the terminal is gone; the signal or the end of input that comes with it ends the program
+        except OSError:  # the terminal is gone; its signal or the end of input ends the program
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, self.stdout.fileno())
             os.close(null)
@@ -72,8 +72,8 @@ class InlineApplication(Application[int]):
 
     @property
     def timeoutlen(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Seconds in which the next key of a sequence has to come. After Escape they are few, because a terminal sends
-        Alt and a key together, and a person who presses Escape alone must not wait."""
+        """Seconds to wait for the next key of a sequence. They are few after Escape, because terminals send Alt and a
+        key together, and a user who presses only Escape must not wait."""
         pressed = self.key_processor.key_buffer
         return 0.05 if pressed and pressed[0].key == "escape" else self._waits_for_keys
 
@@ -82,26 +82,26 @@ class InlineApplication(Application[int]):
         self._waits_for_keys = 1.0 if seconds is None else seconds
 
     def print_above(self, lines: Sequence[str]) -> None:
-        """Writes lines above the live part, for good, and draws that again, in one frame."""
+        """Print lines above the redrawn part, in one frame with it."""
         if not lines or not self.is_running or self._running_in_terminal:
             return
         output = self.output
         assert isinstance(output, FrameOutput)
         with output.frame():
             self.renderer.erase(leave_alternate_screen=False)
-            # All below is erased; erasing behind a line that fills its row would erase the last letter of it.
+            # No erase after each line: after a line that fills its row, it would erase the last letter.
             output.write_raw("".join(f"{line}\r\n" for line in lines))
             self._redraw()
 
     def _redraw(self, render_as_done: bool = False) -> None:
-        """One frame, with a change to the other screen if there is one."""
+        """Draw one frame, including a change between inline and full screen."""
         output = self.output
         assert isinstance(output, FrameOutput)
         with output.frame():
             super()._redraw(render_as_done)
 
     def press(self, keys: str) -> None:
-        """Puts keys before those that the terminal will send."""
+        """Insert keys before the keys that the terminal will send."""
         pressed: list[KeyPress] = []
         parser = Vt100Parser(pressed.append)
         parser.feed(keys)
@@ -109,11 +109,11 @@ class InlineApplication(Application[int]):
         store_typeahead(self.input, pressed)
 
     def use_vim(self, vim: bool) -> None:
-        """Keys of vim or of Emacs for the input line."""
+        """Use the keys of vim or of Emacs in the input line."""
         self.editing_mode = EditingMode.VI if vim else EditingMode.EMACS
 
     def clear(self) -> None:
-        """Draws the live part on an empty screen. The lines that were on it go up to the scrollback."""
+        """Draw on an empty screen. The lines that were on it move to the scrollback."""
         output = self.output
         assert isinstance(output, FrameOutput)
         with output.frame():
@@ -125,7 +125,7 @@ class InlineApplication(Application[int]):
             self._redraw()
 
     def show_full_screen(self, full: bool) -> None:
-        """Changes to a screen of its own, or back to the place below the finished output."""
+        """Switch to the alternate screen, or back to inline."""
         if full is self.full_screen or not self.is_running:
             return
         output = self.output
@@ -135,7 +135,7 @@ class InlineApplication(Application[int]):
             self.full_screen = self.renderer.full_screen = full
 
     def draw(self) -> None:
-        """Draws the live part again. One that became smaller is erased first, so that no empty rows stay below it."""
+        """Draw a frame. If it became lower, erase the old one first, so that no empty rows stay below it."""
         if not self.is_running or self._running_in_terminal:
             return
         output = self.output
@@ -158,8 +158,8 @@ class InlineApplication(Application[int]):
             super()._on_resize()
 
     def _follow_reflow(self, size: Size) -> None:
-        """Most terminals break long lines anew when they become narrower: the top of the live part is further up then
-        than it was drawn."""
+        """Correct the cursor position after the terminal became narrower: most terminals then wrap long lines anew,
+        which moves the top of the redrawn part up."""
         renderer = self.renderer
         screen, before = renderer._last_screen, renderer._last_size
         if screen is None or before is None or size.columns >= before.columns or size.columns < 1:
@@ -173,12 +173,12 @@ class InlineApplication(Application[int]):
 
 
 def _reflows(environment: Mapping[str, str] = os.environ) -> bool:
-    """True for all terminals but xterm and the console of Linux, which cut lines off."""
+    """Return False for terminals that cut off long lines: xterm and the Linux console."""
     return "XTERM_VERSION" not in environment and environment.get("TERM") != "linux"
 
 
 def terminal_output(colours: bool) -> FrameOutput:
-    """Output on the standard output, which must be a terminal."""
+    """Return the output to standard output, which must be a terminal."""
 
     def size() -> Size:
         try:

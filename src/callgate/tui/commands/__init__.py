@@ -1,10 +1,5 @@
-"""Slash commands: one table, from which help, completion and the reference are made.
-
-table      every command that ships
-custom     commands of the person and of a trusted folder, from Markdown files
-servers    /mcp, and the prompts of MCP servers
-the others the functions of the commands, imported when one is called
-"""
+"""Slash commands: lookup, completion and execution. ``command_table`` lists them; a module is imported when one of its
+commands is first used."""
 
 from __future__ import annotations
 
@@ -27,7 +22,7 @@ __all__ = ["COMMANDS", "all_commands", "argument_words", "read_custom", "run_com
 
 
 def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:
-    """Those that ship, then the person's own and skills, then prompts of MCP servers."""
+    """Return the built-in commands, then custom commands and skills, then prompts of MCP servers."""
     has_servers = terminal.session is not None and terminal.session.servers is not None
     return (*COMMANDS, *terminal.custom, *(_function("slash_servers:server_prompts")(terminal) if has_servers else ()))
 
@@ -37,7 +32,7 @@ def find_command(terminal: Terminal, name: str) -> SlashCommand | None:
 
 
 def argument_words(terminal: Terminal, name: str) -> Sequence[tuple[str, str]]:
-    """The words that may stand behind a command, each with a line about it, for completion. Must be quick."""
+    """Return candidates for the arguments of a command, each with a description. Must be quick."""
     found = find_command(terminal, name)
     if found is None or not found.words:
         return ()
@@ -45,7 +40,7 @@ def argument_words(terminal: Terminal, name: str) -> Sequence[tuple[str, str]]:
 
 
 def run_command(terminal: Terminal, text: str) -> bool:
-    """Runs a command, or says that there is none of this name. False if the text is not meant as one: a path."""
+    """Run a slash command, or show that it does not exist. Return False if the text is a path, not a command."""
     words = text[1:].split(None, 1)
     if not text[1:2].strip() or "/" in words[0]:
         return False
@@ -61,7 +56,7 @@ def run_command(terminal: Terminal, text: str) -> bool:
 
 
 async def read_custom(terminal: Terminal, config: Config) -> None:
-    """Reads the commands of the person and of the folder, in a thread; files that are none are named."""
+    """Read the custom commands in a thread and show a warning for each unusable file."""
 
     def read() -> tuple[tuple[SlashCommand, ...], tuple[str, ...]]:
         return _function("slash_custom:custom_commands")(config)
@@ -86,7 +81,7 @@ def _run(terminal: Terminal, command: SlashCommand, text: str) -> None:
 
 
 async def _shown(terminal: Terminal, work: Coroutine[Any, Any, None]) -> None:
-    """Waits for a command that takes time; its error is shown, so that none is lost."""
+    """Await a command and show its error."""
     try:
         await work
     except (CallgateError, OSError) as error:
@@ -103,7 +98,7 @@ def _function(name: str) -> Any:
 
 
 def unknown(terminal: Terminal, name: str) -> str:
-    """A line about a name that is no command: its missing needs, or the nearest name."""
+    """Return the message for a name that is not a command, with the closest name or with what is missing."""
     missing = MISSING.get(name)
     if missing is not None:
         return f"/{name} is not there: {missing}"

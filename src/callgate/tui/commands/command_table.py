@@ -112,7 +112,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
 COMMANDS: tuple[SlashCommand, ...] = tuple(
     replace(each, group=group) for group, rows in _GROUPS.items() for each in rows
 )
-"""Every command that ships, in the order of its group."""
+"""Every built-in command, group by group."""
 
 MISSING: Mapping[str, str] = {
     "agents": "there are no sub-agents yet; /tasks shows commands that run in the background.",

@@ -1,9 +1,9 @@
-"""Prompts that people keep as files and call by name: Markdown files in a folder ``commands``, and skills.
+"""Prompts in files that the user calls by name: Markdown files in a ``commands`` folder, and skills.
 
     .callgate/commands/fix.md           /fix
     .callgate/commands/db/migrate.md    /db:migrate
 
-Those of a repository count once the folder is trusted. Nothing in a file is run: its text becomes a prompt.
+Files of a repository are read once its folder is trusted. No code of a file is run: its text becomes a prompt.
 """
 
 import os
@@ -27,13 +27,17 @@ MOST_COMMANDS = 500
 _DEEPEST = 4
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYS = ("description", "argument-hint", "effort")
-"""The keys of the front matter that have an effect."""
+"""The known keys of the front matter."""
 
 
 @noun
 class CustomPrompt:
-    """``hint`` shows the form of the arguments. ``within``: nothing outside of this folder is read, wherever links
-    lead. ``kind`` is a word for people: your own, the folder's, a skill."""
+    """A prompt file.
+
+    kind    where the file is from, as text: your own, the folder's, a skill
+    hint    the form of the arguments
+    within  the folder that the file must not lead out of through symbolic links
+    """
 
     name: str
     description: str
@@ -46,15 +50,17 @@ class CustomPrompt:
 
 @noun
 class FoundPrompts:
-    """``problems`` name files that are no commands, keys without effect, and names that are taken."""
+    """``problems`` describes unusable files, unknown keys and names that are taken."""
 
     prompts: tuple[CustomPrompt, ...]
     problems: tuple[str, ...] = ()
 
 
 def custom_prompts(config: Config, taken: Mapping[str, str]) -> FoundPrompts:
-    """The commands of the folder, if it is trusted, then the person's own, then skills; of two with one name the first
-    counts. ``taken`` are names that may not be used, each with its owner. Blocks."""
+    """Find the commands of the trusted folder, then the user's, then skills; the first of a name wins. Blocks.
+
+    taken  names that may not be used, with their owners
+    """
     found: dict[str, CustomPrompt] = {}
     problems: list[str] = []
     places: list[tuple[Path, str, Path | None]] = []
@@ -83,14 +89,17 @@ def custom_prompts(config: Config, taken: Mapping[str, str]) -> FoundPrompts:
 
 
 def skills_of(config: Config) -> FoundSkills:
-    """The skills that a session of this config has. Blocks."""
+    """Return the skills of a session with this config. Blocks."""
     trusted = isinstance(config.trust, Trusted)
     return find_skills(skill_folders(config.root, home=config.home, own=config.folder, project=trusted))
 
 
 def prompt_text(prompt: CustomPrompt, arguments: str) -> str:
-    """The text of the file as it is now: ``$ARGUMENTS`` is everything that was typed, ``$1`` to ``$9`` single words; a
-    text without these gets the arguments at its end. Blocks; UsageError if it cannot be read."""
+    """Read the file and fill in the arguments. Blocks; UsageError if the file cannot be read.
+
+    ``$ARGUMENTS`` is the whole text after the name, ``$1`` to ``$9`` are single words. Without placeholders the
+    arguments are appended.
+    """
     try:
         body = _read(prompt.path, prompt.within).body.strip()
     except (ToolFailure, FrontMatterFault) as fault:
@@ -101,7 +110,7 @@ def prompt_text(prompt: CustomPrompt, arguments: str) -> str:
 
 
 def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, Path]]:
-    """The files below a folder by the names of their commands, in the order of these."""
+    """Yield the command name and path of each file below a folder, sorted."""
     count = 0
     for place, folders, files in os.walk(folder):
         parts = Path(place).relative_to(folder).parts
@@ -145,7 +154,7 @@ def _prompt(name: str, path: Path, kind: str, within: Path | None, problems: lis
 
 
 def _read(path: Path, within: Path | None) -> MarkdownFile:
-    """ToolFailure in words; FrontMatterFault with its line. A file without a front matter is all text."""
+    """Read the file. A file without front matter is all body. ToolFailure or FrontMatterFault if it cannot be used."""
     try:
         real = os.path.realpath(path, strict=True)
         if within is not None and not Path(real).is_relative_to(os.path.realpath(within)):

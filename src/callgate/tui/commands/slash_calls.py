@@ -1,4 +1,4 @@
-"""/calls: the last calls with arguments, decision, times, result and ids."""
+"""/calls: arguments, decision, times, result and ids of the last calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST = 400
 
 
 class PastCall:
-    """One call as far as its events go."""
+    """The recorded facts about one call."""
 
     def __init__(self, arrived: CallArrived) -> None:
         self.arrived = arrived
@@ -40,7 +40,7 @@ class PastCall:
 
 
 def past_calls(events: Iterable[Event]) -> list[PastCall]:
-    """The calls of a session, in the order in which they arrived; a call on two branches is there twice."""
+    """Return the calls of a session in the order of their arrival. A call on two branches appears twice."""
     found: list[PastCall] = []
     newest: dict[str, PastCall] = {}
     for event in events:

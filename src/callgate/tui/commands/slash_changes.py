@@ -33,7 +33,7 @@ def scopes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 def undo_of(text: str) -> Undo:
-    """The undo that was typed. UsageError for words that mean none."""
+    """Parse the arguments of /undo. UsageError if they are invalid."""
     words = text.split()
     partly = _PARTLY in words
     words = [word for word in words if word != _PARTLY]
@@ -45,10 +45,10 @@ def undo_of(text: str) -> Undo:
 
 
 async def undo(terminal: Terminal, text: str) -> None:
-    """Shows what would be taken back, and asks."""
+    """Show the changes that would be undone, and ask."""
     wanted, session = undo_of(text), session_of(terminal)
     if not session.id:
-        terminal.post(wanted)  # it says why there is nothing
+        terminal.post(wanted)  # the session answers why there is nothing to undo
         return
     if not session.messages:
         said(terminal, "There is no change to take back.")
@@ -81,7 +81,7 @@ def _plan(planned: PlannedUndo) -> TableBlock:
 
 
 async def diff(terminal: Terminal, text: str) -> None:
-    """The changes of this session, or one of them, in a view of its own."""
+    """Show the changes of this session, or one of them, in a panel."""
     session = session_of(terminal)
     if text and not text.isdigit():
         raise UsageError(f"/diff takes the number of a change, not {text!r:.40}")
@@ -89,7 +89,7 @@ async def diff(terminal: Terminal, text: str) -> None:
         raise UsageError("The changes of this session are not kept, so there is nothing to compare with.")
     from callgate.admin.session_changes import read_changes, read_diff
 
-    if not session.messages:  # its record begins with the first
+    if not session.messages:  # the log starts with the first message
         said(terminal, "This session has changed no file.")
         return
     past = await asyncio.to_thread(read_changes, session.id)

@@ -1,4 +1,4 @@
-"""Commands that send a prompt: /init and /review. Their texts are the Markdown files beside this one."""
+"""Commands that send a prompt: /init and /review. The texts are the Markdown files in this folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def init(terminal: Terminal, text: str) -> None:
 
 
 def review(terminal: Terminal, text: str) -> None:
-    """Reviews a range of commits, or what is not committed yet."""
+    """Send the prompt to review a range of commits, or the uncommitted changes."""
     place = f"`{text}`" if text else "the working tree (staged, unstaged and new files) against the last commit"
     terminal.post(Prompt(_text("review").replace("{range}", place)))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def custom_commands(config: Config) -> tuple[tuple[SlashCommand, ...], tuple[str, ...]]:
-    """The commands of files, and notes about files that are none. Blocks."""
+    """Return the custom commands, and warnings about unusable files. Blocks."""
     names = [word for each in COMMANDS for word in (each.name, *each.aliases)]
     found = custom_prompts(config, dict.fromkeys((*names, *MISSING), "a command of Callgate"))
     return tuple(_command(each) for each in found.prompts), found.problems

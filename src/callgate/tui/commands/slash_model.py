@@ -23,7 +23,7 @@ _SAVE = "--save"
 
 
 def model(terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
-    """Sets a model by its name, or lets the person choose one. ``--save`` keeps the choice for later sessions too."""
+    """Set the model, or open the list of models. ``--save`` also makes it the default."""
     words = text.split()
     saves = _SAVE in words
     names = [word for word in words if word != _SAVE]
@@ -54,7 +54,8 @@ def _item(choice: ModelChoice, now: str) -> ListItem:
 
 
 async def _take(terminal: Terminal, name: str, *, saves: bool) -> None:
-    """The session says in an event whether it could open the model. A name is only saved if a model can be opened."""
+    """Set the model; with ``saves``, store it as the default if it can be opened. The session reports errors as
+    events."""
     if saves:
         from callgate.admin.settings_change import change_setting
         from callgate.assembly.models import open_model
@@ -67,7 +68,7 @@ async def _take(terminal: Terminal, name: str, *, saves: bool) -> None:
 
 
 def model_names(terminal: Terminal) -> Sequence[tuple[str, str]]:
-    """The names of the catalogue; keys are not looked for, so that it is quick."""
+    """Return the model names of the catalogue. API keys are not looked up, to be quick."""
     if terminal.config is None:
         return ()
     from callgate.assembly.models import model_source

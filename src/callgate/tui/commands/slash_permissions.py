@@ -25,7 +25,7 @@ def permission_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 async def permissions(terminal: Terminal, text: str) -> None:
-    """The rules in force with their origins, and remembered answers; ``revoke ID…`` forgets answers."""
+    """Show the rules with their origins and the remembered answers; ``revoke ID…`` removes answers."""
     from callgate.admin.workspace_policy import WorkspacePolicy
 
     words = text.split()
@@ -72,5 +72,5 @@ def hooks(terminal: Terminal, _text: str) -> None:
 
 
 def _short(origin: Origin) -> str:
-    """The layer, and the line of its file."""
+    """Return the settings layer, and the line in its file."""
     return f"{origin.layer}:{origin.line}" if origin.line else origin.layer

@@ -1,4 +1,4 @@
-"""Commands of the program: /help, /keys, /quit, /version, /env, /doctor, /config, /statusline, /view, /setup."""
+"""Commands about the program: /help, /keys, /quit, /version, /env, /doctor, /config, /statusline, /view, /setup."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VARIABLES = (
     *("TERM", "COLORTERM", "TERM_PROGRAM", "NO_COLOR", "LANG", "LC_ALL", "EDITOR", "VISUAL"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"),
 )
-"""Variables of other programs that change what Callgate does."""
+"""Environment variables of other programs that Callgate reads."""
 
 
 def version(terminal: Terminal, _text: str) -> None:
@@ -42,7 +42,7 @@ async def env(terminal: Terminal, _text: str) -> None:
 
 
 def _environment(config: Config) -> tuple[tuple[str, str], ...]:
-    """Return names and values for people; secrets in values are masked."""
+    """Return rows of names and values, with secrets masked."""
     from callgate import Store
     from callgate.admin.workspace_policy import Trusted
 
@@ -75,7 +75,7 @@ async def doctor(terminal: Terminal, _text: str) -> None:
 
 
 async def config(terminal: Terminal, text: str) -> None:
-    """All settings, one of them, or a new value of one, in the person's own file."""
+    """Show all settings or one of them, or set one in the user's file."""
     from callgate.admin.settings import find_setting, list_settings
     from callgate.admin.settings_change import change_setting
 
@@ -172,7 +172,7 @@ THEMES = ("auto", "dark", "light", "mono")
 
 
 async def view(terminal: Terminal, text: str) -> None:
-    """Changes the view without ending the session, and keeps the choice."""
+    """Change the view and store the choice in the settings."""
     if text in ("", "status"):
         said(terminal, f"The view is {terminal.viewed}. /view inline or /view full changes it.")
         return
@@ -241,7 +241,7 @@ async def _theme(terminal: Terminal, name: str) -> None:
 
 
 async def _trust(terminal: Terminal) -> None:
-    """Shows what the folder brings along, and asks."""
+    """Show what the folder's files would do once trusted, and ask."""
     from callgate.admin.workspace_policy import Trusted, fingerprint, trust_store
     from callgate.tui.panels.trust_panel import trust_now
 
@@ -272,7 +272,7 @@ async def _reset(terminal: Terminal) -> None:
 
 
 async def _set(terminal: Terminal, name: str, value: str) -> None:
-    """Writes a setting into the person's own file."""
+    """Write a setting into the user's file."""
     from callgate.admin.settings_change import change_setting
 
     changed = await asyncio.to_thread(change_setting, config_of(terminal), name, [value], "user")

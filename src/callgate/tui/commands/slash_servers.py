@@ -1,4 +1,4 @@
-"""/mcp: the servers of the session; and the prompts of servers as commands, ``/server:prompt``."""
+"""/mcp, and the prompts of MCP servers as commands ``/server:prompt``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def mcp(terminal: Terminal, text: str) -> None:
-    """A panel of the servers as they are now; ``reconnect``, ``disable`` or ``log`` with the name of one."""
+    """Open the panel of MCP servers, or run ``reconnect``, ``disable`` or ``log`` for one server."""
     servers, words = {each.name: each for each in session_of(terminal).mcp_servers}, text.split()
     if not servers:
         said(terminal, "There are no MCP servers. `callgate mcp add NAME -- COMMAND` adds one for the next start.")
@@ -49,7 +49,7 @@ def server_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
-    """The prompts of the servers that are connected now."""
+    """Return the prompts of the connected servers as commands."""
     servers = () if terminal.session is None else terminal.session.mcp_servers
     return tuple(
         SlashCommand(
@@ -73,7 +73,7 @@ def _send(server: str, prompt: Mapping[str, Any], terminal: Terminal, text: str)
 
 
 def _arguments(prompt: Mapping[str, Any], text: str) -> dict[str, str]:
-    """The words of a text as arguments, in their order; the last one gets the rest."""
+    """Assign the words of a text to the prompt's arguments in order; the last one gets the rest."""
     names = [each["name"] for each in prompt.get("arguments") or ()]
     try:
         words = split(text)

@@ -1,4 +1,4 @@
-"""Commands of the session: /clear, /resume, /branch, /rewind, /title, /tags, /mode, /compact, /export."""
+"""Commands about the session: /clear, /resume, /branch, /rewind, /title, /tags, /mode, /compact, /export."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def clear(terminal: Terminal, _text: str) -> None:
-    """A new session; the one before is kept."""
+    """Start a new session."""
     before = session_of(terminal)
     back = f" /resume {before.id} goes back." if before.id and before.messages else ""
     terminal.change_session(SessionStart(new=True), lambda: said(terminal, f"This is a new session.{back}"))
 
 
 async def resume(terminal: Terminal, text: str) -> None:
-    """A session of this folder by its id, a beginning of it, or words of its title; or one from a list."""
+    """Change to a session, found by id, start of an id or words of its title; without a text, open the list."""
     from callgate.tui.panels.sessions_panel import pick_session
 
     current = session_of(terminal).id
@@ -42,7 +42,8 @@ async def resume(terminal: Terminal, text: str) -> None:
 
 
 def _found(terminal: Terminal, text: str) -> str:
-    """Looked for before the session is left, so that a typing error changes nothing. Blocks."""
+    """Return the id of the session that the text names. It is looked up before the current session is closed.
+    Blocks."""
     from callgate.admin.sessions import Archive
 
     config = config_of(terminal)
@@ -50,7 +51,7 @@ def _found(terminal: Terminal, text: str) -> str:
 
 
 def branch(terminal: Terminal, _text: str) -> None:
-    """A copy of this session, in which it goes on; this one stays as it is."""
+    """Continue in a copy of this session."""
     session = session_of(terminal)
     if not session.id:
         raise UsageError("This session is not kept (--no-save), so it cannot be copied.")
@@ -68,11 +69,11 @@ async def rewind(terminal: Terminal, _text: str) -> None:
 
 Shape = Literal["markdown", "html", "ai-sdk"]
 _SHAPES: Mapping[str, Shape] = {".md": "markdown", ".html": "html", ".json": "ai-sdk"}
-"""Formats by the end of the file's name, as ``callgate session export`` has them."""
+"""Formats of ``callgate session export`` by file suffix."""
 
 
 async def export(terminal: Terminal, text: str) -> None:
-    """Writes the session without secrets, in the format that the end of the name says."""
+    """Write the session, with secrets masked, in the format of the file name's suffix."""
     session, config = session_of(terminal), config_of(terminal)
     if not session.id:
         raise UsageError("This session is not kept (--no-save), so it cannot be exported.")
@@ -80,7 +81,7 @@ async def export(terminal: Terminal, text: str) -> None:
     shape = _SHAPES.get(path.suffix)
     if shape is None:
         raise UsageError(f"The name of the file says the format: {', '.join(_SHAPES)}, not {path.suffix or 'none'}.")
-    await session.events_after(session.position)  # what is on its way is written first
+    await session.events_after(session.position)  # wait until all events are on disk
     try:
         await asyncio.to_thread(_write, session, config, path, shape)
     except FileExistsError:

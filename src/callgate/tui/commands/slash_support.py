@@ -1,4 +1,4 @@
-"""Small parts that several commands use."""
+"""Helpers that several slash commands use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def session_of(terminal: Terminal) -> Session:
-    """StateError while there is none: a switch from one to another is under way."""
+    """Return the session. StateError while none is open, which happens during a change of sessions."""
     if terminal.session is None:
         raise StateError("The session is being opened; try again in a moment.")
     return terminal.session
@@ -33,7 +33,7 @@ def said(terminal: Terminal, text: str) -> None:
 
 
 def count_of(text: str, default: int, what: str) -> int:
-    """The number that was typed. UsageError for what is none."""
+    """Parse a number, or return the default for an empty text. UsageError if it is not a number."""
     if not text:
         return default
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= 100_000:
@@ -46,7 +46,7 @@ def clock_time(at: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time as people read it: 340 ms, 2.1 s, 3 min 5 s."""
+    """Format a duration: 340 ms, 2.1 s, 3 min 5 s."""
     return f"{value * 1000:.0f} ms" if value < 1 else seconds_text(value)
 
 
@@ -57,7 +57,7 @@ def dollars(value: float | None) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a description, on one line."""
+    """Return the first sentence of a description on one line."""
     line = " ".join(text.strip().partition("\n\n")[0].split())
     end = line.find(". ")
     return line if end < 0 else line[: end + 1]

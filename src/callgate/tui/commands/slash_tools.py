@@ -1,4 +1,4 @@
-"""Commands that show the session: /recap, /cost, /tools, /skills, /tasks."""
+"""Commands that show facts about the session: /recap, /cost, /tools, /skills, /tasks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _MOST_TOOLS = 20
-"""Tools of a server, and other deferred ones, that are shown unless named; there may be thousands."""
+"""The number of tools listed for a server, and of other deferred tools; there may be thousands."""
 
 
 async def recap(terminal: Terminal, _text: str) -> None:
-    """One line of at most 40 words on where things stand, by a model; it is no part of the conversation."""
+    """Show a model's one-line summary of the session, which is not part of the conversation."""
     said(terminal, await session_of(terminal).recap())
 
 
@@ -58,13 +58,14 @@ def cost(terminal: Terminal, _text: str) -> None:
 
 
 def tools(terminal: Terminal, text: str) -> None:
-    """All of them, those of each MCP server together; or those with a text in their names, and a single one whole."""
+    """Show all tools, grouped by MCP server; with a text, those whose names contain it; one tool with its whole
+    description."""
     session = session_of(terminal)
     shown = {each.name: each.description for each in (*session.tool_specs, *session.deferred_specs)}
     of_server: dict[str, str] = {}
     for name, (server, description) in server_tools(session).items():
         if name in shown:
-            of_server[name], shown[name] = server, description  # the model is told whose words they are, too
+            of_server[name], shown[name] = server, description  # the description for the model also names the server
     if text:
         _named_tools(terminal, text, shown, of_server)
         return
@@ -134,7 +135,7 @@ async def skills(terminal: Terminal, _text: str) -> None:
 
 
 async def tasks(terminal: Terminal, text: str) -> None:
-    """Background work; ``stop ID`` ends one, ``stop all`` all."""
+    """List background tasks; ``stop ID`` or ``stop all`` stops them."""
     session, words = session_of(terminal), text.split()
     if words and (words[0] != "stop" or len(words) != 2):
         raise UsageError(f"/tasks takes nothing, stop ID, or stop all, not {text!r:.60}")

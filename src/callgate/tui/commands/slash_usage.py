@@ -1,4 +1,4 @@
-"""Commands that measure the session: /context, /perf."""
+"""Commands that measure the session: /context and /perf."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FREE, _RESERVE = "free", "for the answer"
 
 @noun
 class WindowPart:
-    """One kind of content in the window. ``letter`` stands for it where there are no colours."""
+    """One kind of content in the context window. ``letter`` marks it in terminals without colours."""
 
     kind: str
     tokens: int
@@ -40,8 +40,8 @@ class WindowPart:
 
 
 def window_parts(use: ContextUse) -> list[WindowPart]:
-    """The contents of the next request, in their order, then the free room and the reserve for the answer. The
-    first ones add up to the count, all of them to the window where its size is known."""
+    """Return the parts of the next request in order, then the free room and the reserve for the answer. If the window
+    size is known, all add up to it."""
     parts: list[WindowPart] = []
     letters = iter("abcdefghijklmnopqrstuvw")
     for at, share in enumerate(use.shares):
@@ -54,7 +54,7 @@ def window_parts(use: ContextUse) -> list[WindowPart]:
 
 
 def grid_cells(parts: Sequence[WindowPart], count: int) -> list[WindowPart]:
-    """So many cells, each of one part. A part that has tokens has a cell at least; the largest ones give it."""
+    """Distribute ``count`` cells to the parts. Each part with tokens gets at least one, taken from the largest."""
     whole = sum(part.tokens for part in parts)
     if not whole:
         return []
@@ -83,7 +83,7 @@ def context(terminal: Terminal, _text: str) -> None:
 
 
 def _sign(part: WindowPart, theme: Theme) -> str:
-    """A square where colours tell the parts apart, letters otherwise."""
+    """Return a square if colours distinguish the parts, or else the letter of the part."""
     if not (theme.colours and theme.unicode):
         return part.letter
     return {_FREE: "□", _RESERVE: "▨"}.get(part.kind, "■")
@@ -106,7 +106,7 @@ Facts = Mapping[str, Any]
 
 
 async def perf(terminal: Terminal, text: str) -> None:
-    """Shows the report of the last requests; ``--json`` writes it to a file with all of it."""
+    """Show a report of the last requests; ``--json`` writes the whole report to a file."""
     words = text.split()
     as_json = "--json" in words
     words = [word for word in words if word != "--json"]
@@ -131,7 +131,7 @@ def _write(path: Path, report: Facts) -> None:
 
 
 def process_facts() -> dict[str, float | None]:
-    """The program itself, from its start. ``memory`` is what it has now, in bytes; None where that is not known."""
+    """Return memory in bytes and CPU seconds of the process. ``memory`` is None where it cannot be read."""
     used = os.times()
     resident = None
     if sys.platform == "linux":
@@ -145,7 +145,7 @@ def process_facts() -> dict[str, float | None]:
 
 
 def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
-    """Requests (the last ``limit`` of them), tools and totals of a session."""
+    """Compute the report: the last ``limit`` requests, tools, and totals of the session."""
     requests: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     tools: dict[str, dict[str, Any]] = {}

@@ -1,10 +1,11 @@
-"""The input line: a text that is being written, for a prompt or for a question that asks for words.
+"""The input line: it edits a prompt, or a text that a panel or command asked for.
 
-attachments  long pasted texts and images, one character each; ``marks`` shows them by their labels
-mentions     ``@path`` and paths of images in a text
-completion   the list below the line; ``files`` and ``ranking`` find paths for it, ``resources`` addresses of servers
-recall       earlier messages
-hints        the lines around the input: messages that wait, and what Enter will do
+attachments         long pasted texts and images, each one character of the text
+mentions            ``@path`` and paths of images in a text
+candidates          the completion list; ``completion_sources``, ``path_ranking`` and ``workspace_files`` find its
+entries
+recall              earlier prompts; ``prompt_history`` stores them
+hints               the lines above and below the input line
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _Done = Callable[[str | None], None]
 
 
 class Composer:
-    """``ask`` borrows the line for another text; what was being written comes back afterwards."""
+    """The input line. ``ask`` lends it to another text; the user's draft is restored afterwards."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -64,17 +65,17 @@ class Composer:
 
     @property
     def asks(self) -> bool:
-        """True while the line is borrowed."""
+        """True while the line edits a text that ``ask`` requested."""
         return self._asking is not None
 
     @property
     def searches(self) -> bool:
-        """True while the line holds the text that earlier messages are searched for."""
+        """True while the line has the search text for earlier prompts."""
         return self._searching is not None
 
     @property
     def borrowed(self) -> bool:
-        """True while the line holds another text than a new message."""
+        """True while the line has anything other than a new prompt."""
         return self._asking is not None or self._searching is not None or self._edited is not None
 
     def prefix(self, number: int, wrapped: int) -> str:
@@ -99,7 +100,7 @@ class Composer:
         self.buffer.newline(copy_margin=False)
 
     def paste(self, text: str) -> None:
-        """Inserts what a terminal pasted: a long text as an attachment, paths of images as images."""
+        """Insert pasted text: a long text becomes an attachment, paths of images become images."""
         text = clean(text)
         if self._asking is not None or self._searching is not None:
             self.insert(text)
@@ -112,7 +113,7 @@ class Composer:
             self.insert(self.attachments.paste(text))
 
     def paste_clipboard(self) -> None:
-        """Attaches the image of the clipboard."""
+        """Attach the image of the clipboard."""
 
         async def take() -> None:
             from callgate.tui.composer.pictures import clipboard_picture
@@ -128,7 +129,7 @@ class Composer:
         self._terminal.start(take())
 
     async def edit(self) -> None:
-        """Gives the text to the editor of the person. Pasted texts are in it whole; images stay where they were."""
+        """Edit the text in $EDITOR, with pasted texts in full. Images keep their places."""
         text = self.attachments.unfolded(self.text)
         edited = await self._terminal.edit_text(text)
         if edited is None:
@@ -142,7 +143,7 @@ class Composer:
     # ---- sending ------------------------------------------------------------------------------------------------
 
     def submit(self, *, later: bool = False) -> None:
-        """Sends the text; ``later``: when the agent is done, instead of as soon as it can read it."""
+        """Send the text. ``later``: queue it until the agent is done, instead of sending it after the current step."""
         text = self.buffer.text
         if self._searching is not None:
             self.choose("accept")
@@ -160,7 +161,7 @@ class Composer:
                 self._terminal.post(self._input(text, later))
 
     def _ran_command(self, text: str) -> bool:
-        """Run the text if it is a command; return False if it is none."""
+        """Run the text if it is a command; return False if it is not."""
         from callgate.tui.commands import run_command
 
         return text.startswith("/") and run_command(self._terminal, text)
@@ -171,7 +172,8 @@ class Composer:
         return Steer(content) if steers and isinstance(content, str) else Prompt(content)
 
     def _put_back(self, text: str) -> None:
-        """Changes the message that waits; one that was delivered meanwhile is sent as a new one."""
+        """Replace the queued message by the edited text; if it was delivered meanwhile, send the text as a new
+        message."""
         waiting, self._edited = self._edited, None
         self._empty()
         if waiting in self._terminal.fold.waiting:
@@ -181,18 +183,18 @@ class Composer:
             self._terminal.post(self._input(text, later=False))
 
     def give_up(self) -> None:
-        """Empties the line, or ends what borrowed it."""
+        """Clear the line, or end a search or question."""
         if self._searching is not None:
             self._leave_search()
         elif self._asking is not None:
             self._end(None)
         else:
             self._edited = None
-            self._recall.rest()
+            self._recall.reset()
             self._empty()
 
     def _empty(self) -> None:
-        self.buffer.reset()  # which tells of no change
+        self.buffer.reset()  # does not call on_text_changed
         self.list = self._closed_at = None
 
     def _end(self, text: str | None) -> None:
@@ -205,12 +207,12 @@ class Composer:
     # ---- images -------------------------------------------------------------------------------------------------
 
     def _picture(self, path: str) -> str:
-        """The mark of an image; empty if the file is none."""
+        """Attach the image and return its mark, or an empty string if the file is not an image."""
         image = self._read_image(path)
         return "" if image is None else self.attachments.picture(Path(path).name, image, path)
 
     def _typed_images(self, text: str) -> list[Image]:
-        """The images whose paths are words of the text; the words stay."""
+        """Return the images whose paths are words of the text; the words stay in the text."""
         return [image for path in image_paths(text) if (image := self._read_image(path)) is not None]
 
     def _read_image(self, path: str) -> Image | None:
@@ -225,7 +227,7 @@ class Composer:
     # ---- earlier messages ---------------------------------------------------------------------------------------
 
     def configure(self, config: Config) -> None:
-        """Reads the messages of earlier sessions, once, and writes those that were sent meanwhile."""
+        """Read the prompt history once, then write the prompts that were sent before it was read."""
         if self._history is not None:
             return
 
@@ -253,7 +255,7 @@ class Composer:
             self._terminal.start(asyncio.to_thread(self._history.add, entry.text, entry.pasted))
 
     def up(self) -> None:
-        """The line above; on the first one a message that waits, else an earlier message."""
+        """Move to the line above; on the first line, recall a queued message or an earlier prompt."""
         if self.buffer.document.cursor_position_row:
             self.buffer.cursor_up()
         elif self._take_back():
@@ -272,7 +274,7 @@ class Composer:
                 self._show_entry(entry)
 
     def _take_back(self) -> bool:
-        """Takes the newest message that waits into the line; again: the one before it."""
+        """Edit the newest queued message; when repeated, the one before it."""
         waiting = [*self._terminal.fold.waiting]
         if self._edited in waiting:
             waiting = waiting[: waiting.index(self._edited)]
@@ -285,11 +287,11 @@ class Composer:
         return True
 
     def _show_entry(self, entry: RecalledPrompt) -> None:
-        self._closed_at = 0  # an old command opens no list
+        self._closed_at = 0  # a recalled command opens no list
         self.set_text(self.attachments.restored(entry.text, entry.pasted))
 
     def search(self) -> None:
-        """Searches earlier messages for what stands in the line."""
+        """Search earlier prompts for the text of the line."""
         if self._searching is None and self._asking is None:
             self._searching = self.buffer.document
             self._look()
@@ -302,7 +304,7 @@ class Composer:
     # ---- the list below the line --------------------------------------------------------------------------------
 
     def choose(self, action: str) -> None:
-        """Acts on a key of the list."""
+        """Run an action of the completion list."""
         if action == "close":
             self._closed_at = None if self.list is None else self.list.start
             self.list = None
@@ -314,7 +316,8 @@ class Composer:
             self.list.move(1 if action == "next" else -1)
 
     def _accept(self, *, sends: bool) -> None:
-        """Takes the marked line. ``sends``: a line that was typed whole, or a command without arguments, is sent."""
+        """Insert the marked entry. ``sends``: then submit it, if it was typed in full or is a command without
+        arguments."""
         if self.list is None:
             if self._searching is not None:
                 self._leave_search()
@@ -353,7 +356,7 @@ class Composer:
             self.list = None
 
     def _look(self) -> None:
-        """Finds the list for the text of this moment."""
+        """Update the completion list for the current text."""
         if self._searching is not None:
             self.list = searched(self._recall, self.text)
         elif self._asking is not None or not self.text:
@@ -374,13 +377,13 @@ class Composer:
         return waiting_lines(self._terminal.fold, self._terminal.theme, width, self._edited)
 
     def rows(self, width: int, most: int) -> int:
-        """Rows of the line itself and of what stands around it."""
+        """Return the number of rows that the line and the lines around it need."""
         shown = self.attachments.labelled(self.text).split("\n")
         own = sum((width_of(line) + 2) // max(width, 1) + 1 for line in shown[:most])
         return min(own, most) + len(self.above(width)) + len(self.below(width))
 
     def below(self, width: int) -> list[str]:
-        """The list, or the hint."""
+        """Return the completion list, or a hint."""
         theme = self._terminal.theme
         if self.list is not None:
             return self.list.lines(theme, width)
@@ -418,5 +421,5 @@ class Composer:
         return self._files
 
     def _root(self) -> Path:
-        """The workspace; before the settings are read, the current folder."""
+        """Return the workspace, or the current folder until the settings have been read."""
         return Path.cwd() if self._terminal.config is None else self._terminal.config.root

@@ -1,7 +1,7 @@
-"""Long pasted texts and images in the input line: each is one character of the text, shown as a label.
+"""Long pasted texts and images in the input line: one character of the text each, shown as a label.
 
-One character, so that the cursor, undo, cut and delete treat an attachment as one thing. The characters are of a
-private area of Unicode, and are removed from everything that is typed or pasted.
+With one character, the cursor, undo, cut and delete treat an attachment as a unit. The characters are from a private
+use area of Unicode and are removed from typed and pasted text.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ _FIRST, _MOST_MARKS = 0x10F000, 0x800
 _MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _MOST_MARKS - 1)}]")
 LONG_LINES = 10
 LONG_CHARACTERS = 1_000
-"""A pasted text with more of either is an attachment."""
-# Sequences that colour text or move the cursor, then all other characters that do something instead of being shown:
-# controls but for the line feed and the tab, marks that turn the direction of writing, and invisible letters.
+"""Longer pasted text becomes an attachment."""
+# Control sequences, and all other characters that are not shown:
+# control characters except line feed and tab, direction marks, and invisible letters.
 _SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[@-_])")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 @noun
 class Pasted:
-    """A long text."""
-
     number: int
     text: str
 
@@ -43,7 +41,7 @@ class Pasted:
 
 @noun
 class Picture:
-    """An image. ``path`` is how the person wrote the place of its file; empty for one from the clipboard."""
+    """An image. ``path`` is the path as the user wrote it; empty for an image of the clipboard."""
 
     number: int
     name: str
@@ -59,13 +57,13 @@ Attachment = Pasted | Picture
 
 
 def clean(text: str) -> str:
-    """Pasted text without what a terminal would act on, its line ends as line feeds."""
+    """Remove control sequences and invisible characters from pasted text and normalize its line ends."""
     text = _SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _MARK.sub("", _UNSAFE.sub("", text))
 
 
 def strip_marks(text: str, keep: str = "") -> str:
-    """The text without marks, but for those of ``keep``."""
+    """Remove all marks except the marks in ``keep``."""
     return _MARK.sub(lambda found: found[0] if found[0] in keep else "", text)
 
 
@@ -74,55 +72,55 @@ def is_long(text: str) -> bool:
 
 
 class Attachments:
-    """The attachments of one terminal, by the characters that stand for them. They are kept until the end, so that undo
-    and history bring them back."""
+    """The attachments of one terminal by their marks. They are never removed, so that undo and history can restore
+    them."""
 
     def __init__(self) -> None:
         self._by_mark: dict[str, Attachment] = {}
 
     def paste(self, text: str) -> str:
-        """The text to insert for a pasted one: a mark, if it is long."""
+        """Return the text to insert for pasted text: a mark if it is long."""
         return self._pasted(text) if is_long(text) else text
 
     def picture(self, name: str, image: Image, path: str = "") -> str:
-        """The mark of an image."""
+        """Add an image and return its mark."""
         return self._keep(Picture(self._next(Picture), name, image, path))
 
     def at(self, mark: str) -> Attachment | None:
         return self._by_mark.get(mark)
 
     def within(self, text: str) -> list[Attachment]:
-        """The attachments of a text, in order."""
+        """Return the attachments of a text, in order."""
         return [found for mark in _MARK.findall(text) if (found := self._by_mark.get(mark)) is not None]
 
     def labelled(self, text: str) -> str:
-        """The text as it is shown."""
+        """Return the text with labels instead of marks."""
         return _MARK.sub(lambda found: self._label(found[0]), text)
 
     def parts(self, text: str, more: Iterable[Image] = ()) -> str | tuple[Content, ...]:
-        """The message: pasted texts in their places, images behind the text, which names them by their labels."""
+        """Return the content to send: pasted texts in place, then the images, which the text names by their labels."""
         images = [*(each.image for each in self.within(text) if isinstance(each, Picture)), *more]
         whole = _MARK.sub(lambda found: self._said(found[0]), text)
         return (Text(whole), *images) if images else whole
 
     def unfolded(self, text: str) -> str:
-        """The text with pasted texts in their places; images are still marks."""
+        """Return the text with pasted texts in place of their marks; images stay marks."""
         return _MARK.sub(lambda found: self._opened(found[0]), text)
 
     def taken_back(self, parts: Sequence[object]) -> str:
-        """The text for the input line of a message that was sent already: long texts and images are attachments."""
+        """Return a sent message as text for the input line: long texts and images are attachments."""
         text = "".join(part.text for part in parts if isinstance(part, Text))
         marks = [self.picture("image", part) for part in parts if isinstance(part, Image)]
         marks += [f" {part.uri}" for part in parts if isinstance(part, Resource)]
         return self.paste(clean(text)) + "".join(marks)
 
     def kept(self, text: str) -> tuple[str, Mapping[str, str]]:
-        """The text for the history, with labels, and the long texts by their labels. Images are their paths."""
+        """Return the text to store in the history and the pasted texts by label. An image is stored as its path."""
         pasted = {each.label: each.text for each in self.within(text) if isinstance(each, Pasted)}
         return _MARK.sub(lambda found: self._remembered(found[0]), text).strip(), pasted
 
     def restored(self, text: str, pasted: Mapping[str, str]) -> str:
-        """The text for the input line of an entry of the history."""
+        """Return a history entry as text for the input line."""
         text = clean(text)
         for label, content in pasted.items():
             if label in text:
@@ -130,7 +128,7 @@ class Attachments:
         return text
 
     def _pasted(self, text: str) -> str:
-        """The mark of a long text; the same text has one mark."""
+        """Return the mark of a long text; equal texts share one mark."""
         known = (mark for mark, each in self._by_mark.items() if isinstance(each, Pasted) and each.text == text)
         return next(known, "") or self._keep(Pasted(self._next(Pasted), text))
 
@@ -162,7 +160,7 @@ class Attachments:
 
 
 class AttachmentLabels(Processor):
-    """Shows each mark as its label, as wide as it is. The cursor stands before or behind it."""
+    """Shows each mark as its label. The cursor moves over a label in one step."""
 
     def __init__(self, attachments: Attachments) -> None:
         self._attachments = attachments

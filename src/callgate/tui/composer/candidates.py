@@ -1,4 +1,4 @@
-"""The list below the input line: files and resources behind ``@``, commands behind ``/``, earlier messages."""
+"""The completion list: files and resources after ``@``, commands after ``/``, earlier prompts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 ROWS = 8
 _PLACES = ("/", "~", ".")
-"""A path that begins so is completed by looking into its folder: it may be hidden, or lie outside the workspace."""
+"""Starts of paths that are completed from their folder, because they may be hidden or outside the workspace."""
 Kind = Literal["files", "resources", "commands", "words", "history"]
 
 
 @noun
 class Candidate:
-    """``text`` takes the place of what was typed from ``start`` on. ``entry`` is the earlier message it stands for."""
+    """One entry. ``text`` replaces the typed text from the list's ``start``; ``entry`` is the earlier prompt that it
+    inserts."""
 
     text: str
     shown: str
@@ -36,7 +37,7 @@ class Candidate:
 
 
 class CandidateList:
-    """Candidates, one of them marked. A new list of the same kind at the same place keeps nothing of the old one."""
+    """The entries, with one marked."""
 
     def __init__(self, kind: Kind, start: int, candidates: Sequence[Candidate]) -> None:
         self.kind: Kind = kind
@@ -52,7 +53,7 @@ class CandidateList:
         self._at = (self._at + by) % len(self.candidates)
 
     def lines(self, theme: Theme, width: int, rows: int = ROWS) -> list[str]:
-        """At most so many rows, the marked one among them."""
+        """Return at most ``rows`` lines, including the marked one."""
         first = min(max(self._at - rows + 1, 0), max(len(self.candidates) - rows, 0))
         shown = self.candidates[first : first + rows]
         most = max(width * 2 // 3, 12) if any(each.help for each in shown) else width
@@ -76,24 +77,24 @@ def _more(theme: Theme) -> str:
 
 
 def _tail(path: str, columns: int, mark: str) -> str:
-    """A path loses its beginning, because its end tells more."""
+    """Shorten a path at its beginning, because its end is more specific."""
     if width_of(path) <= columns:
         return path
     return mark + clipped(path[::-1], columns - len(mark), "")[::-1]
 
 
 def _ends(address: str, columns: int, mark: str) -> str:
-    """An address loses its middle, because it begins with its server and ends with what tells it from others."""
+    """Shorten an address in its middle."""
     head = clipped(address, columns // 3, "")
     return address if width_of(address) <= columns else head + _tail(address, columns - width_of(head), mark)
 
 
 _CUT = {"files": _tail, "resources": _ends}
-"""Functions that shorten names that are too long, by kind; others lose their end."""
+"""How names of a kind are shortened; other names lose their end."""
 
 
 def searched(recall: Recall, typed: str) -> CandidateList | None:
-    """Earlier messages with this text."""
+    """Return the earlier prompts that contain the text."""
     found = [Candidate("", " ".join(each.text.split()), "", each) for each in recall.found(typed)]
     return CandidateList("history", 0, found) if found else None
 
@@ -101,7 +102,7 @@ def searched(recall: Recall, typed: str) -> CandidateList | None:
 def candidates_at(
     terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, text: str, cursor: int
 ) -> CandidateList | None:
-    """The list for what stands before the cursor; None if nothing is to be completed there."""
+    """Return the completion list for the text before the cursor, or None."""
     before = text[:cursor]
     if text.startswith("/") and "\n" not in before:
         found = _commands(terminal, before)

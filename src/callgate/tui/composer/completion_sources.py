@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 OLD = 5.0
-"""Seconds after which a cached list is read again when it is asked for."""
+"""Seconds after which a cached list is read again when it is used."""
 
 
 class FileIndex:
-    """``start`` runs a coroutine; ``changed`` is called when there are new files."""
+    """The files of the workspace.
+
+    start    runs a coroutine
+    changed  called after the list was read
+    """
 
     def __init__(
         self,
@@ -43,14 +47,14 @@ class FileIndex:
         return self._listing and self._index is None
 
     def ranked(self, typed: str) -> list[str]:
-        """The paths that fit; none while the files are listed for the first time."""
+        """Return the paths that match, best first; none while the files are listed for the first time."""
         if not self._listing and (self._listed is None or monotonic() - self._listed > OLD):
             self._listing = True
             self._start(self._list())
         return [] if self._index is None else self._index.ranked(typed)
 
     def beside(self, folder: str) -> list[str]:
-        """The names in one folder, looked up now."""
+        """Return the names in one folder, without a cache."""
         from callgate.tui.composer.workspace_files import folder_names
 
         return folder_names(self._root() / folder)
@@ -63,7 +67,7 @@ class FileIndex:
 
         try:
             self._index = await asyncio.to_thread(listed)
-        except (OSError, RuntimeError):  # no thread can be started at the end of the program
+        except (OSError, RuntimeError):  # RuntimeError: no thread can be started while the program exits
             return
         finally:
             self._listing = False
@@ -72,7 +76,11 @@ class FileIndex:
 
 
 class ResourceIndex:
-    """``start`` runs a coroutine; ``changed`` is called when there are new addresses."""
+    """The addresses of MCP resources.
+
+    start    runs a coroutine
+    changed  called after addresses were read
+    """
 
     def __init__(self, start: Callable[[Coroutine[Any, Any, None]], object], changed: Callable[[], None]) -> None:
         self._start = start
@@ -81,7 +89,7 @@ class ResourceIndex:
         self._asked: set[Server] = set()
 
     def addresses(self, server: Server) -> Sequence[str]:
-        """Those that are known now; none while the server is asked for the first time."""
+        """Return the cached addresses of a server; none while they are read for the first time."""
         at, found = self._known.get(server, (None, ()))
         if server not in self._asked and (at is None or monotonic() - at > OLD):
             self._asked.add(server)

@@ -1,4 +1,4 @@
-"""The lines around the input: messages that wait above it, and below it what Enter will do."""
+"""The queued messages above the input line, and the hint below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_WAITING = 5
 
 
 def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str | None) -> list[str]:
-    """The messages that wait, numbered; of many the newest."""
+    """Return a numbered line for each of the newest queued messages."""
     waiting = [*fold.waiting.values()]
     lines: list[str] = []
     first = max(len(waiting) - MOST_WAITING, 0)
@@ -33,7 +33,7 @@ def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str 
 
 
 def enter_hint(fold: ConversationFold, *, images: bool, editing: bool) -> str:
-    """A line that says when the message will be read: in place of what runs, after it, or when the agent is done."""
+    """Return the hint that says when the message will be read."""
     if editing:
         return "Enter: puts it back · empty: takes it out · Esc: leaves it as it was"
     if fold.status == "waiting_confirmation":

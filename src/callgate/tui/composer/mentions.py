@@ -1,4 +1,4 @@
-"""Names of files in a text that is being written: ``@path``, and paths of images."""
+"""File names in the text of the input line: ``@path``, and paths of images."""
 
 import re
 
@@ -13,14 +13,14 @@ MOST_IMAGES = 20
 
 @noun
 class Mention:
-    """A name that is being written: ``start`` is the place of its ``@``."""
+    """A path that is being typed. ``start`` is the position of its ``@``."""
 
     start: int
     typed: str
 
 
 def mention_at(before: str) -> Mention | None:
-    """The mention that ends with the text before the cursor."""
+    """Return the mention that ends at the cursor."""
     found = _TOKEN.search(before)
     if found is None:
         return None
@@ -28,18 +28,18 @@ def mention_at(before: str) -> Mention | None:
 
 
 def mention_of(path: str) -> str:
-    """A mention as it is written: in quotes, if the path has blanks."""
+    """Return the mention of a path, quoted if the path has blanks."""
     return f'@"{path}"' if re.search(r"[\s'\"()\[\]{}]", path) else f"@{path}"
 
 
 def image_paths(text: str) -> list[str]:
-    """The words of a text that look like paths of images, as paths: without quotes, escapes and ``file://``."""
+    """Return the words of a text that look like image paths, without quotes, escapes and ``file://``."""
     found = (_as_path(match) for match in _PATH.finditer(text))
     return [*dict.fromkeys(path for path in found if path.lower().endswith(SUFFIXES))][:MOST_IMAGES]
 
 
 def dropped_images(text: str) -> list[str]:
-    """The paths, if a pasted text is nothing but paths of images: so terminals tell of files that are dropped."""
+    """Return the image paths if the pasted text has nothing else, as terminals paste dropped files."""
     stripped = text.strip()
     if len(stripped) > 10_000 or not stripped:
         return []

@@ -1,8 +1,8 @@
-"""Paths ranked by what was typed of them: fast enough to do it again at every key on 100,000 paths.
+"""Ranks paths by a typed text, fast enough for every key on 100,000 paths.
 
-Ways to fit, the better ones first: the name begins with the text, a word of the name does, the name holds it, the path
-holds it, the letters stand in the path in this order. Paths are kept in the order in which equal fits are shown (few
-folders first, then short ones) and as one long text, so that a search runs in C and ends with enough of them.
+Matches, best first: the name starts with the text, a word of the name does, the name contains it, the path contains
+it, the path has its letters in this order. Paths are sorted by depth and length, which is the order of equal matches.
+They are also joined to one text, so that a search runs in C and stops after enough matches.
 """
 
 import re
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 
 MOST_FITS = 50
-"""Fits that are given; a list shows a few of them at a time."""
+"""The number of matches that are returned."""
 _SCORED = 300
-"""Fits by letters alone that are compared with each other."""
+"""The number of letter matches that are scored."""
 _NARROW = 8_000
-"""If fewer fit, they are the only ones that are looked at for a longer text of the same beginning."""
+"""If fewer paths match, a longer text is matched against these only."""
 
 
 class PathIndex:
-    """The files of a workspace and their folders; a folder ends with ``/``."""
+    """The files and folders of a workspace. The path of a folder ends with ``/``."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self.paths = _with_folders(files)
@@ -29,7 +29,7 @@ class PathIndex:
         self._narrowed: tuple[str, Sequence[int]] | None = None
 
     def ranked(self, typed: str, most: int = MOST_FITS) -> list[str]:
-        """The paths that fit best."""
+        """Return the best matches."""
         text = typed.lower().replace("\n", " ")
         if not text:
             return self.paths[:most]
@@ -41,7 +41,7 @@ class PathIndex:
         return [self.paths[at] for at in islice(found, most)]
 
     def _holding(self, text: str) -> Iterator[int]:
-        """Those that hold the text as it is; one may come several times."""
+        """Yield the indexes of paths that contain the text; an index may repeat."""
         if "/" not in text:
             yield from islice(self._names.holding(f"\n{text}"), MOST_FITS)
             inside = list(islice(self._names.holding(text), _SCORED))
@@ -49,7 +49,8 @@ class PathIndex:
         yield from islice(self._all.holding(text), MOST_FITS)
 
     def _in_order(self, text: str) -> list[int]:
-        """Those with the letters in this order, best first: in the name, and if too few, anywhere in the path."""
+        """Return paths with the letters in order, best first: in the name or, if too few match, anywhere in the
+        path."""
         found = list(islice(self._names.fitting(_in_order(text)), _SCORED))
         if len(found) < MOST_FITS:
             found = list(islice(self._all.fitting(_in_order(text)), _NARROW))
@@ -57,7 +58,7 @@ class PathIndex:
         return sorted(found[:_SCORED], key=lambda at: self._score(text, at))
 
     def _of_few(self, text: str, near: Sequence[int]) -> list[int]:
-        """Of the paths that fitted a beginning of the text, those that fit all of it, best first."""
+        """Return those of the earlier matches that match the longer text, best first."""
         fits = _in_order(text).match
         found = [at for at in near if fits(f"\n{self._lower[at]}")]
         self._narrowed = (text, found)
@@ -75,7 +76,7 @@ class PathIndex:
 
 
 class _Lines:
-    """Lines as one text, each with a line feed before it."""
+    """Lines joined to one text, with a line feed before each."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
@@ -83,7 +84,7 @@ class _Lines:
         self._ends = [*accumulate(len(line) + 1 for line in lines)]
 
     def holding(self, piece: str) -> Iterator[int]:
-        """The numbers of the lines with this piece; one may begin with the line feed."""
+        """Yield the numbers of the lines that contain the piece, which may start with the line feed."""
         return self._each(lambda start: self._text.find(piece, start))
 
     def fitting(self, pattern: re.Pattern[str]) -> Iterator[int]:
@@ -117,12 +118,12 @@ def _word(text: str) -> re.Pattern[str]:
 
 
 def _in_order(text: str) -> re.Pattern[str]:
-    """A line with the letters in this order. Each piece ends at the first such letter and is never tried again."""
+    """Return a pattern for lines with the letters in order. It is possessive, so that a search never backtracks."""
     return re.compile("\n" + "".join(rf"[^\n{re.escape(sign)}]*+{re.escape(sign)}" for sign in text))
 
 
 def _points(text: str, path: str, name: str) -> int:
-    """More for letters that begin words, that follow each other, and that stand all in the name."""
+    """Score the match: letters that start words, adjacent letters, and matches within the name score higher."""
     inside = _walked(text, name, words=True) or _walked(text, name, words=False)
     if inside:
         return inside * 8 + 40 - len(path) // 4
@@ -130,8 +131,8 @@ def _points(text: str, path: str, name: str) -> int:
 
 
 def _walked(text: str, path: str, *, words: bool) -> int:
-    """Points for the places of the letters; 0 if one has none. ``words``: the beginning of a later word goes before a
-    nearer place inside of one."""
+    """Score the positions of the letters; 0 if a letter is missing. ``words``: prefer the start of a later word to a
+    nearer position."""
     points, last = 0, -1
     for sign in text:
         at = path.find(sign, last + 1)

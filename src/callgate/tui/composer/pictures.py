@@ -1,4 +1,4 @@
-"""Images for a message of a person: from files and from the clipboard. Everything here blocks."""
+"""Reads images from files and from the clipboard. All functions block."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ _CLIPBOARD: tuple[tuple[str, ...], ...] = (
 
 
 def read_picture(path: Path) -> Image | None:
-    """The image in a file; None if there is no such file, or something else in it. UsageError if it is too large."""
+    """Return the image in a file, or None if the file is missing or not an image. UsageError if it is too large."""
     try:
         found = read_regular(path, MOST_IMAGE)
     except (OSError, ValueError):
@@ -33,7 +33,7 @@ def read_picture(path: Path) -> Image | None:
 
 
 def clipboard_picture() -> Image:
-    """The image in the clipboard. UsageError says what is missing."""
+    """Return the image in the clipboard. UsageError if there is none or no program can read it."""
     found = [command for command in _CLIPBOARD if which(command[0])]
     if not found:
         needed = "pngpaste" if sys.platform == "darwin" else "wl-paste (Wayland) or xclip (X11)"

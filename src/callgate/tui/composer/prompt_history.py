@@ -1,7 +1,7 @@
-"""The prompts that a person typed in a workspace, for the input line of every later session there.
+"""Stores the prompts that the user typed in a workspace, for the input line of later sessions.
 
-A file with one JSON object for each prompt, readable by its owner alone, secrets masked as in the record. Programs that
-write at the same time take turns by a lock on the file. Everything here blocks.
+The file has one JSON object for each prompt, is readable by its owner only, and has secrets masked. Writers lock the
+file. All functions block.
 """
 
 import fcntl
@@ -19,22 +19,22 @@ from callgate.transcript.side_files import open_beside, read_beside, replace_bes
 MOST_PROMPTS = 1_000
 MOST_BYTES = 4_000_000
 LONGEST = 400_000
-"""Characters of a prompt with its pasted texts; a longer one is not kept."""
+"""Characters of a prompt with its pasted texts; longer prompts are not stored."""
 
 
 TypedText = tuple[str, Mapping[str, str]]
-"""A prompt, and long pasted texts by the labels that stand for them in it."""
+"""A prompt, and its long pasted texts by label."""
 
 
 class PromptHistory:
-    """The history of one workspace. What cannot be read or written is left out: nothing depends on it."""
+    """The history of one workspace. Read and write errors are ignored."""
 
     def __init__(self, data: Path, root: Path, masker: Masker | None = None) -> None:
         self.file = data / "history" / f"{project_key(root)}.jsonl"
         self._masker = masker
 
     def prompts(self) -> list[TypedText]:
-        """Oldest first, none twice in a row."""
+        """Return the prompts, oldest first, without immediate repetitions."""
         try:
             found = _read(read_beside(self.file))
         except OSError:
@@ -51,7 +51,7 @@ class PromptHistory:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._locked() as descriptor:
                 size = os.fstat(descriptor).st_size
-                # A line that a crash cut off stays alone.
+                # Start a new line after one that a crash cut off.
                 whole = not size or os.pread(descriptor, 1, size - 1) == b"\n"
                 os.write(descriptor, line if whole else b"\n" + line)
                 if size > MOST_BYTES:
@@ -60,7 +60,7 @@ class PromptHistory:
             return
 
     def _shorten(self) -> None:
-        """Keeps the newer half."""
+        """Remove the older half."""
         lines = read_beside(self.file).splitlines(keepends=True)
         kept: list[bytes] = []
         room = MOST_BYTES // 2
@@ -73,7 +73,7 @@ class PromptHistory:
 
     @contextmanager
     def _locked(self) -> Generator[int]:
-        """The file, opened to append to it, locked. One that was replaced meanwhile is opened again."""
+        """Open the file for appending and lock it. If it was replaced meanwhile, open it again."""
         while True:
             descriptor = open_beside(self.file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:

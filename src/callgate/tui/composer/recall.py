@@ -1,4 +1,4 @@
-"""Earlier prompts in the input line: one after the other, or searched."""
+"""Earlier prompts in the input line: stepped through or searched."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MOST_FOUND = 50
 
 @noun
 class RecalledPrompt:
-    """A message of the history; ``pasted`` are long texts by the labels that stand for them in the text."""
+    """A prompt of the history. ``pasted`` has the long texts by their labels in ``text``."""
 
     text: str
     pasted: Mapping[str, str] = field(default_factory=nothing)
 
 
 class Recall:
-    """``older`` and ``newer`` walk through the prompts; the text that was being written comes back at the end."""
+    """Steps through the prompts with ``older`` and ``newer``; after the newest comes the user's draft."""
 
     def __init__(self) -> None:
         self._prompts: list[RecalledPrompt] = []
@@ -27,14 +27,14 @@ class Recall:
         self._draft = ""
 
     def load(self, prompts: Sequence[RecalledPrompt]) -> None:
-        """Puts the prompts of earlier sessions before those of this one."""
+        """Insert the prompts of earlier sessions before the prompts of this one."""
         at_end = self._at == len(self._prompts)
         place = len(self._prompts) - self._at
         self._prompts = [*prompts, *self._prompts]
         self._at = len(self._prompts) if at_end else len(self._prompts) - place
 
     def add(self, prompt: RecalledPrompt) -> bool:
-        """False if it is the same as the last one."""
+        """Add a prompt; return False if it equals the last one."""
         self._draft = ""
         new = not self._prompts or self._prompts[-1] != prompt
         if new:
@@ -55,18 +55,18 @@ class Recall:
         return self._prompts[self._at]
 
     def newer(self) -> RecalledPrompt | str | None:
-        """The next prompt; after the newest the text that was being written."""
+        """Return the next prompt; after the newest, the user's draft."""
         if not self.walking:
             return None
         self._at += 1
         return self._prompts[self._at] if self.walking else self._draft
 
-    def rest(self) -> None:
-        """The text in the line is a new one."""
+    def reset(self) -> None:
+        """End the steps: the text in the line is a new prompt."""
         self._at = len(self._prompts)
 
     def found(self, typed: str) -> list[RecalledPrompt]:
-        """The prompts with this text, newest first, those that begin with it before the others."""
+        """Return the prompts that contain the text, newest first; prompts that start with it come first."""
         wanted = typed.strip().lower()
         begins: dict[str, RecalledPrompt] = {}
         holds: dict[str, RecalledPrompt] = {}

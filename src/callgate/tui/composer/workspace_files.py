@@ -1,4 +1,4 @@
-"""Files of a workspace for a door that completes their names. Everything here blocks."""
+"""Lists the files of a workspace for completion. All functions block."""
 
 import os
 import subprocess
@@ -15,8 +15,10 @@ _PIECE = 1 << 16
 
 
 def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
-    """The paths below a folder that Glob would find, in no order: without hidden files and those that git ignores. The
-    list ends after ``most``, so that a start in a home folder does not read the whole disk."""
+    """Return the paths that Glob would find, unsorted: without hidden and git-ignored files.
+
+    most  the limit, so that a start in a home folder does not read the whole disk
+    """
     inside = any((folder / ".git").exists() for folder in (root, *root.parents))
     command = argv(_engine(), SearchRequest("", "files", in_repository=inside))
     found: list[str] = []
@@ -28,7 +30,7 @@ def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in the terminal is not meant for it
+            start_new_session=True,  # keeps Ctrl-C from ending it
         )
     except OSError:
         return []
@@ -43,7 +45,7 @@ def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
 
 
 def folder_names(folder: Path, most: int = 2_000) -> list[str]:
-    """The names in one folder, hidden ones too; those of folders end with ``/``. Empty if it cannot be read."""
+    """Return the names in one folder, hidden ones last; folders end with ``/``. Empty if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             found = [f"{each.name}/" if each.is_dir() else each.name for each in islice(entries, most)]
@@ -53,7 +55,7 @@ def folder_names(folder: Path, most: int = 2_000) -> list[str]:
 
 
 def _engine() -> SearchEngine:
-    """The engine of the search tools. The note about a missing package is not written: a terminal is on the screen."""
+    """Return the engine of the search tools, without its message about a missing package."""
     if os.environ.get(VARIABLE):
         return search_engine()
     for mode in MODES:

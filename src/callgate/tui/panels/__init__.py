@@ -1,11 +1,11 @@
-"""Panels: what takes the keys instead of the input line. See ``tui.port.Panel``.
+"""Panels: they receive the keys instead of the input line. See ``tui.port.Panel``.
 
-queue      the open questions: one card is shown, the others are counted
-questions  the card of a question; ``always``: the rules it offers, ``fields``: questions with options
-arming     when a card takes keys
-lists      a list to choose from; ``sessions`` and ``rewind`` are such lists
-pending    staged changes, applied or discarded
-trust      the question whether a folder is trusted
-scroll     a long text or a diff
-page       lines of a panel
+question_queue    the open questions: one card is shown, the others are counted
+question_card     the card of a question; ``card_forms`` has its rules to remember and its fields
+list_panel        a list to choose from; ``sessions_panel``, ``rewind_panel`` and ``servers_panel`` are lists
+pending_panel     staged changes, to apply or discard
+trust_panel       the question whether a folder is trusted
+scroll_panel      a long text or a diff
+transcript_panel  the whole conversation
+panel_page        the lines of a panel
 """

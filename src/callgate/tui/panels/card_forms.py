@@ -1,4 +1,4 @@
-"""Questions with options: the answers of a person to their fields, before they are sent. Pure state."""
+"""State of the forms of a question card: fields to answer, and rules to remember."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from callgate.words.decisions import AskedField, Choice, Confirmation, FieldAnsw
 
 @dataclass
 class _Given:
-    """The answer to one field as far as it is given; ``at`` is the row of the cursor, the last one is for own words."""
+    """The answer to one field so far. ``at`` is the row of the cursor; the last row is the free text."""
 
     chosen: list[str] = field(default_factory=list)
     text: str = ""
@@ -17,8 +17,11 @@ class _Given:
 
 
 class FieldsForm:
-    """One field is shown at a time; with more than one, all answers are shown before they are sent. ``ready``: the
-    person has sent them. ``escape`` says what Escape does at the first one."""
+    """The fields of a question, one at a time; several fields end with a review.
+
+    ready   the user has sent the answers
+    escape  the text that says what Escape does at the first field
+    """
 
     def __init__(self, question: Question, escape: str = "no answer, and stop") -> None:
         self._fields = question.asks
@@ -34,7 +37,7 @@ class FieldsForm:
 
     @property
     def own_words(self) -> bool:
-        """True if the cursor is in the row for own words."""
+        """True if the cursor is in the free text."""
         return not self.reviewing and self._here.at == len(self._field.options)
 
     @property
@@ -60,8 +63,7 @@ class FieldsForm:
             self._here.at = (self._here.at + by) % (len(self._field.options) + self._takes_words)
 
     def typed(self, text: str) -> None:
-        """A digit names an option and a blank toggles it, unless the cursor is in the own words; all other text goes
-        there."""
+        """Handle a typed text: a digit selects an option and a blank toggles it; in the free text, both are text."""
         if self.reviewing:
             return
         self.fault = ""
@@ -90,7 +92,7 @@ class FieldsForm:
             chosen[:] = [label]
 
     def enter(self) -> None:
-        """Takes the option under the cursor where one is wanted and none is marked, and goes on."""
+        """Take the option under the cursor if none is marked, and go on."""
         if self.reviewing:
             self.ready = True
             return
@@ -100,13 +102,13 @@ class FieldsForm:
         self.on()
 
     def skip(self) -> None:
-        """The next field; an answer that does not fit is dropped where none is needed."""
+        """Go to the next field. An invalid answer to an optional field is removed."""
         if not self.reviewing and not self._field.required and self._fault() is not None:
             self._given[self.number] = _Given(at=self._here.at)
         self.on()
 
     def on(self) -> None:
-        """The next field, without a new choice; after the last one the review, or the end."""
+        """Go to the next field; after the last one, to the review or the end."""
         if self.reviewing:
             return
         self.fault = self._fault() or ""
@@ -118,7 +120,7 @@ class FieldsForm:
         return answers_fault([self._field], [self.answers[self.number]])
 
     def back(self) -> bool:
-        """The field before; False at the first one."""
+        """Go to the field before; return False at the first one."""
         if self.number == 0:
             return False
         self.number -= 1
@@ -128,7 +130,7 @@ class FieldsForm:
     # ---- lines --------------------------------------------------------------------------------------------------
 
     def write(self, page: PanelPage, *, brief: bool = False) -> None:
-        """``brief``: the row of the cursor alone, for a low screen."""
+        """Write the form. ``brief``: only the row of the cursor, for a low screen."""
         if self.reviewing:
             self._write_review(page)
         else:
@@ -187,7 +189,11 @@ SCOPES: tuple[tuple[Scope, str], ...] = (
 
 
 class AlwaysChoice:
-    """``keeps``: answers can be kept beyond the session, in the folder ``kept_in``."""
+    """The choice of a rule to remember and its scope.
+
+    keeps    answers can be stored beyond the session
+    kept_in  the folder where they are stored
+    """
 
     def __init__(self, question: Question, *, keeps: bool = True, kept_in: str = "") -> None:
         self._question = question
@@ -204,14 +210,14 @@ class AlwaysChoice:
         self.at = (self.at + by) % len(self._question.choices)
 
     def turn(self, by: int) -> None:
-        """The next scope."""
+        """Go to the next scope."""
         self.scope = (self.scope + by) % len(self.scopes)
 
     def answer(self) -> Confirmation:
         return self._question.always(self.choice, scope=self.scopes[self.scope][0], door=DOOR)
 
     def write(self, page: PanelPage, *, brief: bool = False) -> None:
-        """``brief``: the marked rule alone, for a low screen."""
+        """Write the choice. ``brief``: only the marked rule, for a low screen."""
         count = len(self._question.choices)
         page.words(f"Always allow ({self.at + 1} of {count}):" if brief else "Always allow:", "bold")
         for number, each in enumerate(self._question.choices):

@@ -1,4 +1,4 @@
-"""The levels of effort, as a line from faster to smarter, or as a list where there is no room for it."""
+"""The choice of an effort level: one line from faster to smarter, or a list in a narrow terminal."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _STEPS = {"left": -1, "up": -1, "right": 1, "down": 1, "h": -1, "k": -1, "l": 1,
 
 
 class EffortPanel:
-    """``levels`` are those of the model, lowest first; the cursor begins at the one that is sent now. ``chosen`` gets
-    the level of Enter."""
+    """``levels`` are the levels of the model, lowest first. ``chosen`` is called with the selected level."""
 
     context: Context = "selector"
 

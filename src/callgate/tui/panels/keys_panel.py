@@ -1,4 +1,4 @@
-"""The keys of one place, as a panel that any key closes."""
+"""The panel that lists the keys of a context."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 _NARROW = 60
-"""Columns below which the words of an action stand under its keys."""
+"""In a narrower terminal, the help is below the keys."""
 
 
 class KeysPanel:
-    """Lists the actions of a context with their keys, and those of every place."""
+    """Lists the actions of a context and of ``anywhere`` with their keys."""
 
     context: Context = "selector"
 
@@ -54,7 +54,7 @@ class KeysPanel:
 
 
 def key_lines(rows: Sequence[KeyAction], theme: Theme, width: int) -> list[str]:
-    """Keys and what they do, in two columns, or one below the other."""
+    """Return lines of keys and their help, in two columns or, in a narrow terminal, one below the other."""
     keys = [", ".join(shown_keys(each, not theme.unicode) for each in row.keys) for row in rows]
     room = 0 if width < _NARROW else max(map(width_of, keys), default=0) + 2
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""A list to choose from: filtered as one types, scrolled, with a preview beside it, or below it if it is narrow."""
+"""A list to choose from: filtered by typed text, scrolled, with a preview beside or below it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 _WIDE = 100
-"""Columns from which on a preview stands beside the list; on fewer it stands below."""
+"""From this width on, the preview is beside the list; otherwise below."""
 _HIGH = 14
-"""Lines from which on there is room for a preview below."""
+"""The minimum height for a preview below the list."""
 _FRAME = 4
-"""Lines around the items: title, filter, keys."""
+"""The number of lines around the items: title, filter, keys."""
 
 
 @noun
 class ListItem:
-    """``sign`` stands before the title, ``detail`` at the right end; ``words`` are searched besides these."""
+    """An item. ``detail`` is shown at the right, ``words`` is only searched."""
 
     key: str
     title: str
@@ -36,9 +36,13 @@ class ListItem:
 
 
 class ListPanel:
-    """``chosen`` gets the item of Enter, after the panel has been closed. ``preview`` gives the text for an item, or
-    None while there is none yet. ``other`` is called for Tab, ``other_help`` says what it does. ``closed`` is called if
-    the person takes none."""
+    """A list of items.
+
+    chosen   called with the item after the panel was closed
+    preview  returns the preview of an item, or None while it is loading
+    other    called for Tab; ``other_help`` is its help
+    closed   called if the user chooses no item
+    """
 
     context: Context = "selector"
 
@@ -70,6 +74,7 @@ class ListPanel:
 
     @property
     def items(self) -> Sequence[ListItem]:
+        """The items. A new list keeps the cursor at its item, if the list has it."""
         return self._items
 
     @items.setter
@@ -78,7 +83,7 @@ class ListPanel:
         key = self.current.key if hasattr(self, "_items") and self.current is not None else None
         self._items = items
         self._searched = [f"{each.title} {each.detail} {each.words}".casefold() for each in items]
-        self._sieve()
+        self._apply_filter()
         if key is not None:
             self.at = next((at for at, each in enumerate(self.shown) if each.key == key), 0)
 
@@ -86,8 +91,8 @@ class ListPanel:
     def current(self) -> ListItem | None:
         return self.shown[self.at] if 0 <= self.at < len(self.shown) else None
 
-    def _sieve(self) -> None:
-        """The items that have every word of the filter."""
+    def _apply_filter(self) -> None:
+        """Show the items that contain every word of the filter."""
         wanted = self.filter.casefold().split()
         pairs = zip(self._items, self._searched, strict=True)
         self.shown = [each for each, text in pairs if all(word in text for word in wanted)]
@@ -122,7 +127,7 @@ class ListPanel:
             self._set_filter(self.filter + text)
 
     def _cancel(self) -> None:
-        """The filter first, then the panel."""
+        """Clear the filter; if there is none, close the panel."""
         if self.filter:
             self._set_filter("")
             return
@@ -133,7 +138,7 @@ class ListPanel:
     def _set_filter(self, text: str) -> None:
         self.filter = text
         self.at = self._top = 0
-        self._sieve()
+        self._apply_filter()
 
     def _move(self, by: int) -> None:
         self.at = max(min(self.at + by, len(self.shown) - 1), 0)
@@ -183,7 +188,7 @@ class ListPanel:
 
 
 def _beside(left: list[str], right: list[str], at: int, theme: Theme) -> list[str]:
-    """Two columns; the right one begins at a column."""
+    """Join two columns; the right one starts at column ``at``."""
     bar = theme.sign("│", "|")
     rows = max(len(left), len(right))
     pairs = zip([*left, *[""] * (rows - len(left))], [*right, *[""] * (rows - len(right))], strict=True)

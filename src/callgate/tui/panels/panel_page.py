@@ -1,4 +1,4 @@
-"""Lines of a panel: text made safe, broken at the width, in a style."""
+"""The lines of a panel: text made safe, wrapped and styled."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,36 +10,36 @@ from callgate.tui.theme import Theme
 from callgate.words.changes import ChangeSet
 
 CODES = re.compile(r"\x1b\[[0-9;]*m")
-"""The colours in a line."""
+"""Matches the colour sequences in a line."""
 
 
 class PanelPage:
-    """``lines`` grow with each call; none is wider than ``width``."""
+    """Collects lines; none is wider than ``width``."""
 
     def __init__(self, theme: Theme, width: int) -> None:
         self.theme = theme
-        self.width = max(width - 1, 12)  # a terminal may break a line that fills its last column
+        self.width = max(width - 1, 12)  # some terminals wrap a line that fills the last column
         self.lines: list[str] = []
 
     def words(self, text: str, style: str = "", indent: int = 2) -> None:
-        """A sentence, broken between words."""
+        """Add a sentence, wrapped between words."""
         self.safe_words(visible(text), style, indent)
 
     def safe_words(self, text: str, style: str = "", indent: int = 2) -> None:
-        """The same for text that is safe to show already: made safe once more, it would spell its spelling."""
+        """Add a sentence that is safe to show already, and must not be escaped twice."""
         for line in words(text, self.width - indent):
             self.lines.append(" " * indent + self.theme.paint(line, style))
 
     def block(self, text: str, style: str = "", indent: int = 2, before: str = "") -> None:
-        """Text of which every blank counts, broken where the room ends."""
+        """Add text with all its blanks, broken at the edge."""
         margin = " " * indent + before
         for line in text.split("\n"):
             for piece in pieces(visible(line.expandtabs(4)), self.width - width(margin)):
                 self.lines.append(margin + self.theme.paint(piece, style))
 
     def diff(self, body: str, name: str = "") -> None:
-        """A diff in git's format. Lines that are broken go on behind their number."""
-        from callgate.tui.render.diff import diff_rows  # loaded with the first diff that is shown
+        """Add a diff in git's format, with continuation lines indented."""
+        from callgate.tui.render.diff import diff_rows  # costly, loaded for the first diff
         from callgate.tui.render.spans import cut, painted, width_of
 
         text = body.encode("utf-8", "replace").decode()
@@ -51,14 +51,14 @@ class PanelPage:
                 self.lines.append(f"  {painted(self.theme, [before, *row])}")
 
     def line(self, text: str, style: str = "", right: str = "") -> None:
-        """One line, cut off where the room ends, with a text at its right end."""
+        """Add one line, cut off at the edge, with a text at its right end."""
         room = self.width - (width(right) + 2 if right else 0)
         shown = clipped(visible(text), max(room, 8), self.mark)
         gap = " " * max(self.width - width(shown) - width(right), 2) if right else ""
         self.lines.append(self.theme.paint(shown, style) + gap + self.theme.paint(right, "grey"))
 
     def rule(self, title: str = "") -> None:
-        """A line across, with a title in it."""
+        """Add a horizontal line with a title."""
         dash = self.theme.sign("─", "-")
         head = f"{dash * 2} {title} " if title else ""
         self.lines.append(self.theme.paint(head + dash * max(self.width - width(head), 0), "grey"))
@@ -68,7 +68,7 @@ class PanelPage:
         return self.theme.sign("…", "...")
 
     def keys(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Keys and what they do, in as many lines as it takes."""
+        """Add a line of keys and their help, wrapped between pairs."""
         line, used = "", 0
         for key, what in pairs:
             size = width(f"{key} {what}") + 3
@@ -82,7 +82,7 @@ class PanelPage:
 
 
 def clip_lines(lines: Sequence[str], room: int, more: str, theme: Theme) -> list[str]:
-    """At most so many lines; the last one counts those that are left out: ``more`` says how to see them."""
+    """Return at most ``room`` lines; the last one counts the rest, followed by ``more``."""
     if len(lines) <= room:
         return [*lines]
     kept = max(room - 1, 0)
@@ -91,8 +91,8 @@ def clip_lines(lines: Sequence[str], room: int, more: str, theme: Theme) -> list
 
 
 def write_change(page: PanelPage, change: ChangeSet) -> None:
-    """The diff of a change set, file by file."""
-    from callgate.admin.session_changes import shown_files  # loaded with the first change that is shown
+    """Write the diff of a change set, file by file."""
+    from callgate.admin.session_changes import shown_files  # costly, loaded for the first change
 
     for each in shown_files(change):
         file = each.file
@@ -105,8 +105,7 @@ def write_change(page: PanelPage, change: ChangeSet) -> None:
 
 
 def write_arguments(page: PanelPage, arguments: Mapping[str, Any]) -> None:
-    """The arguments of a call, each with its name, those of one line first, so that a long one does not push them out
-    of sight; the command of a shell as one types it."""
+    """Write the arguments of a call by name, single lines first, so that a long text does not hide the others."""
     from json import dumps
 
     if not arguments:

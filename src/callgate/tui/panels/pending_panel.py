@@ -1,4 +1,4 @@
-"""Staged changes: their files and diffs, applied or discarded by the person, all or some."""
+"""The panel of staged changes: shows files and diffs, applies or discards all or some."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ _REASON = "The person said so in the terminal."
 
 
 class PendingPanel:
-    """One pending action. ``change`` is None for one that is no change of files. Nothing is marked off at first: Enter
-    applies all."""
+    """One staged action. ``change`` is None if it changes no files. All files are marked at first."""
 
     context: Context = "selector"
 
@@ -64,7 +63,7 @@ class PendingPanel:
     def _apply(self) -> None:
         wanted = [path for path in self._paths if path in self.marked]
         if self._paths and not wanted:
-            return  # x discards it
+            return  # to discard it, the key is x
         self._resolve("apply", wanted if len(wanted) < len(self._paths) else None)
 
     def _resolve(self, action: ResolveAction, files: list[str] | None) -> None:
@@ -98,7 +97,7 @@ class PendingPanel:
         return [*page.lines, *clip_lines(self._diff(width), room, " (d shows all)", theme), *foot.lines]
 
     def _diff(self, width: int) -> list[str]:
-        """The diff of the file under the cursor; kept, because it costs time."""
+        """Return the diff of the file under the cursor, cached because it is slow to paint."""
         if self._change is None:
             return []
         key = (width, self.at)
@@ -110,7 +109,7 @@ class PendingPanel:
 
 
 async def open_pending(terminal: Terminal) -> None:
-    """Opens the newest pending action, or says that there is none."""
+    """Open the newest staged action, or show that there is none."""
     staged = next(reversed(terminal.fold.pending.values()), None)
     if staged is None:
         terminal.show(NoticeBlock("Nothing is staged."))

@@ -1,4 +1,4 @@
-"""The card of an open question: permission, plan, questions with options, requests of the sandbox."""
+"""The card of an open question: permission, plan, question with options, sandbox request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CardPlace(Protocol):
-    """The place of a card in its queue."""
+    """The position of a card in its queue."""
 
     total: int
 
@@ -39,13 +39,16 @@ class CardPlace(Protocol):
 
 
 def asks_itself(question: Question) -> bool:
-    """True for a question of an MCP server: there is no call to show."""
+    """Return True for a question of an MCP server, which is about no call."""
     return not question.is_about_call and question.by.startswith("MCP server ")
 
 
 class QuestionPanel:
-    """One question. ``sent``: an answer is on its way, so that no second one is given. ``edited`` are the arguments as
-    the person changed them; yes runs these, after they have been shown."""
+    """One question.
+
+    sent    an answer was sent, so no second one is accepted
+    edited  the arguments as the user changed them, for which yes is the answer
+    """
 
     def __init__(self, terminal: Terminal, question: Question, place: CardPlace) -> None:
         self._terminal = terminal
@@ -65,12 +68,12 @@ class QuestionPanel:
         self._body: tuple[tuple[int, dict[str, Any] | None], list[str]] | None = None
 
     def refused(self, reason: str) -> None:
-        """The session did not take the answer: the question is still open."""
+        """Show that the session rejected the answer; the question is still open."""
         if self.sent:
             self.sent, self.fault = False, reason
 
     def withdraw(self) -> None:
-        """The question is not open any more."""
+        """Handle that the question is closed."""
         self._over = True
         if self.view is not None:
             self._terminal.close_panel(self.view)
@@ -147,7 +150,7 @@ class QuestionPanel:
 
     @property
     def takes_text(self) -> bool:
-        """True while own words are written: a paste belongs to them."""
+        """True while the cursor is in a free text, where a paste belongs."""
         return self._form is not None and self._form.own_words
 
     def _send(self, answer: Confirmation) -> None:
@@ -163,7 +166,7 @@ class QuestionPanel:
             self._send(self.question.no(reason.strip() or None, door=DOOR))
 
     def _too_late(self, text: str) -> None:
-        """A text for a question that is not open any more goes to the input line."""
+        """Move a text for a closed question to the input line."""
         if text.strip():
             self._terminal.set_input(text)
         self._terminal.show(NoticeBlock("The question was answered elsewhere; nothing was sent.", "warning"))
@@ -181,7 +184,8 @@ class QuestionPanel:
 
     @property
     def _remembers(self) -> bool:
-        """False where no answer can be remembered: a rule would be for the arguments before the change."""
+        """True if the answer can be remembered. With changed arguments it cannot, because a rule would be for the
+        original ones."""
         return bool(self.question.choices) and self.edited is None
 
     def _close_always(self) -> None:
@@ -194,7 +198,7 @@ class QuestionPanel:
         return self.question.arguments if self.edited is None else self.edited
 
     def _edit(self) -> None:
-        """The one text of a call in the input line, if it is a line; else in the editor, as text or as JSON."""
+        """Edit the arguments: a single line in the input line, other text or JSON in the editor."""
         if not self._exact:
             self.fault = "Secrets are masked in these arguments, so they cannot be changed here."
             return
@@ -205,7 +209,8 @@ class QuestionPanel:
             self._terminal.start(self._edit_outside(name))
 
     def _only_text(self) -> str:
-        """The argument that is meant: the only text, or the only one by which the call is shown."""
+        """Return the name of the argument to edit: the only text, or the only text that the call's title shows;
+        otherwise ""."""
         texts = [name for name, value in self.arguments.items() if isinstance(value, str)]
         if len(self.arguments) > 1 and self.question.preview is None:
             line = self._face(self.arguments)
@@ -220,7 +225,7 @@ class QuestionPanel:
         if after is None:
             self.fault = "The editor failed, so nothing was changed."
         elif name:
-            # Editors end a file with a line feed of their own.
+            # Editors add a line feed at the end of a file.
             self._changed(name, after if before.endswith("\n") else after.removesuffix("\n"))
         else:
             self._changed_all(after)
@@ -253,7 +258,7 @@ class QuestionPanel:
 
     @cached_property
     def _exact(self) -> bool:
-        """False where secrets are masked in the arguments."""
+        """False if secrets are masked in the arguments."""
         question = self.question
         return arguments_hash(question.through or question.tool, question.arguments) == question.arguments_hash
 
@@ -262,7 +267,7 @@ class QuestionPanel:
         return tool if session is None else session.face(tool, arguments).line
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        """Head, keys, and as much of the arguments or the diff as there is room for."""
+        """Return head, body and keys; the body is cut to the room that is left."""
         theme = self._terminal.theme
         head, body, foot, low = (PanelPage(theme, width) for _ in range(4))
         self._write_head(head)
@@ -271,7 +276,7 @@ class QuestionPanel:
                 body.words(line)
         elif self._form is None:
             body.lines = self._body_lines(width)
-        elif set(self.question.arguments) != {"questions"}:  # those are the fields
+        elif set(self.question.arguments) != {"questions"}:  # the form shows these arguments
             write_arguments(body, self.question.arguments)
         self._write_foot(foot)
         if len(head.lines) + len(foot.lines) >= height:
@@ -280,7 +285,7 @@ class QuestionPanel:
         room = max(height - len(head.lines) - len(foot.lines), 1)
         more = " (d shows all)" if self._form is None and self._always is None else ""
         lines = [*head.lines, *clip_lines(body.lines, room, more, theme), *foot.lines]
-        # On a low screen the title stays, and what there is to press.
+        # On a low screen, keep the title and the keys.
         return lines if len(lines) <= height else [head.lines[1], *lines[len(lines) - height + 1 :]]
 
     def _write_head(self, page: PanelPage) -> None:
@@ -292,7 +297,7 @@ class QuestionPanel:
             page.words(f"asked by the agent {' > '.join(question.path)}", "cyan")
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
         because = f"{question.by}{origin}: {question.reason}".rstrip(": ")
-        if not self._asker and (self._form is None or origin):  # that it needs a person is plain to see
+        if not self._asker and (self._form is None or origin):  # the reason would only say that the user must answer
             page.words(because, "grey")
         if question.risk:
             page.words(f"risk: {question.risk}", "red")
@@ -309,7 +314,7 @@ class QuestionPanel:
         return f"Allow {clipped(visible(face), 200)}" + (" (with your changes)" if self.edited is not None else "")
 
     def _body_lines(self, width: int) -> list[str]:
-        """Kept for the next frames, because a diff costs time."""
+        """Return the arguments or the diff, cached because a diff is slow to paint."""
         key = (width, self.edited)
         if self._body is None or self._body[0] != key:
             page = PanelPage(self._terminal.theme, width)
@@ -336,7 +341,7 @@ class QuestionPanel:
         elif self._terminal.receiver.card_waits:
             page.keys([("Tab", "answer this; what you type goes to the input line")])
         elif self._terminal.receiver.part != "card":
-            page.words(page.mark, "grey")  # keys are named when they are taken
+            page.words(page.mark, "grey")  # the keys are shown when the card accepts them
         elif form is not None:
             form.write_keys(page)
         else:
@@ -362,7 +367,7 @@ class QuestionPanel:
         self._terminal.open_panel(self.view)
 
     def _write_server_tool(self, page: PanelPage) -> None:
-        """The description of a tool of an MCP server, cleaned and bounded where it was read, as the server's words."""
+        """Write the description that the MCP server gives of its tool."""
         session = self._terminal.session
         server, said = ("", "") if session is None else server_tools(session).get(self.question.tool, ("", ""))
         if server:

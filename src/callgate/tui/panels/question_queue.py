@@ -1,4 +1,4 @@
-"""The queue of cards: one is shown, the others are counted, and the next appears when one is answered."""
+"""The queue of question cards: one is shown, the next appears when it is answered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class QuestionQueue:
-    """``card`` is the one on the screen. ``number`` of ``total`` counts since the queue was empty."""
+    """``card`` is on the screen. ``number`` of ``total`` counts since the queue was last empty."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float]) -> None:
         self._terminal = terminal
@@ -32,7 +32,7 @@ class QuestionQueue:
         return self._gone + 1
 
     def follow(self, questions: Mapping[CallKey, Question], event: Event | None = None) -> None:
-        """Takes the open questions as they are after an event. A card whose question is not open any more goes."""
+        """Update the queue to the open questions after an event. The card of a closed question is removed."""
         if isinstance(event, InputRefused) and event.input == "Answer" and self.card is not None:
             self.card.refused(event.reason)
         current = questions.get(self._key)
@@ -47,32 +47,33 @@ class QuestionQueue:
             return
         self.total = self._gone + len(questions)
         if self.card is None:
-            from callgate.tui.panels.question_card import QuestionPanel  # costly, and the first prompt needs none
+            from callgate.tui.panels.question_card import QuestionPanel  # costly, and not needed for the first prompt
 
             self._key, question = next(iter(questions.items()))
             self.card = QuestionPanel(self._terminal, question, self)
             self.guard.appeared(self._clock(), after_answer=by_key)
 
     def uncovered(self, panel: object) -> None:
-        """A panel above the card was closed. Unless it was a view of the card, the card is on the screen only now."""
+        """Handle that a panel above the card was closed. The input guard starts anew, unless the panel was a view of
+        the card."""
         if self.card is not None and self.card.view is not panel:
             self.guard.appeared(self._clock())
 
     @property
     def expires(self) -> bool:
-        """True if the time that is left for an answer is shown."""
+        """True if the card shows the time left for an answer."""
         return self.card is not None and self.card.question.deadline is not None
 
     @property
     def wait(self) -> float:
-        """Seconds until the card may be armed; 0 if there is none, or it is."""
+        """The seconds until the card can be armed; 0 if there is no card or it is armed."""
         return 0.0 if self.card is None else max(self.guard.wait(self._clock()), 0.0)
 
     def pressed(self) -> None:
         self.guard.pressed(self._clock())
 
     def enter(self) -> bool:
-        """Gives the keys to the card, if it has been on the screen long enough."""
+        """Give the keys to the card. Return False if it has not been shown long enough."""
         return self.card is not None and self.guard.enter(self._clock())
 
     def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""The picker of an earlier prompt to go back to: the conversation alone, with files, or in a copy of the session."""
+"""The list of earlier prompts to go back to: the conversation only, with files, or in a copy of the session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAYS = (
 
 @noun
 class SaidPrompt:
-    """A message of the person; ``at`` is when."""
+    """A prompt of the user and its time."""
 
     id: str
     at: float
@@ -36,7 +36,7 @@ class SaidPrompt:
 
 
 def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[SaidPrompt]:
-    """The prompts of the person that are still in the conversation, newest first."""
+    """Return the user's prompts that are still in the conversation, newest first."""
     ids = set(live)
     added = [each for each in events if isinstance(each, MessageAdded) and each.about is None]
     found = {
@@ -48,7 +48,7 @@ def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[SaidPrompt]
 
 
 class RewindPanel(ListPanel):
-    """Lists the prompts; the chosen one is put into the input line, after the conversation went back to before it."""
+    """Lists the prompts. The conversation goes back to before the chosen one, whose text is put into the input line."""
 
     def __init__(self, terminal: Terminal, prompts: list[SaidPrompt]) -> None:
         from callgate.admin.sessions import ago
@@ -81,7 +81,7 @@ class RewindPanel(ListPanel):
 
 
 async def open_rewind(terminal: Terminal) -> None:
-    """Opens the picker, or says why there is nothing to go back to."""
+    """Open the list, or show that there is no prompt."""
     session = terminal.session
     prompts: list[SaidPrompt] = []
     if session is not None:
@@ -94,7 +94,7 @@ async def open_rewind(terminal: Terminal) -> None:
 
 
 async def go_back(terminal: Terminal, prompt: SaidPrompt, way: str) -> None:
-    """Goes back to before the prompt and puts its text into the input line."""
+    """Go back to before the prompt and put its text into the input line."""
     session = terminal.session
     if session is None:
         return
@@ -118,7 +118,7 @@ def _rewind(terminal: Terminal, prompt: SaidPrompt) -> None:
 
 
 def changes_after(session: str, at: float) -> list[int]:
-    """The numbers of the changes to files since then that are in force, newest first. Blocks."""
+    """Return the numbers of the applied changes since then, newest first. Blocks."""
     from callgate.admin.session_changes import UNDO, read_changes
 
     found = read_changes(session).changes

@@ -1,4 +1,4 @@
-"""A text that is longer than the screen: scrolled and searched. ``DiffPanel`` shows a change set in it."""
+"""A text that is scrolled and searched. ``DiffPanel`` shows a change set in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Write = Callable[[PanelPage], None]
 
 
 class ScrollPanel:
-    """``write`` fills a page of the width of the terminal; it is called again when that changes."""
+    """``write`` fills a page for the current width and is called again when the width changes."""
 
     context: Context = "pager"
     full_screen = True
@@ -69,7 +69,7 @@ class ScrollPanel:
             self._seek(1, include=True)
 
     def _seek(self, by: int, *, include: bool = False) -> None:
-        """The next line with the text, around the end; capital letters are no difference."""
+        """Go to the next line with the text, wrapping around and ignoring case."""
         wanted = self._sought.casefold()
         count = len(self._lines)
         rows = [(self.at + by * step) % count for step in range(0 if include else 1, count + 1)] if count else []
@@ -77,7 +77,7 @@ class ScrollPanel:
         found = next(plain, None) if wanted else None
         self._missed = found is None
         if found is not None:
-            self.at = found  # also near the end, so that the line stands at the top
+            self.at = found  # the line becomes the top one, also near the end
 
     # ---- lines --------------------------------------------------------------------------------------------------
 
@@ -103,7 +103,5 @@ class ScrollPanel:
 
 
 class DiffPanel(ScrollPanel):
-    """The diff of a change set."""
-
     def __init__(self, terminal: Terminal, title: str, change: ChangeSet) -> None:
         super().__init__(terminal, title, lambda page: write_change(page, change))

@@ -1,4 +1,4 @@
-"""The MCP servers of the session, drawn again as they connect; each can be connected again, ended, and its log read."""
+"""The panel of MCP servers: shows their state and log, reconnects or ends them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _SIGNS = {"connected": "+", "connecting": "~", "disabled": "-"}
 
 
 class ServersPanel(ListPanel):
-    """Enter asks what to do with a server. Beside the list are the last lines of its log."""
+    """Lists the servers with the end of their logs. Enter opens the actions for a server."""
 
     def __init__(self, terminal: Terminal, servers: Sequence[Server]) -> None:
         self._servers = {each.name: each for each in servers}
         self._following: list[Task[Any]] = []
         super().__init__(
-            terminal, "MCP servers", self._rows_now(), self._ask_what, preview=self._about, closed=self._rest
+            terminal, "MCP servers", self._rows_now(), self._ask_what, preview=self._about, closed=self._stop_following
         )
 
     def open(self) -> None:
@@ -60,13 +60,13 @@ class ServersPanel(ListPanel):
             await server.moved()
             self._terminal.redraw()
 
-    def _rest(self) -> None:
-        """The panel is not on the screen any more."""
+    def _stop_following(self) -> None:
+        """Stop the tasks that redraw the panel."""
         for each in self._following:
             each.cancel()
 
     def _ask_what(self, item: ListItem) -> None:
-        self._rest()
+        self._stop_following()
         actions = [ListItem(name, name, about) for name, about in ACTIONS.items()]
         server = self._servers[item.key]
         title = f"{item.title}: {server.state.status}. {about_state(server.state)}"
@@ -89,7 +89,7 @@ def show_log(terminal: Terminal, server: Server) -> None:
 
 
 def _briefly(state: ServerState) -> str:
-    """As much as a row has room for; the rest is beside the list."""
+    """Return the state in the few words that a row has room for."""
     return counted(state.tools, "tool") if state.status == "connected" else state.reason
 
 
@@ -101,7 +101,7 @@ def about_state(state: ServerState) -> str:
 
 
 def server_tools(session: Session) -> dict[str, tuple[str, str]]:
-    """The server of each tool by its name, and the description that the server gives of it."""
+    """Return server and description of each MCP tool, by tool name."""
     return {
         each.spec.name: (server.name, each.definition.description)
         for server in session.mcp_servers

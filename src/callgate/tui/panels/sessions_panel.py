@@ -1,4 +1,4 @@
-"""The picker of sessions: those of this folder, or of all, newest first, with their last messages."""
+"""The list of sessions of this folder or of all folders, newest first, with their last messages."""
 
 from __future__ import annotations
 
@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 
 
 _LAST = 6
-"""Messages of a session in its preview."""
+"""The number of messages in a preview."""
 _LONGEST = 600
-"""Characters of one of them."""
+"""Characters of a message in a preview."""
 SIGNS = {"?": "a question waits", "*": "unfinished", "!": "cannot be read"}
 
 
 class SessionsPanel(ListPanel):
-    """``chosen`` gets the id of a session of this folder. One of another folder cannot be opened here: the command for
-    it is shown, and the panel stays. Lists and previews are read in a thread."""
+    """Lists sessions. ``chosen`` is called with the id of a session of this folder.
+
+    For a session of another folder the panel shows the command that opens it, and stays open. Lists and previews are
+    read
+    in a thread.
+    """
 
     def __init__(
         self,
@@ -97,7 +101,7 @@ class SessionsPanel(ListPanel):
         self._terminal.open_panel(self)
 
     def _toggle(self) -> None:
-        """Changes between this folder and all."""
+        """Switch between this folder and all folders."""
         self._everywhere = not self._everywhere
         self._terminal.start(self._read_list())
 
@@ -156,7 +160,7 @@ def _said(each: SaidMessage) -> str:
 
 
 async def pick_session(terminal: Terminal, current: str = "") -> str | None:
-    """Lets the person choose a session of this folder; gives its id, or None if they took none."""
+    """Let the user choose a session of this folder. Return its id, or None."""
     archive = await asyncio.to_thread(Archive)
     found = await asyncio.to_thread(archive.here)
     picked: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""A whole conversation on the screen: scrolled, searched, and painted only as far as it is looked at."""
+"""The whole conversation: scrolled, searched, and painted only where it is visible."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ Paint = Callable[[Block], Sequence[str]]
 
 
 class Transcript:
-    """Shows the blocks of a fold in a pane, also while it goes on. ``painter`` gives the painter for the width of the
-    terminal now."""
+    """Shows the blocks of a fold in a pane. ``painter`` returns a painter for the current width."""
 
     def __init__(self, fold: ConversationFold, painter: Callable[[], Painter], *, expanded: bool) -> None:
         self._fold = fold
@@ -42,7 +41,7 @@ class Transcript:
         self.pane = TranscriptPane(fold.blocks, lambda _block: ())
 
     def lines(self, width: int, height: int) -> list[str]:
-        """Exactly ``height`` lines."""
+        """Return exactly ``height`` lines."""
         self.pane.blocks = self._fold.blocks
         if width != self._width:
             self._width, painter = width, self._painter()
@@ -54,15 +53,18 @@ class Transcript:
 
 
 class TranscriptPane:
-    """Shows ``height`` lines of blocks that may be many: a block is painted when it comes into view, and its lines are
-    kept. The position is a block and a line in it, so that nothing above has to be painted. At the end the pane follows
-    what is added."""
+    """A scrollable view of blocks.
+
+    A block is painted when it becomes visible, and cached. The position is a block and a line in it, so that blocks
+    above
+    need not be painted. At the end, the view follows new blocks.
+    """
 
     def __init__(self, blocks: list[Block], paint: Paint) -> None:
         self.blocks = blocks
         self._paint = paint
         self._lines: dict[int, tuple[Block, Sequence[str]]] = {}
-        self._top: tuple[int, int] | None = None  # None follows the end
+        self._top: tuple[int, int] | None = None  # None: the view follows the end
         self._height = 1
         self._found: tuple[int, int] | None = None  # the block and the row of the last search
         self.sought = ""
@@ -72,14 +74,14 @@ class TranscriptPane:
         return self._top is None
 
     def repaint(self, paint: Paint) -> None:
-        """Takes other lines for every block: the terminal has another width."""
+        """Paint all blocks anew, for another width."""
         self._paint = paint
         self._lines.clear()
         if self._top is not None:
             self._top = (self._top[0], 0)
 
     def lines(self, height: int) -> list[str]:
-        """The lines in view, at most ``height`` of them."""
+        """Return the visible lines, at most ``height``."""
         self._height = max(height, 1)
         at, line = self._top or self._last_page()
         found: list[str] = []
@@ -89,7 +91,7 @@ class TranscriptPane:
         return found
 
     def scroll(self, by: int) -> None:
-        """Moves the view by so many lines, up if the number is negative."""
+        """Move the view by so many lines; negative numbers move up."""
         self._top = self._moved(self._top or self._last_page(), by)
         if self._top >= self._last_page():
             self._top = None
@@ -104,8 +106,11 @@ class TranscriptPane:
         self._top = None
 
     def seek(self, text: str, step: int = 1) -> bool:
-        """Moves to the next line with this text, in the direction of ``step``, around the end; False if there is none.
-        A text without capitals is found in capitals too. A search for another text begins at the place in view."""
+        """Go to the next line with the text in the direction of ``step``, wrapping around; return False if there is
+        none.
+
+        A text without capitals is searched ignoring case. A search for a new text starts at the visible position.
+        """
         if text != self.sought or self._found is None or self._found[0] >= len(self.blocks):
             self._found = None
         self.sought = text
@@ -122,8 +127,7 @@ class TranscriptPane:
         return False
 
     def _rows_with(self, at: int) -> list[int]:
-        """The rows of a block that hold the text. Blocks whose words lack it are not painted; a text that a line break
-        divides counts as in the first row."""
+        """Return the rows of a block that contain the text; row 0 if a line break divides it."""
         fold: Callable[[str], str] = str if self.sought != self.sought.lower() else str.casefold
         wanted = fold(self.sought)
         if not wanted or wanted not in fold(text_of(self.blocks[at])):
@@ -132,7 +136,7 @@ class TranscriptPane:
 
     @property
     def at_found(self) -> bool:
-        """True if the first line in view is the one that the search led to."""
+        """True if the first visible line is the one that the search found."""
         return self._found is not None and self._found == self._top
 
     def _of(self, at: int) -> Sequence[str]:
@@ -142,7 +146,7 @@ class TranscriptPane:
         return kept[1]
 
     def _last_page(self) -> tuple[int, int]:
-        """The position whose view ends with the last line."""
+        """Return the position at which the last line is the last visible one."""
         at, left = len(self.blocks), self._height
         while at > 0 and left > 0:
             at -= 1
@@ -162,7 +166,7 @@ class TranscriptPane:
 
 
 def text_of(block: Block) -> str:
-    """The words of a block, for a search."""
+    """Return the text of a block for the search."""
     match block:
         case PromptBlock() | TextBlock() | ThinkingBlock() | NoticeBlock():
             return block.text
@@ -183,7 +187,7 @@ _STEPS = {"up": -1, "down": 1}
 
 
 class PagerPanel:
-    """Scrolls and searches a transcript, while the run goes on."""
+    """The transcript as a full-screen panel."""
 
     context: Context = "pager"
     full_screen = True

@@ -1,4 +1,4 @@
-"""The question whether a folder is trusted, at the start and before anything of the folder counts."""
+"""The question whether the user trusts a folder; before that, none of its settings or code is used."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _ANSWERS: tuple[tuple[TrustAnswer, str], ...] = (
 
 
 class TrustPanel:
-    """Lists what would count. The cursor begins at "not now", and letters do nothing, so that a key that was meant for
-    the input line trusts nothing."""
+    """Lists the effects of the folder's files. The cursor starts at "not now" and letters are ignored, so that a key
+    meant for the input line cannot trust a folder."""
 
     context: Context = "selector"
 
@@ -94,8 +94,8 @@ class TrustPanel:
 
 
 async def ask_trust(terminal: Terminal, config: Config) -> bool:
-    """Asks once, if the folder brings something along that is not trusted. True if the person trusts it now, so that
-    settings have to be read again."""
+    """Ask if the folder has untrusted settings or code and the user did not decline before. Return True if the user
+    trusts it now, and settings must be read again."""
     if isinstance(config.trust, Trusted) or not config.own_data:
         return False
     store = Trust(config.data)
@@ -106,7 +106,7 @@ async def ask_trust(terminal: Terminal, config: Config) -> bool:
 
 
 async def trust_now(terminal: Terminal, config: Config, found: Fingerprint) -> bool:
-    """Shows what would count, asks, and keeps the answer; True if the person trusts the folder."""
+    """Show the effects, ask, and store the answer. Return True if the user trusts the folder."""
     store = Trust(config.data)
     answer: asyncio.Future[TrustAnswer] = asyncio.get_running_loop().create_future()
     terminal.open_panel(TrustPanel(terminal, config, found, answer))

@@ -1,4 +1,4 @@
-"""A call in one line, and what stands below it: live output, an error, a diff, a list."""
+"""Paints a call: one line, and below it live output, an error, a diff or a list."""
 
 import json
 import re
@@ -17,11 +17,11 @@ from callgate.words.noun import noun
 INDENT = "  "
 SHORTEST_NAME = 12
 LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
-"""Lines that are shown of a running call's output, of a command that ended, of an error, of a text, of a diff."""
+"""Numbers of lines shown: live output, output of a finished command, error, text, diff."""
 SENTENCE = 3
-"""Rows that a line of an error takes at most."""
+"""The maximum number of rows for a line of an error."""
 ALL_KEY = "Ctrl-O"
-"""The key that shows what is left out."""
+"""The key that shows the whole output."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _WORDS: Mapping[Code, str] = {
@@ -39,13 +39,13 @@ _WORDS: Mapping[Code, str] = {
     "limit": "too large",
     "outcome_unknown": "outcome unknown",
 }
-"""Causes beside the word of the status, for people."""
+"""Result codes as text, shown after the status."""
 
 Row = list[Span]
 
 
 class Face(Protocol):
-    """The form of a call that its tool gives: a kind of icon, and one line such as ``Read(src/app.py)``."""
+    """The appearance of a call, given by its tool: a kind of icon, and a line such as ``Read(src/app.py)``."""
 
     @property
     def icon(self) -> str: ...
@@ -56,7 +56,7 @@ class Face(Protocol):
 
 @noun
 class PlainFace:
-    """A face for calls of tools that are not at hand."""
+    """The appearance of a call whose tool is not loaded."""
 
     line: str
     icon: str = "run"
@@ -66,7 +66,7 @@ Faces = Callable[[str, Mapping[str, Any]], Face]
 
 
 def call_rows(theme: Theme, call: CallBlock, face: Face, width: int, now: float, *, expanded: bool) -> list[Row]:
-    """The rows of a call. ``expanded``: with its arguments, its decision, and all of its output."""
+    """Return the rows of a call. ``expanded``: with arguments, decision and the whole output."""
     inside = width - len(INDENT)
     if inside < 8:
         return [_line(theme, call, face, width, now)]
@@ -97,13 +97,13 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
 
 
 def _quiet(call: CallBlock) -> str:
-    """Words are grey where all is well."""
+    """Return the style of the status text: grey unless something is wrong."""
     well = call.status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING)
     return CUT.style if call.cut else "grey" if well else STATUSES[call.status].style
 
 
 def _about(call: CallBlock, now: float) -> list[str]:
-    """Texts behind the word of the status, the least important last."""
+    """Return the texts after the status, least important last."""
     told: list[str] = []
     if call.status is Status.CANCELLED or call.status is Status.ERROR:
         told.append(_why(call))
@@ -143,7 +143,7 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
         at_end = "exit_code" in result.details
         rows = content_rows(theme, result)
         if at_end and rows and rows[-1] == [(f"[exit code {result.details['exit_code']}]", "")]:
-            del rows[-1]  # the line says it
+            del rows[-1]  # the line of the call shows it
         if not at_end:
             rows = _folded(theme, [[(text, "red") for text, _ in row] for row in rows], width)
         return _fitted(theme, rows, width, ERROR, at_end=at_end)
@@ -163,14 +163,14 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
 
 
 def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
-    """The gauge and the newest lines of a call that runs."""
+    """Return the gauge and the newest output lines of a running call."""
     if call.status is not Status.EXECUTING:
         return []
     rows: list[Row] = []
     if call.current is not None and call.total is not None:
         bar = gauge(theme, call.current, call.total, width)
         rows += [[(bar, "cyan")]] if bar else []
-    # A progress bar goes back to the beginning of its line; its newest state counts.
+    # A progress bar overwrites its line with \r; keep its newest state.
     shown = [line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", call.output).split("\n")]
     newest = [line for line in shown if line.strip()][-LIVE:]
     more = theme.sign("…", "...")
@@ -178,9 +178,9 @@ def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
 
 
 def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: bool = False) -> list[Row]:
-    """At most so many rows, none wider than the width; what is left out is counted."""
+    """Cut rows to the width and to ``most`` rows; a row counts the rest."""
     left = len(rows) - most
-    # One line more is better shown than counted.
+    # A single hidden line is shown instead of counted.
     if left > 1:
         rows = rows[left:] if at_end else rows[:most]
     shown = [_one_row(theme, row, width) for row in rows]
@@ -192,7 +192,7 @@ def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: boo
 
 
 def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
-    """Sentences in up to SENTENCE rows each, broken at blanks."""
+    """Wrap each row at blanks, into at most SENTENCE rows."""
     more, found = theme.sign("…", "..."), list[Row]()
     for row in rows:
         parts = wrapped(row, width)
@@ -230,7 +230,7 @@ def _whole(theme: Theme, call: CallBlock, width: int) -> list[Row]:
 
 
 def _decided(call: CallBlock) -> str:
-    """The decision on the call, in words."""
+    """Return the decision on the call as text."""
     decision = call.decision
     assert decision is not None
     word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"

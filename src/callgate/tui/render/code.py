@@ -1,4 +1,4 @@
-"""Code in the colours of its language."""
+"""Syntax highlighting."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 LONGEST = 20_000
-"""Longer code in one stretch is shown without colours: the readers of some languages are slow on long lines."""
+"""Longer code is shown without colours, because some lexers are slow on long lines."""
 
 _STYLES: Mapping[str, str] = {
     "Token.Comment": "grey",
@@ -36,13 +36,13 @@ _STYLES: Mapping[str, str] = {
     "Token.Generic.Deleted": "red",
     "Token.Generic.Prompt": "grey",
 }
-"""Styles by the kinds of tokens of Pygments; one that is not listed has the style of the next kind above it."""
+"""Styles of Pygments token types; an unlisted type has the style of its parent."""
 
 
 @lru_cache(maxsize=32)
 def coloured(code: str, language: str) -> tuple[tuple[Span, ...], ...]:
-    """The lines of code that is safe to show, in pieces with their styles. ``language`` is a name or the name of a
-    file; of one that is not known the code has no colours."""
+    """Return the lines of safe code as styled pieces. ``language`` is a language or file name; unknown ones give no
+    colours."""
     plain = tuple(((line, ""),) for line in code.split("\n"))
     if not language or len(code) > LONGEST:
         return plain
@@ -57,7 +57,7 @@ def coloured(code: str, language: str) -> tuple[tuple[Span, ...], ...]:
                 lines.append([])
             if piece:
                 lines[-1].append((piece, style))
-    # A reader may drop or add a line feed at the end; no other change of the text may be shown.
+    # Use the lexer's output only if it has exactly the same text.
     found = tuple(map(tuple, lines))
     return found if "\n".join("".join(text for text, _ in line) for line in found) == code else plain
 

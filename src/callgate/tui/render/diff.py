@@ -1,4 +1,4 @@
-"""A diff with line numbers, signs and the colours of the language."""
+"""Paints a diff with line numbers, signs and syntax highlighting."""
 
 import re
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ _SKIPPED = ("index ", "--- ", "+++ ")
 
 @noun
 class _Line:
-    """``sign`` is that of the diff; an empty one is for lines about a file. ``number`` is the one in the new file; in
-    the old one for a line that is gone."""
+    """A line of a diff. ``sign`` is empty for lines about a file; ``number`` is the line number in the new file, or in
+    the old file for a removed line."""
 
     sign: str
     number: int
@@ -24,8 +24,11 @@ class _Line:
 
 
 def diff_rows(theme: Theme, body: str, name: str = "", *, exact: bool = False) -> list[list[Span]]:
-    """The lines of a diff in git's format, one row each, of any width. The head of the only file is left out; ``name``
-    is its name where the diff has no head. ``exact``: what is invisible is spelled, marks inside an emoji too."""
+    """Return one row of any width for each line of a diff in git's format.
+
+    name   the file name, if the diff has no header
+    exact  show invisible characters, including marks inside an emoji
+    """
     rows: list[list[Span]] = []
     sections = _sections(visible_page(body) if exact else theme.page(body))
     for head, lines in sections:
@@ -36,7 +39,7 @@ def diff_rows(theme: Theme, body: str, name: str = "", *, exact: bool = False) -
 
 
 def _sections(body: str) -> list[tuple[str, list[_Line]]]:
-    """The lines of each file, with its name."""
+    """Return the lines of each file, with its name."""
     found: list[tuple[str, list[_Line]]] = []
     old = new = 0
     inside = False

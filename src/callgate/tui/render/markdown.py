@@ -1,7 +1,7 @@
-"""Markdown as rows of styled text. Nothing of the text is lost: what has no form of its own is shown as it is written.
+"""Paints Markdown as rows of styled text. No text is lost: unknown syntax is shown as written.
 
-An empty line stands between two blocks where one stands in the source: the form of a block does not depend on those
-that follow it. See ``tui.markdown_parts``.
+Two blocks are separated by an empty line if the source has one there, so that the rows of a block do not depend on
+later blocks. See ``tui.markdown_parts``.
 """
 
 import re
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Row = list[Span]
 NARROWEST = 10
-"""Cells that a text has at least: where they are missing, what is nested is not indented any more."""
+"""The minimum width of a text; in narrower nested blocks the indentation is dropped."""
 RULE = 24
 
 _BREAK = re.compile(" *<br ?/?> *")
 _MARKS = {"strong": ("bold", "**"), "em": ("italic", "_"), "s": ("strike", "~~")}
-"""The style of inline Markdown, and the mark that stands for it where there are no styles."""
+"""The style of inline Markdown, and the mark shown instead in terminals without styles."""
 
 
 @cache
@@ -37,8 +37,11 @@ def _reader() -> "MarkdownIt":
 def markdown_rows(
     theme: Theme, text: str, width: int, opened: Opened | None = None, *, unbroken: bool = False
 ) -> list[Row]:
-    """The rows of a text that begins in a state. ``unbroken``: lines of code stay whole, and the terminal breaks them
-    at its edge, so that they are copied as they are."""
+    """Return the rows of a text.
+
+    opened    the state before the text
+    unbroken  do not break lines of code, so that they can be copied from the terminal as they are
+    """
     rows: list[Row] = []
     for part in parts_of(text, opened):
         found = _Part(theme, part.text, part.opened, unbroken).rows(width)
@@ -159,7 +162,7 @@ class _Part:
         return table_rows(self._theme, cells, right, width)
 
     def _gap_before(self, node: "SyntaxTreeNode", top: bool) -> bool:
-        """True if an empty line stands before a block; in a quote it has the mark of the quote."""
+        """Return True if an empty line precedes the block; inside a quote that line has the mark of the quote."""
         begin = (node.map or (0, 0))[0]
         return begin > 0 and not self._source[begin - 1].strip(" \t\r\n" if top else " \t\r\n>")
 
@@ -194,7 +197,7 @@ class _Part:
                 yield self._safe(node.content), style
 
     def _link(self, node: "SyntaxTreeNode", style: str) -> Iterator[Span]:
-        """The address is shown, always: a text that is not its address must not hide it."""
+        """Yield the text of a link and always its address, so that a text cannot hide another address."""
         address = self._safe(str(node.attrs.get("href", "")))
         inside = self._inline(node, _joined(style, "underline"))
         yield from inside
@@ -209,7 +212,7 @@ class _Part:
 
 
 def _task(item: "SyntaxTreeNode") -> bool | None:
-    """True or False for an item that begins with ``[x]`` or ``[ ]``."""
+    """Return True or False for a list item that starts with ``[x]`` or ``[ ]``, otherwise None."""
     first = item.children[0] if item.type == "list_item" and item.children else None
     if first is None or first.type != "paragraph":
         return None
@@ -219,7 +222,7 @@ def _task(item: "SyntaxTreeNode") -> bool | None:
 
 
 def _without(row: Row, letters: int) -> Row:
-    """The text without its first letters."""
+    """Remove the first letters of a row."""
     left: Row = []
     for text, style in row:
         left.append((text[letters:], style))

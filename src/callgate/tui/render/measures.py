@@ -1,10 +1,10 @@
-"""Times, amounts and gauges in few letters."""
+"""Formats durations and progress bars."""
 
 from callgate.tui.theme import Theme
 
 
 def seconds_text(seconds: float) -> str:
-    """``2.1 s``, ``34 s``, ``3 min 4 s``, ``2 h 5 min``, ``3 days``."""
+    """Format a duration: ``2.1 s``, ``34 s``, ``3 min 4 s``, ``2 h 5 min``, ``3 days``."""
     if seconds < 9.95:
         return f"{max(seconds, 0.0):.1f} s"
     whole = round(seconds)
@@ -18,7 +18,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def gauge(theme: Theme, current: float, total: float, width: int) -> str:
-    """A bar and the share in words; empty if there is no share to show."""
+    """Return a progress bar and the percentage; empty if the total is unknown."""
     if not total > 0 or current != current or total == float("inf"):
         return ""
     share = min(max(current / total, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""The painter: lines for every kind of block."""
+"""Paints every kind of block."""
 
 from collections.abc import Iterable
 
@@ -25,22 +25,25 @@ from callgate.tui.theme import LEVELS, STATUSES, StatusFace, Theme
 from callgate.words.calls import Status
 
 LONG_PROMPT = 10
-"""Rows of a prompt that are shown; the rest is counted."""
+"""The maximum number of rows of a prompt; the rest is counted."""
 LONG_TEXT = 6_000
-"""Characters of a text that are painted while more of it arrives."""
+"""Characters of a streaming text above which only its end is painted."""
 LONG_RUN = 10.0
-"""Seconds after which the end of a run is told even if all went well."""
+"""Seconds of a run after which its end is shown even if it succeeded."""
 
 _ENDED = {"applied": Status.SUCCESS, "discarded": Status.CANCELLED, "lost": Status.ERROR}
-"""The status whose sign and colour the end of a pending action has."""
+"""The status whose sign and colour are used for the end of a staged action."""
 
 Row = list[Span]
 Conversation = PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock
 
 
 class Painter:
-    """``faces`` gives the line by which a call is shown. ``unbroken``: lines of code may be wider than the terminal,
-    which breaks them itself; for finished lines, which are copied from."""
+    """Paints blocks for one width.
+
+    faces     returns the appearance of a call
+    unbroken  lines of code may be wider than the terminal, which breaks them; for printed lines, which users copy
+    """
 
     def __init__(self, theme: Theme, width: int, faces: Faces, *, unbroken: bool = False) -> None:
         self.theme = theme
@@ -49,7 +52,7 @@ class Painter:
         self._unbroken = unbroken
 
     def lines(self, block: Block, now: float = 0.0, *, expanded: bool = False) -> list[str]:
-        """The lines of a block; ``now`` is for the times of calls that run. ``expanded``: nothing is left out."""
+        """Return the lines of a block. ``now`` is for the times of running calls; ``expanded``: nothing is left out."""
         if isinstance(block, TableBlock):
             return table_lines(block, self.theme, self.width)
         if isinstance(block, LinesBlock):
@@ -81,7 +84,7 @@ class Painter:
     def _text(self, block: TextBlock) -> list[Row]:
         text, opened = block.text, block.opened
         if not block.done and len(text) > LONG_TEXT:
-            # The screen shows the end of it alone, so that each frame takes the same time; when it is done it is whole.
+            # Paint only its end, so that the time of a frame is limited; the finished text is painted in full.
             text, opened = text[-LONG_TEXT // 2 :].partition(" ")[2], Opened()
         return markdown_rows(self.theme, text, self.width, opened, unbroken=self._unbroken)
 
@@ -124,7 +127,7 @@ class Painter:
         return [[], *rows, *(self._told(took, LEVELS["info"]) if block.seconds >= LONG_RUN else [])]
 
     def _told(self, text: str, face: StatusFace, coloured: bool = False) -> list[Row]:
-        """A sign and words, whose further rows stand below the words."""
+        """Return a sign and a text whose continuation lines are indented."""
         sign = f"{self.theme.sign(face.sign, face.ascii)} "
         safe = self.theme.page(text.strip("\n")).expandtabs(4)
         rows = wrapped([(safe, face.style if coloured else "grey")], self.width - len(sign))

@@ -1,4 +1,4 @@
-"""Results of calls: what they say in a few words, and each kind of display in rows."""
+"""Paints results of calls: a summary in a few words, and rows for each kind of display."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -13,20 +13,20 @@ from callgate.words.calls import Display, Result
 from callgate.words.messages import Image, Resource
 
 DEEPEST = 20
-"""Levels of a tree that are shown."""
+"""The maximum depth of a tree."""
 
 _TODO = {
     "[x] ": ("✓ ", "+ ", "green"),
     "[>] ": ("▸ ", "> ", "bold cyan"),
     "[ ] ": ("○ ", "o ", ""),
 }
-"""Signs of a to-do list, whose lines begin so."""
+"""Signs of a to-do list by the start of the line."""
 
 Row = list[Span]
 
 
 def summary_of(result: Result) -> str:
-    """The result in two or three words that the details of known tools give; empty for others."""
+    """Summarize the result in two or three words from the details of known tools; empty for others."""
     details = result.details
     lines, total = details.get("lines"), details.get("of")
     if isinstance(lines, list | tuple) and len(cast(Sequence[Any], lines)) == 2:
@@ -51,7 +51,7 @@ def summary_of(result: Result) -> str:
 
 
 def changed_lines(diffs: Sequence[str]) -> str:
-    """``+2 −1``: lines that the diffs add and take away."""
+    """Count the added and removed lines of diffs: ``+2 −1``."""
     lines = [line for diff in diffs for line in diff.split("\n")]
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
@@ -59,7 +59,7 @@ def changed_lines(diffs: Sequence[str]) -> str:
 
 
 def display_rows(theme: Theme, display: Display, width: int) -> list[Row]:
-    """The rows of a display; of one whose body is not as its kind says, the body as it is."""
+    """Render a display as rows. If the body does not match its kind, show it unformatted."""
     body = display.body
     match display.kind:
         case "diff" if isinstance(body, str):
@@ -84,7 +84,7 @@ def display_rows(theme: Theme, display: Display, width: int) -> list[Row]:
 
 
 def content_rows(theme: Theme, result: Result) -> list[Row]:
-    """The content for the model, as rows."""
+    """Render the content for the model as rows."""
     rows = text_rows(theme, result.text) if result.text.strip() else []
     for part in result.content:
         if isinstance(part, Image):
@@ -120,7 +120,7 @@ def _table(theme: Theme, body: Mapping[str, Any], width: int) -> list[Row]:
 
 
 def _tree(theme: Theme, body: Mapping[str, Any], depth: int = 0) -> list[Row]:
-    """A label and its children, joined by lines. Deeper ones than DEEPEST are left out."""
+    """Render a label and its children, to the depth DEEPEST."""
     rows: list[Row] = [[(theme.line(str(body.get("label", ""))), "")]]
     children = body.get("children")
     inside = [

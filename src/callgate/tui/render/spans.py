@@ -1,4 +1,4 @@
-"""Styled text in pieces: measured, wrapped and cut by the cells of the terminal, in which a letter may take two."""
+"""Styled text in spans: measured, wrapped and cut by terminal cells; a wide letter takes two."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _PIECES = re.compile(r"\n| +|[^ \n]+")
 
 
 def width_of(text: str) -> int:
-    """The cells that a text takes."""
+    """Return the number of cells of a text."""
     if text.isascii():
         return len(text)
     from prompt_toolkit.utils import get_cwidth
@@ -22,20 +22,20 @@ def width_of(text: str) -> int:
 
 
 def painted(theme: Theme, spans: Iterable[Span]) -> str:
-    """The pieces as one text, each style begun once for neighbours that share it."""
+    """Join spans to one text with control sequences."""
     together = groupby(spans, lambda span: span[1])
     return "".join(theme.paint("".join(text for text, _ in same), style) for style, same in together)
 
 
 def fitted(text: str, width: int, more: str = "…") -> str:
-    """The text, or its beginning and a sign that there is more."""
+    """Return the text, or its start followed by ``more`` if it is too wide."""
     if width_of(text) <= width:
         return text
     return f"{head_of(text, max(width - len(more), 0))}{more}"[: max(width, 0)]
 
 
 def head_of(text: str, width: int) -> str:
-    """As much of the beginning of a text as fits into so many cells."""
+    """Return the longest start of a text that fits into so many cells."""
     if text.isascii():
         return text[:width]
     used = 0
@@ -47,7 +47,7 @@ def head_of(text: str, width: int) -> str:
 
 
 def cut(spans: Iterable[Span], width: int) -> list[list[Span]]:
-    """One line of text in rows of at most so many cells, broken at the edge: nothing is added or left out."""
+    """Break one line into rows of at most ``width`` cells, without adding or removing text."""
     rows: list[list[Span]] = [[]]
     room = width = max(width, 2)
     for text, style in spans:
@@ -64,8 +64,8 @@ def cut(spans: Iterable[Span], width: int) -> list[list[Span]]:
 
 
 def wrapped(spans: Iterable[Span], width: int) -> list[list[Span]]:
-    """Text in rows of at most so many cells, broken at blanks where there are some, and between wide letters. A line
-    feed begins a new row; blanks at its beginning stay."""
+    """Wrap text into rows of at most ``width`` cells, at blanks and between wide letters. Blanks after a line feed
+    stay."""
     width = max(width, 2)
     rows: list[list[Span]] = [[]]
     used = 0
@@ -95,7 +95,7 @@ def wrapped(spans: Iterable[Span], width: int) -> list[list[Span]]:
 
 
 def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span] | None]]:
-    """Each word with the blanks before it; None stands for a line feed. A word may be in several styles."""
+    """Yield each word with the blanks before it; None stands for a line feed. A word may have several styles."""
     blank: Span = ("", "")
     word: list[Span] = []
     for text, style in spans:
@@ -121,7 +121,7 @@ def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span] | None]]:
 
 
 def _by_width(word: str) -> Iterator[tuple[bool, str]]:
-    """Wide letters one by one, and the others as they stand together: a line may be broken at wide ones."""
+    """Yield wide letters one by one and runs of other letters: a line may be broken at wide letters."""
     if word.isascii():
         yield False, word
         return

@@ -1,4 +1,4 @@
-"""Tables: columns that fit the terminal, for commands (`TableBlock`) and for Markdown and results (`table_rows`)."""
+"""Tables that fit the terminal: ``table_lines`` for commands, ``table_rows`` for Markdown and results."""
 
 import re
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _NUMBER = re.compile(r"[-+$]?[\d,.]+(?:%| ms| s)?|", re.ASCII)
 
 
 def table_lines(block: TableBlock, theme: Theme, room: int) -> list[str]:
-    """The widest columns become narrower until the table fits, and their texts are wrapped at words. Columns of numbers
-    end at the same place. Without rows there are no heads."""
+    """Return the lines of a table. The widest columns are made narrower until it fits, and their text is wrapped.
+    Columns of numbers are right-aligned. Without rows there is no head."""
     rows = [[visible(cell) for cell in row] for row in block.rows]
     heads = [visible(head) for head in block.heads] if rows else []
     widths = _widths([*([heads] if heads else []), *rows], max(room - _GAP, _NARROWEST))
@@ -69,13 +69,13 @@ def _row(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -
 
 
 NARROWEST_CELL = 8
-"""Cells that a column has at least, unless it needs less."""
+"""The minimum width of a column that needs more."""
 
 Cell = Sequence[Span]
 
 
 def table_rows(theme: Theme, cells: Sequence[Sequence[Cell]], right: Sequence[bool], width: int) -> list[list[Span]]:
-    """The rows of a table whose first line is its head. ``right`` says which columns are aligned there."""
+    """Return the rows of a table whose first line is the head. ``right`` tells which columns are right-aligned."""
     count = max(map(len, cells), default=0)
     if not count:
         return []
@@ -111,8 +111,7 @@ def _without_blanks_behind(row: list[Span]) -> list[Span]:
 
 
 def _cell_widths(table: Sequence[Sequence[Cell]], room: int) -> list[int] | None:
-    """The widths of the columns: what they need, the widest ones cut until all fit; None if that would be too narrow
-    to read."""
+    """Return the widths of the columns, or None if they would be too narrow to read."""
     wanted = [max(max(map(_width, column)), 1) for column in zip(*table, strict=True)]
     if sum(min(each, NARROWEST_CELL) for each in wanted) > room:
         return None
@@ -129,7 +128,7 @@ def _width(cell: Cell) -> int:
 
 
 def _listed(table: Sequence[Sequence[Cell]], width: int) -> list[list[Span]]:
-    """Each line of the table as lines ``head: cell``, for a terminal that is too narrow."""
+    """Return each line of the table as lines ``head: cell``, for a narrow terminal."""
     head, *body = table
     rows: list[list[Span]] = []
     for number, line in enumerate(body):

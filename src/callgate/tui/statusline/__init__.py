@@ -1,8 +1,7 @@
-"""The status line of the terminal: a command of the person gets JSON on its standard input and prints the line.
+"""The user's status line: a command reads JSON on standard input and prints the lines.
 
-payload  the JSON, as a function of a snapshot
-totals   the part of the snapshot that is a fold of events
-output   the lines that may be shown of what the command printed
-runner   when the command runs, and what its end changes
-shown    all of it for an open session
+status_payload  the JSON, as a function of a snapshot
+status_totals   the part of the snapshot that is folded from events
+status_runner   runs the command and cleans its output
+status_line     connects these to an open session
 """

@@ -1,7 +1,6 @@
-"""The status line of an open session: hears its events, runs the command, and gives the lines to show.
+"""The status line of an open session: receives its events, runs the command and returns the lines.
 
-The settings files are looked at every two seconds, so that a command that was changed, set or removed there counts at
-once.
+The settings files are checked every two seconds, so that a changed, added or removed command takes effect at once.
 """
 
 from __future__ import annotations
@@ -25,15 +24,20 @@ if TYPE_CHECKING:
     from callgate.core.ports import Timer
 
 
-LOOK = 2.0
-"""Seconds between two looks at the settings files."""
+CHECK_EVERY = 2.0
+"""Seconds between two checks of the settings files."""
 
 Stamps = tuple[tuple[int, int] | None, ...]
 
 
 class SessionStatusLine:
-    """Starts with the first run, if the settings have a command. ``vim`` gives the state of vim mode, ``redraw`` is
-    called when the lines have changed, ``tell`` takes a note for people; ``read`` reads the settings again."""
+    """Runs the command of the settings, if there is one.
+
+    redraw  called when the lines have changed
+    warn    called with a message for the user
+    vim     returns the vim mode
+    read    reads the settings again
+    """
 
     def __init__(
         self,
@@ -41,7 +45,7 @@ class SessionStatusLine:
         config: Config,
         *,
         redraw: Callable[[], object],
-        tell: Callable[[str], object],
+        warn: Callable[[str], object],
         vim: Callable[[], str | None] = lambda: None,
         read: Callable[[], Config] | None = None,
     ) -> None:
@@ -51,22 +55,24 @@ class SessionStatusLine:
         self._began = self._clock.monotonic()
         self._totals = StatusTotals.of(session.messages)
         self._redraw = redraw
-        self._tell = tell
+        self._warn = warn
         self._vim = vim
         self._vim_state = vim()
         self._read = (lambda: load_config(config.root)) if read is None else read
-        self._stamps = self._look()
+        self._stamps = self._file_stamps()
         self._line = self._started()
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
-        self._unlisten = session.listen(self._on_event)
+        self._unsubscribe = session.listen(self._on_event)
         origin = config.origins.get("statusline.command")
         if origin is None or origin.layer != "command line":
-            self._look_later()  # what an argument has set no file changes
+            self._check_later()  # a command line argument overrides all files
 
     def lines(self, *, colours: bool = True, keep_place: bool = False) -> list[str]:
-        """The lines with their padding, for each frame: another vim state than in the last one asks for a run.
-        ``keep_place``: an empty line while there are none yet, so that a full-screen view does not jump."""
+        """Return the lines with padding. If the vim mode changed since the last frame, run the command again.
+
+        keep_place  return an empty line before the first output, so that a full-screen view does not move
+        """
         if self._line is None:
             return []
         state = self._vim()
@@ -78,7 +84,7 @@ class SessionStatusLine:
         return [f"{padding}{line if colours else without_colours(line)}" for line in shown]
 
     async def close(self) -> None:
-        self._unlisten()
+        self._unsubscribe()
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None:
@@ -98,7 +104,7 @@ class SessionStatusLine:
             lambda lines: self._redraw(),
             clock=self._clock,
             refresh=settings.refresh,
-            tell=self._tell,
+            warn=self._warn,
         )
         line.start()
         return line
@@ -108,7 +114,7 @@ class SessionStatusLine:
             return
         self._totals = self._totals.after(event)
         if self._line is not None:
-            self._line.hear(event)
+            self._line.on_event(event)
 
     def _payload(self) -> bytes:
         seconds = self._clock.monotonic() - self._began
@@ -119,16 +125,15 @@ class SessionStatusLine:
 
     # ---- changes of the settings --------------------------------------------------------------------------------
 
-    def _look_later(self) -> None:
-        self._timer = self._clock.call_later(LOOK, self._look_now)
+    def _check_later(self) -> None:
+        self._timer = self._clock.call_later(CHECK_EVERY, self._check_now)
 
-    def _look_now(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._take_up())
+    def _check_now(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._reload())
 
-    async def _take_up(self) -> None:
-        """Reads the settings again if a file has changed. One with a fault changes nothing: the fault is told where
-        settings are read for good, at the next start."""
-        stamps = await asyncio.to_thread(self._look)
+    async def _reload(self) -> None:
+        """Read the settings again if a file changed. Faulty settings are ignored here; the next start reports them."""
+        stamps = await asyncio.to_thread(self._file_stamps)
         if stamps != self._stamps:
             self._stamps = stamps
             try:
@@ -137,7 +142,7 @@ class SessionStatusLine:
                 found = self._config
             if found.statusline != self._config.statusline and not found.faults:
                 await self._change_to(found)
-        self._look_later()
+        self._check_later()
 
     async def _change_to(self, config: Config) -> None:
         before, self._line, self._config = self._line, None, config
@@ -146,7 +151,7 @@ class SessionStatusLine:
         self._line = self._started()
         self._redraw()
 
-    def _look(self) -> Stamps:
+    def _file_stamps(self) -> Stamps:
         return tuple(_stamp(str(each.path)) for each in self._config.files)
 
 

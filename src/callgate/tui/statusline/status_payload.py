@@ -1,6 +1,6 @@
-"""The JSON object that the command of the status line reads. docs/guides/status-line.md explains every field.
+"""The JSON object that the status line command reads. docs/guides/status-line.md explains every field.
 
-A field is never renamed or removed, because scripts of people rely on it. What is not known yet is null.
+Fields are never renamed or removed, because users' scripts rely on them. Unknown values are null.
 """
 
 import json
@@ -15,10 +15,15 @@ from callgate.words.noun import nothing, noun
 
 @noun
 class StatusSnapshot:
-    """The state of a session at one moment. ``model`` is its id, such as ``anthropic/claude-opus-5-5``; ``cost`` is in
-    dollars; ``used`` are the tokens of the context that the next request starts with, ``last`` those of the last
-    request; ``background`` has the number of running tasks by kind; ``vim`` is the state of vim mode, None without
-    it."""
+    """The state of a session at one moment.
+
+    model       an id such as ``anthropic/claude-opus-5-5``
+    cost        in dollars
+    used        tokens of the context that the next request starts with
+    last        tokens of the last request
+    background  the number of running tasks by kind
+    vim         the vim mode; None without vim keys
+    """
 
     session: str = ""
     title: str = ""
@@ -44,7 +49,7 @@ class StatusSnapshot:
 
 
 def payload(now: StatusSnapshot) -> dict[str, Any]:
-    """The object, with every field in it."""
+    """Return the object, with every field."""
     return {
         "version": __version__,
         "session": {"id": now.session or None, "title": now.title or None},
@@ -74,7 +79,7 @@ def payload(now: StatusSnapshot) -> dict[str, Any]:
 
 
 def payload_bytes(now: StatusSnapshot) -> bytes:
-    """The object on one line, for the standard input of the command."""
+    """Return the object as a line of JSON."""
     return json.dumps(payload(now), allow_nan=False).encode() + b"\n"
 
 
@@ -100,7 +105,7 @@ SAMPLE = StatusSnapshot(
     total=Usage(input=9_800, cache_read=402_000, cache_write=31_000, output=15_300, reasoning=6_100),
     background={"command": 1},
 )
-"""The snapshot that ``callgate statusline test`` feeds to a command."""
+"""The snapshot that ``callgate statusline test`` passes to the command."""
 
 
 def _rounded(seconds: float | None) -> float | None:

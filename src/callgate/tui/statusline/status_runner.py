@@ -1,8 +1,7 @@
-"""The lines of the status line, made of what its command printed.
+"""Runs the status line command and makes its output safe to show.
 
-Branch names and titles pass through such a command, and they are written by strangers: colours (SGR) stay, every other
-control sequence, control character and mark of reading direction is removed. Signs of private use stay, because fonts
-have their symbols there.
+The output may contain branch names and titles from strangers: colours (SGR) stay, all other control sequences, control
+characters and direction marks are removed. Private use characters stay, because fonts have symbols there.
 """
 
 import asyncio
@@ -29,37 +28,37 @@ from callgate.words.events import (
 
 MOST_LINES = 3
 LONGEST = 500
-"""Characters of a line that are kept, colours not counted."""
+"""The maximum length of a line, without colours."""
 MOST_COLOURS = 200
-"""Colour sequences of a line that are kept."""
+"""The maximum number of colour sequences in a line."""
 MARKS = 4
-"""Accents that are kept on one letter: a flood of them covers the lines around it."""
+"""The maximum number of accents on a letter; many accents would cover the lines around it."""
 
 _RESET = "\x1b[0m"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _COLOUR = re.compile(r"(\x1b\[[0-9;:]{0,64}m)")
 _SEQUENCE = re.compile(
-    # A text for the terminal, such as its title or a link, up to its end: BEL, ST, or the end of the line.
+    # OSC and similar: a text for the terminal, such as its title, up to BEL, ST or the end of the line.
     r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\r\n]*(?:\x07|\x9c|\x1b\\)?"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI: the cursor, the screen, modes
     r"|\x1b[ -/]*[0-~]?"  # two characters and charsets
 )
-_JOINER = "\u200d"  # joins pictures to one
+_JOINER = "\u200d"  # joins emoji
 
 
 def status_lines(printed: bytes) -> tuple[str, ...]:
-    """At most three lines, without blanks at their ends; empty ones are left out. A line with colours ends them."""
+    """Return at most three non-empty lines, stripped. A line with colours ends with a reset."""
     found = (_line(line) for line in _LINE_END.split(printed.decode("utf-8", "replace")))
     return tuple(line for line in found if line)[:MOST_LINES]
 
 
 def without_colours(line: str) -> str:
-    """The text of a line that ``status_lines`` gave."""
+    """Remove the colours of a line that ``status_lines`` returned."""
     return _COLOUR.sub("", line)
 
 
 def _line(text: str) -> str:
-    # The odd pieces are colours. The others have no ESC left, so that what is removed joins nothing to a new sequence.
+    # The odd pieces are colours. The others have no ESC left, so that removing text cannot form a new sequence.
     pieces = [piece if number % 2 else _harmless(piece) for number, piece in enumerate(_COLOUR.split(text))]
     plain = "".join(pieces[::2])
     start = len(plain) - len(plain.lstrip())
@@ -78,7 +77,7 @@ def _line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """The text without control sequences and characters, and with few accents on a letter."""
+    """Remove control sequences and characters, and limit the accents on a letter."""
     seen = (_sign(sign) for sign in _SEQUENCE.sub("", text))
     return "".join(
         "".join([*group][:MARKS] if is_mark else group)
@@ -99,11 +98,11 @@ def _is_mark(sign: str) -> bool:
 DEBOUNCE = 0.3
 
 Run = Callable[[bytes], Awaitable[Finished | str]]
-"""Runs the command with this standard input; gives its end, or the reason why it was not run. A cancel ends it."""
+"""Run the command with this standard input; return its result, or why it was not run. Cancelling ends the command."""
 
 
 def asks_for_run(event: Event) -> bool:
-    """True if this event may change the status line."""
+    """Return True if the event may change the status line."""
     match event:
         case MessageAdded(message=message):
             return message.role == "assistant"
@@ -114,9 +113,13 @@ def asks_for_run(event: Event) -> bool:
 
 
 class StatusLine:
-    """Runs the command and keeps the lines. ``payload`` makes its standard input when it is started, ``changed`` is
-    called with the lines whenever they are others than before, ``tell`` once with the first failure, for people.
-    ``refresh`` are the seconds between two runs without an event, 0 for none."""
+    """Runs the command and stores its lines.
+
+    payload  returns the standard input of a run
+    changed  called with the lines when they changed
+    refresh  seconds between runs without an event; 0 for none
+    warn     called once, with the first failure
+    """
 
     def __init__(
         self,
@@ -126,7 +129,7 @@ class StatusLine:
         *,
         clock: Clock,
         refresh: float = 0.0,
-        tell: Callable[[str], object] = lambda text: None,
+        warn: Callable[[str], object] = lambda text: None,
     ) -> None:
         self.lines: tuple[str, ...] = ()
         self._run = run
@@ -134,38 +137,38 @@ class StatusLine:
         self._changed = changed
         self._clock = clock
         self._refresh = refresh
-        self._tell = tell
-        self._told = False
-        self._window: Timer | None = None  # the 300 ms in which further requests are merged
-        self._by_event = False  # one of them was an event
+        self._warn = warn
+        self._warned = False
+        self._window: Timer | None = None  # the debounce timer
+        self._by_event = False  # a request since the last run came from an event
         self._timer: Timer | None = None
         self._task: asyncio.Task[Finished | str] | None = None
-        self._again = False  # the run under way was ended for another one
+        self._again = False  # the current run was cancelled to start another one
         self._closed = False
 
     def start(self) -> None:
-        """Asks for the first run, and starts the timer."""
+        """Request the first run and start the refresh timer."""
         self.ask()
         self._set_timer()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if asks_for_run(event):
             self.ask()
 
     def ask(self) -> None:
-        """Asks for a run because something has changed."""
+        """Request a run because something changed."""
         self._by_event = True
         self._open_window()
 
     async def close(self) -> None:
-        """Ends the run under way and waits until nothing of it is left. Nothing is called after this."""
+        """Cancel the current run and wait for its end. No callback is called afterwards."""
         self._closed = True
         for timer in (self._window, self._timer):
             if timer is not None:
                 timer.cancel()
         task = self._task
         if task is not None:
-            if not self._again:  # a second cancel would not wait for its end
+            if not self._again:  # a second cancel would abort its cleanup
                 task.cancel()
             await asyncio.wait((task,))
 
@@ -196,7 +199,7 @@ class StatusLine:
     async def _ran(self) -> Finished | str:
         try:
             return await self._run(self._payload())
-        except Exception as error:  # no caller waits for it: a line that cannot be made stays as it is
+        except Exception as error:  # no caller handles it; the lines stay as they are
             return in_words(error)
 
     def _ended(self, task: "asyncio.Task[Finished | str]") -> None:
@@ -211,9 +214,9 @@ class StatusLine:
     def _take(self, end: Finished | str) -> None:
         failure = failure_of(end)
         if failure is not None:
-            if not self._told:
-                self._told = True
-                self._tell(f"the command of the status line {failure}: see callgate statusline test")
+            if not self._warned:
+                self._warned = True
+                self._warn(f"the command of the status line {failure}: see callgate statusline test")
             return
         assert isinstance(end, Finished)
         lines = status_lines(end.stdout)
@@ -223,7 +226,7 @@ class StatusLine:
 
 
 def failure_of(end: Finished | str) -> str | None:
-    """The reason why a run changes nothing, in words that follow "the command"; None if it counts."""
+    """Return why the run has no output, as words after "the command"; None if it succeeded."""
     if isinstance(end, str):
         return f"was not run ({end})"
     if end.timed_out:

@@ -1,4 +1,4 @@
-"""The part of the status line's snapshot that is a fold of a session's events."""
+"""The part of the status line's snapshot that is folded from a session's events."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -20,13 +20,17 @@ from callgate.words.messages import Message, Usage
 from callgate.words.noun import nothing, noun
 
 Lines = tuple[int, int]
-"""Lines that were added, and that were removed."""
+"""Numbers of added and removed lines."""
 
 
 @noun
 class StatusTotals:
-    """``last`` is the usage of the last request, ``used`` the tokens that the next one starts with; None until an
-    answer has told them, and again after a rewind. ``waiting`` are the lines of pending actions by id."""
+    """Totals of a session.
+
+    last     usage of the last request
+    used     tokens that the next request starts with; None until an answer reports them, and after a rewind
+    waiting  added and removed lines of staged actions by id
+    """
 
     last: Usage | None = None
     used: int | None = None
@@ -37,7 +41,7 @@ class StatusTotals:
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "StatusTotals":
-        """The totals of a session that is opened: the last answer on record has told its tokens."""
+        """Return the totals of an opened session, with the tokens of the last recorded answer."""
         answers = (each for each in reversed(messages) if each.role == "assistant" and each.usage is not None)
         last = next(answers, None)
         return cls() if last is None else cls().after(MessageAdded(0.0, last))
@@ -84,7 +88,11 @@ def snapshot_of(
     seconds: float,
     vim: str | None = None,
 ) -> StatusSnapshot:
-    """The snapshot of a session in the folder ``project`` that has been open for these seconds."""
+    """Return the snapshot of a session.
+
+    project  the workspace
+    seconds  how long the session has been open
+    """
     answered = session.usage != Usage()
     priced = any(each.cost is not None for each in session.costs)
     return StatusSnapshot(
