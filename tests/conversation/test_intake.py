@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from callgate.conversation.equipment import Equipment
+from callgate.conversation.foreign_model import checked_event, is_foreign
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
@@ -35,6 +36,7 @@ from callgate.words.model import (
     MessageEnded,
     MessageStarted,
     ModelEvent,
+    ModelNoted,
     OpaqueData,
     PartEnded,
     PartStarted,
@@ -199,12 +201,33 @@ def test_an_event_with_a_field_of_another_type_is_the_models_error() -> None:
     wrong: list[str] = []
     for events in MALFORMED:
         try:
-            fed(Intake("m1", Ledger()), *events)
+            fed(Intake("m1", Ledger()), *map(checked_event, events))
         except ModelError as error:
             if error.kind == "protocol":
                 continue
         wrong.append(repr(events))
     assert not wrong, "\n".join(wrong)
+
+
+def test_valid_events_pass_and_opaque_data_is_copied() -> None:
+    data = {"a": [1]}
+    events = [
+        *(MessageStarted("m", "model", Usage(input=1)), PartStarted(0, "text"), TextDelta(0, "x"), PartEnded(0)),
+        *(PartStarted(1, "thinking"), ThinkingDelta(1, "x", "sig"), ArgumentsDelta(2, "{}"), OpaqueData(3, "p", data)),
+        *(OpaqueData(3, "p", b"x"), ModelNoted("note"), MessageEnded("end", Usage(output=1), "why")),
+    ]
+    found = list(map(checked_event, events))
+    assert found == events
+    assert isinstance(found[7], OpaqueData)
+    assert found[7].data is not data
+
+
+def test_a_model_of_another_package_is_foreign() -> None:
+    class Other(ScriptedModel):
+        pass
+
+    assert is_foreign(Other())
+    assert not is_foreign(ScriptedModel())
 
 
 # ---- cut off (EXE-6) --------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.conversation.foreign_model import checked_event
 from callgate.conversation.intake import Intake
 from callgate.conversation.ledger import Ledger
 from callgate.providers.family import Family, ServerEvent
@@ -48,7 +49,7 @@ def check(family: Family, events: list[ServerEvent]) -> None:
     intake = Intake("m", Ledger())
     for event in out:
         if not isinstance(event, ModelError):
-            intake.feed(event)
+            intake.feed(checked_event(event))
     if told.error is not None or told.ended is not None:
         assert all(parser.feed(event) == () for event in events)
 

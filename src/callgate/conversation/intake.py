@@ -4,15 +4,13 @@ A call is complete at PartEnded, never by counting braces. Argument text is coll
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from json import dumps, loads
-from operator import attrgetter
-from typing import Any, cast, get_args
+from dataclasses import replace
+from typing import Any
 
 from callgate.conversation.ledger import Ledger
 from callgate.core import outcomes
 from callgate.words.calls import Result, ToolCall
-from callgate.words.errors import ModelError, in_words
+from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking, Usage
 from callgate.words.model import (
     WHOLE,
@@ -23,7 +21,6 @@ from callgate.words.model import (
     ModelNoted,
     OpaqueData,
     PartEnded,
-    PartKind,
     PartStarted,
     Request,
     StopReason,
@@ -32,7 +29,6 @@ from callgate.words.model import (
 )
 from callgate.words.noun import maker, noun
 
-_KINDS = get_args(PartKind)
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
 
 _make_call, _make_part = maker(ToolCall), maker(CallPart)
@@ -86,19 +82,13 @@ class Intake:
             OpaqueData: self._opaque,
             PartEnded: self._part_ended,
             MessageEnded: self._message_ended,
-            ModelNoted: self._noted,
+            ModelNoted: lambda event: event,
         }
 
     def feed(self, event: ModelEvent) -> ToolCall | Refused | TextDelta | ThinkingDelta | ModelNoted | None:
-        step = self._feed.get(event.__class__)
         if self.stop_reason is not None:
             raise ModelError("the stream went on after its end", kind="protocol")
-        if step is None:
-            raise ModelError(f"the model streamed {type(event).__name__}, not a model event", kind="protocol")
-        try:
-            return step(event)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ModelError(f"the model streamed {event!r:.200}: {in_words(error)}", kind="protocol") from error
+        return self._feed[event.__class__](event)
 
     def finish(self) -> tuple[StopReason, list[Refused]]:
         """The stream is over: its stop reason, and the calls with unclosed arguments."""
@@ -137,16 +127,11 @@ class Intake:
         return Message(self.message_id, "assistant", tuple(parts), self.model or None, self.usage)
 
     def _message_started(self, event: MessageStarted) -> None:
-        self.model = _text(event.model)
-        self.usage = _counted(event.usage)
+        self.model, self.usage = event.model, event.usage
 
     def _part_started(self, event: PartStarted) -> None:
         if event.index in self._parts:
             raise ModelError(f"part {event.index} started twice", kind="protocol")
-        if event.kind not in _KINDS:
-            raise TypeError(f"a part is {', '.join(_KINDS)}, not {event.kind!r:.80}")
-        if type(event.name) is not str or type(event.id) is not str:
-            raise TypeError(f"text is wanted, not {event.name!r:.80} and {event.id!r:.80}")
         part = _Open(event.kind, event.name, event.id)
         if event.kind == "tool_call":
             given = event.id
@@ -170,23 +155,22 @@ class Intake:
         part.call_id = unique
 
     def _text(self, event: TextDelta) -> TextDelta:
-        self._part(event.index, "text").texts.append(_text(event.text))
+        self._part(event.index, "text").texts.append(event.text)
         return event
 
     def _thinking(self, event: ThinkingDelta) -> ThinkingDelta:
         part = self._part(event.index, "thinking")
-        part.texts.append(_text(event.text))
-        part.signature = _text(event.signature) if event.signature else part.signature
+        part.texts.append(event.text)
+        part.signature = event.signature or part.signature
         return event
 
     def _arguments(self, event: ArgumentsDelta) -> None:
         part = self._parts.get(event.index)
         if part is None or part.closed or part.kind != "tool_call":
             part = self._part(event.index, "tool_call")
-        text = event.text if type(event.text) is str else _text(event.text)
-        part.size += len(text)
+        part.size += len(event.text)
         if part.size <= self._limit:
-            part.texts.append(text)
+            part.texts.append(event.text)
         elif part.refused is None:
             part.refused = outcomes.over_limit(f"its arguments are longer than {self._limit:,} characters")
 
@@ -194,7 +178,7 @@ class Intake:
         part = self._part(event.index, None)
         if part.kind not in ("opaque", "tool_call") or part.kept is not None:
             raise ModelError(f"part {event.index} takes no opaque data, or has it already", kind="protocol")
-        part.kept = Opaque(_text(event.provider), _unchangeable(event.data))
+        part.kept = Opaque(event.provider, event.data)
 
     def _part_ended(self, event: PartEnded) -> ToolCall | Refused | None:
         part = self._parts.get(event.index)
@@ -207,15 +191,8 @@ class Intake:
         return call if part.refused is None else Refused(call, part.refused)
 
     def _message_ended(self, event: MessageEnded) -> None:
-        if event.stop_reason not in get_args(StopReason):
-            known = ", ".join(get_args(StopReason))
-            raise ModelError(f"{event.stop_reason!r} is no stop reason; there are {known}", kind="protocol")
-        self.stop_reason, self.detail = event.stop_reason, _text(event.detail)
-        self.usage = _counted(event.usage) if self.usage is None else self.usage + _counted(event.usage)
-
-    def _noted(self, event: ModelNoted) -> ModelNoted:
-        _text(event.text)
-        return event
+        self.stop_reason, self.detail = event.stop_reason, event.detail
+        self.usage = event.usage if self.usage is None else self.usage + event.usage
 
     def _call(self, part: _Open) -> ToolCall:
         index = self._calls
@@ -239,32 +216,3 @@ def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
         return CallPart(call_id, entry.asked_as, {}, raw, entry.kept)
     before = entry.arguments if entry.edited is None else entry.edited.before
     return _make_part(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)
-
-
-def _text(value: Any) -> str:
-    if type(value) is str:
-        return value
-    raise TypeError(f"text is wanted, not {value!r:.80}")
-
-
-_counts: Callable[[Usage], tuple[Any, ...]] = attrgetter(*(f.name for f in fields(Usage) if f.name != "estimated"))
-
-
-def _counted(usage: Any) -> Usage:
-    counts = _counts(usage) if isinstance(usage, Usage) and type(usage.estimated) is bool else (None,)
-    if all(type(count) is int and count >= 0 for count in counts):
-        return usage
-    raise TypeError(f"a Usage with counts of tokens is wanted, not {usage!r:.200}")
-
-
-def _unchangeable(data: Mapping[str, Any] | bytes) -> Mapping[str, Any] | bytes:
-    """A copy of the data. ModelError for data that a record would not give back as it is."""
-    if isinstance(data, bytes):
-        return data
-    try:
-        copy = loads(dumps(data, allow_nan=False))
-        if isinstance(copy, dict) and copy == data:
-            return cast("dict[str, Any]", copy)
-    except (TypeError, ValueError, RecursionError):
-        pass
-    raise ModelError("opaque data must be a JSON object or bytes", kind="protocol")

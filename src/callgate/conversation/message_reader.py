@@ -12,6 +12,7 @@ from typing import Any, cast
 from callgate.conversation.allowance import Price
 from callgate.conversation.draft import Draft
 from callgate.conversation.equipment import Equipment
+from callgate.conversation.foreign_model import checked_event, is_foreign
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Meter, Model
 from callgate.conversation.recovery import Recovery, Remedy, Repetition
@@ -125,9 +126,12 @@ class MessageReader:
             if meter is not None:
                 meter.requested(model, request)
             stream = model.stream(request)
-            if not hasattr(stream, "__aiter__"):
+            foreign = is_foreign(model)
+            if foreign and not hasattr(stream, "__aiter__"):
                 raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
             async for event in stream:
+                if foreign:
+                    event = checked_event(event)
                 if awaited and event.__class__ not in _BEFORE_CONTENT:
                     awaited = False
                     cast(Meter, meter).streaming()

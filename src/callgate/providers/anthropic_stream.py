@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from callgate.providers.anthropic_faults import NAME, reported
 from callgate.providers.family import ServerEvent
 from callgate.providers.fault_table import fault_of
-from callgate.providers.reading import rest_of, text_of
+from callgate.providers.reading import refuse_constant, rest_of, text_of
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -90,7 +90,7 @@ class AnthropicParser:
         if self._over or not event.data:
             return ()
         try:
-            data = loads(event.data)
+            data = loads(event.data, parse_constant=refuse_constant)
             read = self._read.get(data.get("type") or event.event)
             return () if read is None else read(data)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -156,7 +156,7 @@ class AnthropicParser:
         steps, part = block.steps, block.index
         if steps is _OPAQUE:
             if block.json:
-                block.data["input"] = loads("".join(block.json) or "{}")
+                block.data["input"] = loads("".join(block.json) or "{}", parse_constant=refuse_constant)
             return (OpaqueData(part, NAME, block.data), PartEnded(part))
         if steps is _CALL:
             whole = "".join(block.json)  # of a server that sends arguments at once

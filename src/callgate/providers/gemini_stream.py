@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, cast
 from callgate.providers.family import ServerEvent
 from callgate.providers.fault_table import fault_of
 from callgate.providers.gemini_faults import NAME, reported
-from callgate.providers.reading import rest_of, text_of
+from callgate.providers.reading import refuse_constant, rest_of, text_of
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -98,7 +98,7 @@ class GeminiParser:
             return ()
         out: Out = []
         try:
-            data: Given = loads(event.data)
+            data: Given = loads(event.data, parse_constant=refuse_constant)
             if "error" in data:
                 self._over = True
                 return (reported(data),)

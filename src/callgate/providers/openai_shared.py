@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from callgate.providers.family import ModelFacts
 from callgate.providers.fault_table import fault_of
+from callgate.providers.reading import refuse_constant
 from callgate.providers.request_json import base64, compact, in_text, not_shown
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Image, Opaque, Resource, Text, Usage
@@ -17,11 +18,7 @@ Json = dict[str, Any]
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-_decode = JSONDecoder(parse_constant=_refuse).decode
+_decode = JSONDecoder(parse_constant=refuse_constant).decode
 
 
 def read_object(text: str) -> Json:

@@ -3,6 +3,11 @@
 from callgate.words.messages import Usage
 
 
+def refuse_constant(name: str) -> object:
+    """Raise ValueError for ``NaN`` and ``Infinity``, which Python reads as JSON; for ``parse_constant``."""
+    raise ValueError(f"{name} is no JSON")
+
+
 def text_of(value: object) -> str:
     """The value, if it is text."""
     if type(value) is str:

@@ -145,7 +145,7 @@ class PlanMode:
                 context=plain_json(dict(ledger.context)),
                 counted=ledger.counted,
                 paused=ledger.paused,
-                untold=untold,
+                unreported=untold,
                 options=ledger.options,
             )
         )

@@ -1,0 +1,82 @@
+"""Checks of events from models that are not part of Callgate. Callgate's own parsers only make valid events."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from json import dumps, loads
+from typing import Any, cast, get_args
+
+from callgate.conversation.ports import Model
+from callgate.words.errors import ModelError
+from callgate.words.messages import Usage
+from callgate.words.model import (
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    ModelNoted,
+    OpaqueData,
+    PartEnded,
+    PartKind,
+    PartStarted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
+
+_COUNTS = tuple(each.name for each in fields(Usage) if each.name != "estimated")
+
+
+def is_foreign(model: Model) -> bool:
+    return not type(model).__module__.startswith("callgate.")
+
+
+def checked_event(event: Any) -> ModelEvent:
+    """Return the event, with a copy of its JSON data. Raise ModelError if it is no model event, or a field is not of
+    its type."""
+    checks = _FIELDS.get(cast("ModelEvent", event).__class__)
+    if checks is None:
+        raise ModelError(f"the model streamed {type(event).__name__}, not a model event", kind="protocol")
+    for name, check in checks.items():
+        value = getattr(event, name)
+        try:
+            valid = check(value) if callable(check) else value in check
+        except (TypeError, ValueError, RecursionError):
+            valid = False
+        if not valid:
+            known = "" if callable(check) else f"; there are {', '.join(check)}"
+            fault = f"{value!r:.80} is no {name.replace('_', ' ')}{known}"
+            raise ModelError(f"the model streamed {event!r:.200}: {fault}", kind="protocol")
+    if isinstance(event, OpaqueData) and not isinstance(event.data, bytes):
+        return replace(event, data=loads(dumps(event.data)))
+    return event
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_index(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_usage(value: Any) -> bool:
+    counts = [getattr(value, name) for name in _COUNTS] if isinstance(value, Usage) else [None]
+    return all(type(count) is int and count >= 0 for count in counts) and type(value.estimated) is bool
+
+
+def _is_data(value: Any) -> bool:
+    """Bytes, or a JSON object that JSON gives back as it is."""
+    return isinstance(value, bytes) or (isinstance(value, dict) and loads(dumps(value, allow_nan=False)) == value)
+
+
+_FIELDS: Mapping[type, Mapping[str, Callable[[Any], bool] | tuple[str, ...]]] = {
+    MessageStarted: {"model": _is_text, "usage": _is_usage},
+    PartStarted: {"index": _is_index, "kind": get_args(PartKind), "id": _is_text, "name": _is_text},
+    TextDelta: {"index": _is_index, "text": _is_text},
+    ThinkingDelta: {"index": _is_index, "text": _is_text, "signature": lambda value: value is None or _is_text(value)},
+    ArgumentsDelta: {"index": _is_index, "text": _is_text},
+    OpaqueData: {"index": _is_index, "provider": _is_text, "data": _is_data},
+    PartEnded: {"index": _is_index},
+    MessageEnded: {"stop_reason": get_args(StopReason), "usage": _is_usage, "detail": _is_text},
+    ModelNoted: {"text": _is_text},
+}
