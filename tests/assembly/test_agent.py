@@ -71,7 +71,7 @@ async def _asked(config: Config, **more: Any) -> tuple[Sequence[str], str, list[
 
 def test_it_is_told_of_the_core_tools_and_those_of_a_trusted_folder(root: Path) -> None:
     names, skills, notes = asked(config(root, trust=True))
-    core = {each.spec.name for each in shipped_tools(BUILTIN) if each.always_loaded}
+    core = {each.spec.name for each in shipped_tools(BUILTIN) if each.facts.always_loaded}
     assert {*names} == {*core, "Weigh", SEARCH, EXECUTE, "resolve"}, notes
     assert "Releases this project." in skills
     assert not [note for note in notes if "trusted" in note]

@@ -124,14 +124,13 @@ def test_results_do_not_run_over_the_edge(columns: int, desk: Desk) -> None:
 
 @pytest.mark.spec("RES-12")
 def test_what_is_pending_is_said_at_the_top(desk: Desk) -> None:
-    @tool(effects="none")
+    @tool(effects="none", stages=True)
     def plan() -> str:
         """Stage something."""
         for label in ("tidy up", "tidy more"):
             stage(label, ChangeSet(label, (FileChange(f"{label}.txt", None, b"1"),)), source_tool_name="plan")
         return "shown"
 
-    plan.stages = True
     discards = call("resolve", action="discard", reason="one is enough")
 
     async def main() -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from callgate.core.capabilities import SessionFacts
 from callgate.host.local import LocalHost
 from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.sandbox import Backend
@@ -36,7 +37,7 @@ class Terminal:
         proven = ProvenSandbox(box, lambda: profile_for(str(self.root), str(home), scratch=str(scratch)))
         self.tool: BashTool = bash(proven)
         self.context: dict[str, Any] = {}
-        self.tool.follow_context(lambda: self.context)
+        self.tool.bind(SessionFacts(lambda: self.context))
 
     def __call__(self, command: str, **more: Any) -> Result:
         read = self.tool.read({"command": command, **more})

@@ -11,6 +11,7 @@ import pytest
 
 from callgate import Prompt, Session
 from callgate.config import Config
+from callgate.core.capabilities import SessionFacts, ToolFacts
 from callgate.core.ports import Run, Tool
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.proven_sandbox import ProvenSandbox
@@ -37,8 +38,12 @@ class Shell(StandIn):
         self.sandbox: ProvenSandbox | None = None
         self.ran: list[tuple[str, bool]] = []
 
-    def take_sandbox(self, sandbox: ProvenSandbox) -> None:
-        self.sandbox = sandbox
+    @property
+    def facts(self) -> ToolFacts:
+        return ToolFacts(takes_sandbox=True, sandbox=self.sandbox)
+
+    def bind(self, facts: SessionFacts) -> None:
+        self.sandbox = facts.sandbox
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         command = arguments["command"]

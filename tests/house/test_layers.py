@@ -12,7 +12,7 @@ from tests.house.tree import SRC
 
 # The whole rule. Left: a part of src/callgate. Right: what it may import besides itself; "core.ports" allows that
 # module and what is below it, "" the front door `callgate` itself. Lazy and type-only imports count like all others.
-ROOM = ("words", "formats", "core.ports", "core.lanes", "core.locks", "conversation.ports")
+ROOM = ("words", "formats", "core.capabilities", "core.ports", "core.lanes", "core.locks", "conversation.ports")
 # A feature adds to sessions through the interface of features, and puts reminders on record.
 FEATURE = (
     *ROOM,

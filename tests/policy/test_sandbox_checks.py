@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Case
 from callgate.policy.checks import standard_checks
 from callgate.policy.rules import EMPTY, Rulebook
@@ -23,6 +24,10 @@ class Walls:
     def __init__(self, outside: str | None = None) -> None:
         self._outside = outside
         self.settled: dict[tuple[str, str], str | None] = {}
+        self.hosts: tuple[str, ...] = ()
+
+    def hides(self, path: str) -> bool:
+        return False
 
     def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
         return self.settled.setdefault((call_id, command), self._outside or outside)
@@ -33,7 +38,7 @@ class Confined(StandIn):
 
     def __init__(self, walls: Walls | None = None) -> None:
         super().__init__("Bash")
-        self.sandbox = walls or Walls()
+        self.facts = ToolFacts(sandbox=walls or Walls())
 
 
 def inside(command: str, walls: Walls | None = None, **more: Any) -> Case:

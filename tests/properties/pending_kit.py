@@ -314,7 +314,7 @@ class World:
     # ---- tools --------------------------------------------------------------------------------------------------
 
     def tools(self) -> list[Any]:
-        @tool(name="Stage", effects="none")
+        @tool(name="Stage", effects="none", stages=True)
         async def stages(n: int, how: str) -> str:
             """Stage new texts for files."""
             for at in range(2 if how == "twice" else 1):
@@ -325,7 +325,7 @@ class World:
                 raise ValueError("after all not")
             return "Shown."
 
-        @tool(name="StageAct", effects="none")
+        @tool(name="StageAct", effects="none", stages=True)
         async def acts(n: int, how: str) -> str:
             """Stage something that only functions can finish."""
             self._push(how)
@@ -348,7 +348,6 @@ class World:
             """Find a file changed."""
             return self.edit(FILES[n % 3])
 
-        stages.stages = acts.stages = True
         return [stages, acts, look, touch, meanwhile]
 
     def _change(self, path: str) -> FileChange:

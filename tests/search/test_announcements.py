@@ -13,6 +13,7 @@ from callgate import Prompt, Session, Store, tool
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.reminders import remind
+from callgate.core.capabilities import ToolFacts
 from callgate.features import compaction_feature, search_feature
 from callgate.search.search_reminders import ANNOUNCED, MOST_CHARS, Announcements
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
@@ -187,7 +188,7 @@ def test_tools_of_a_server_that_is_still_being_connected_are_neither_gone_nor_co
     remind(record, due, 0.0)
     waiting: Any = server_tool("wait")
     waiting.spec = replace(waiting.spec, name="Wait")
-    waiting.expects = ("mcp__hub__",)
+    waiting.facts = ToolFacts(expects=("mcp__hub__",))
     (due,) = Announcements(record).due([waiting])
     assert [line for line in due.text.splitlines() if line.startswith(("+ ", "- "))] == ["+ Wait"]
     assert "more tools" not in due.text

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from callgate.core.capabilities import SessionFacts
 from callgate.host.local import LocalHost
 from callgate.testing import ManualClock
 from callgate.tools.builtin.bash import BashTool, bash
@@ -36,7 +37,7 @@ class Shell:
         self.host = LocalHost(folder, folder / ".data", self.clock)
         self.tool = tool or bash()
         self.context: dict[str, Any] = {}
-        self.tool.follow_context(lambda: self.context)
+        self.tool.bind(SessionFacts(lambda: self.context))
         self.calls = 0
         self.run = FakeRun()
 

@@ -467,7 +467,7 @@ def test_a_call_says_how_far_it_is(work: Workspace) -> None:
 
 def test_it_only_reads_and_only_stages() -> None:
     made = ast_edit()
-    assert (made.spec.name, made.stages, made.previews) == ("AstEdit", True, False)
+    assert (made.spec.name, made.facts.stages, made.previews) == ("AstEdit", True, False)
     traits = made.traits({"ops": [LOG], "paths": ["src", "a.py"]})
     assert (traits.effects, traits.locks) == ("none", reads("src", "a.py"))
     assert made.traits({"ops": [LOG]}).locks == reads(".")

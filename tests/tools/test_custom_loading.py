@@ -126,7 +126,7 @@ def test_objects_with_methods_and_tools_made_by_hand_are_tools(place: Place) -> 
 def test_what_a_tool_has_beyond_the_port_is_still_there(place: Place) -> None:
     place.write("a.py", "from callgate import tool\n@tool(search_hint='slide')\ndef greet() -> None: ...\n")
     (found,) = place.loaded().tools
-    assert found.search_hint == "slide"
+    assert found.facts.search_hint == "slide"
 
 
 def test_names_of_files_may_be_any(place: Place) -> None:

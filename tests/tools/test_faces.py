@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from callgate import Result, Session, tool
+from callgate.core.capabilities import facts_of
 from callgate.staging.resolve import Resolution
 from callgate.testing import ScriptedModel
 from callgate.tools.builtin import BUILTIN, builtin_tools
@@ -58,7 +59,7 @@ def test_every_built_in_tool_has_a_title_an_icon_and_a_line(name: str) -> None:
 
 
 def test_all_but_the_rarely_used_are_always_loaded() -> None:
-    found = {made.spec.name for made in builtin_tools() if not getattr(made, "always_loaded", False)}
+    found = {made.spec.name for made in builtin_tools() if not facts_of(made).always_loaded}
     assert found == {"AstEdit", "AstGrep", "NotebookEdit", "Sleep", "WebFetch"}
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from callgate.core.capabilities import SessionFacts, ToolFacts, facts_of
 from callgate.tools.builtin import BUILTIN, builtin_tools, specs
 from callgate.tools.builtin.shipped import shipped_tools
+from callgate.tools.session_state import WORKING_FOLDER
+from callgate.words.arguments import Accepted
 from tests.house.tree import ROOT
 
 PROBE = """
@@ -67,26 +70,30 @@ def test_a_wheel_contains_the_specs_and_starts_without_the_tools(tmp_path: Path)
     assert ran.stdout.split() == [str(tmp_path / "site/callgate/tools/builtin/specs.py"), str(len(BUILTIN)), "False"]
 
 
+def stored(facts: ToolFacts) -> list[object]:
+    """The facts that are known before a tool is loaded."""
+    return [facts.title, facts.search_hint, facts.always_loaded, facts.stages, facts.takes_sandbox]
+
+
 def test_each_tool_is_the_same_before_and_after_it_is_loaded() -> None:
     for shipped, made in zip(shipped_tools(BUILTIN), builtin_tools(), strict=True):
         name = shipped.spec.name
-        about = (made.spec.parameters, made.aliases, made.previews, bool(getattr(made, "stages", False)))
-        assert (shipped.spec.parameters, shipped.aliases, shipped.previews, shipped.stages) == about, name
+        about = (made.spec.parameters, made.aliases, made.previews, stored(facts_of(made)))
+        assert (shipped.spec.parameters, shipped.aliases, shipped.previews, stored(shipped.facts)) == about, name
         assert made.spec.description.startswith(shipped.spec.description)
         assert type(shipped.load()) is type(made)
         assert shipped.load() is shipped.load()
-        assert shipped.title == getattr(made, "title", None), name
+        assert stored(shipped.facts) == about[-1], name
 
 
 def test_bash_has_the_sandbox_and_the_folder_that_it_was_given_before_it_was_loaded() -> None:
     (bash,) = shipped_tools(["Bash"])
     sandbox = object()
-    bash.take_sandbox(sandbox)
-    bash.follow_context(lambda: {"bash_folder": "/somewhere"})
-    assert bash.sandbox is sandbox
-    assert bash.load().sandbox is sandbox  # pyright: ignore[reportAttributeAccessIssue]
-    (read,) = shipped_tools(["Read"])
-    assert not hasattr(read, "take_sandbox")
+    bash.bind(SessionFacts(lambda: {WORKING_FOLDER: "/somewhere"}, sandbox))
+    assert facts_of(bash.load()).sandbox is bash.facts.sandbox is sandbox
+    read = bash.read({"command": "ls"})
+    assert isinstance(read, Accepted)
+    assert read.arguments["folder"] == "/somewhere"
 
 
 def test_an_agent_sends_its_first_request_without_pydantic_and_what_else_only_calls_need(
@@ -99,6 +106,6 @@ def test_an_agent_sends_its_first_request_without_pydantic_and_what_else_only_ca
     ran = subprocess.run([sys.executable, "-c", PROBE], cwd=work, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     loaded, tools = json.loads(ran.stdout)
-    assert tools >= sum(each.always_loaded for each in shipped_tools(BUILTIN))
+    assert tools >= sum(each.facts.always_loaded for each in shipped_tools(BUILTIN))
     early = {"pydantic", "tree_sitter", "http.client", "zipfile", "callgate.tools.builtin.bash", "importlib.metadata"}
     assert not early & {*loaded}

@@ -74,7 +74,7 @@ def test_a_tool_is_made_in_three_ways() -> None:
     assert tool(effects="none")(one).traits({}).effects == "none"
     other = tool(one, name="other", description="Another.", aliases=["uno"], search_hint="numbers", always_loaded=True)
     assert (other.spec.name, other.spec.description, other.aliases) == ("other", "Another.", ("uno",))
-    assert (other.search_hint, other.always_loaded) == ("numbers", True)
+    assert (other.facts.search_hint, other.facts.always_loaded) == ("numbers", True)
     assert one(1) == other(1) == 1
 
 

@@ -117,10 +117,6 @@ class Session(Conversation):
         set_mode(record, mode, config, host.clock.now())
         chosen, unopened = recorded_model(record, setup)
         system, more = system(record) if callable(system) else (system, ())
-        for each in all_tools(toolbox):
-            follow = getattr(each, "follow_context", None)  # a tool that remembers, such as Bash its working folder
-            if follow is not None:
-                follow(lambda: record.ledger.context)
         parent = nesting.parent
         equipment = Equipment(
             model=chosen,

@@ -28,6 +28,7 @@ from callgate.config import Config
 from callgate.conversation.feature import Feature
 from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Tool, ToolSource
 from callgate.host.threads import in_thread
 from callgate.mcp import OWN_FILE, PROJECT_FILE
@@ -180,7 +181,7 @@ def deferrable(found: Sequence[Tool]) -> list[Tool]:
     """Those of an agent's tools that its model finds by search."""
     few = sum(each.spec.name not in BUILTIN for each in found) <= FEW_CUSTOM
     found = [each for each in found if each.spec.name in BUILTIN or not few]
-    return [each for each in found if not getattr(each, "always_loaded", False)]
+    return [each for each in found if not facts_of(each).always_loaded]
 
 
 def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:

@@ -15,6 +15,7 @@ from callgate.conversation.feature import OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal, Masking, Model
 from callgate.conversation.record import MemoryJournal, Record
+from callgate.core.capabilities import SessionFacts, bind
 from callgate.core.gate import CheckGate, PostHook, Requested
 from callgate.core.ports import Check, Gate, Host, Tool
 from callgate.host.local import LocalHost
@@ -236,16 +237,22 @@ def open_session(
 def session_gate(
     gate: Gate | Iterable[Check] | None, opened: OpenSession, checks: Sequence[Check], tools: Sequence[Tool]
 ) -> tuple[Gate, tuple[str, ...]]:
-    """The gate of a session with the checks of its features, and notes for people."""
+    """Return the gate of a session with the checks of its features, and notes for people. Bind the tools."""
     config: Config | None = opened.config
+    facts, notes = SessionFacts(lambda: opened.record.ledger.context), ()
     if config is None:
-        return as_gate(gate, checks), ()
-    from callgate.assembly.settings import confine, gate_of, withhold  # where there are settings
+        found = as_gate(gate, checks)
+    else:
+        from callgate.assembly.settings import gate_of, sandbox_of, withheld_of  # where there are settings
 
-    withhold(tools, config, opened.host)
-    is_sandboxed, notes = confine(tools, config, opened.host)
-    own = (*own_checks(cast("Iterable[Check]", gate or ())), *checks)
-    return gate_of(config, opened, own, sandboxed=is_sandboxed), (*map(str, config.notes), *notes)
+        sandbox, notes = sandbox_of(tools, config, opened.host)
+        notes = (*map(str, config.notes), *notes)
+        facts = replace(facts, sandbox=sandbox, withheld=withheld_of(config, opened.host))
+        own = (*own_checks(cast("Iterable[Check]", gate or ())), *checks)
+        found = gate_of(config, opened, own, sandboxed=sandbox is not None)
+    for each in tools:
+        bind(each, facts)
+    return found, notes
 
 
 def recorded_model(record: Record, setup: ModelSetup) -> tuple[Model, tuple[str, ...]]:

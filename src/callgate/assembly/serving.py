@@ -9,6 +9,7 @@ from callgate.assembly.options import SessionLimits
 from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.conversation.ports import Journal, Model
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Tool
 from callgate.staging.feature import staging_feature
 from callgate.staging.preview_first import PreviewFirst
@@ -34,7 +35,7 @@ async def served_tools(config: Config, names: Sequence[str] | None = None) -> tu
 
 def staging_names(tools: Sequence[Tool]) -> frozenset[str]:
     """The names of those whose calls stage something in a served session."""
-    return frozenset(each.spec.name for each in tools if each.previews or getattr(each, "stages", False))
+    return frozenset(each.spec.name for each in tools if each.previews or facts_of(each).stages)
 
 
 def served_session(config: Config, model: Model, tools: Sequence[Tool], journal: Journal | None = None) -> Session:

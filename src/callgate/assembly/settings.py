@@ -1,11 +1,13 @@
 """The gate of a Config with its rules, and its features: hooks and remembered answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from time import time
+from typing import TYPE_CHECKING
 
 from callgate.config import Config
 from callgate.conversation.feature import Feature, OpenSession
+from callgate.core.capabilities import facts_of
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Check, Host, Tool
 from callgate.host.local import LocalHost
@@ -21,7 +23,18 @@ from callgate.session.hooks import GateHooks, SessionHooks, agent_of
 from callgate.session.remembered import remembered_feature
 from callgate.words.errors import UsageError
 
-__all__ = ["broken_settings", "confine", "denied_whole", "gate_of", "hooks_feature", "remembered_feature", "withhold"]
+if TYPE_CHECKING:
+    from callgate.host.sandbox.proven_sandbox import ProvenSandbox
+
+__all__ = [
+    "broken_settings",
+    "denied_whole",
+    "gate_of",
+    "hooks_feature",
+    "remembered_feature",
+    "sandbox_of",
+    "withheld_of",
+]
 
 _NO_PLACE = "the data folder lies in the workspace, where a command could write the proof itself"
 
@@ -95,23 +108,22 @@ def denied_whole(config: Config) -> Callable[[str, str], bool]:
     return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time()).denies_whole
 
 
-def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:
-    """Gives the rules about reading to the tools that search folders: they leave out what Read would not get."""
-    taking = [take for each in tools if (take := getattr(each, "take_withheld", None)) is not None]
-    if not taking:
-        return
-    root = host.resolve_path(".").resolved
-    withheld = Rulebook.of(config.rules, root=root, home=str(config.home), now=host.clock.now()).withheld()
-    for take in taking:
-        take(withheld)
+def withheld_of(config: Config, host: Host) -> Callable[[str], str | None]:
+    """Return the function that names the rule which keeps a file from being read. It compiles the rules when it is
+    first called."""
+
+    @cache
+    def compiled() -> Callable[[str], str | None]:
+        root = host.resolve_path(".").resolved
+        return Rulebook.of(config.rules, root=root, home=str(config.home), now=host.clock.now()).withheld()
+
+    return lambda path: compiled()(path)
 
 
-def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tuple[str, ...]]:
-    """Gives the sandbox in force to the tools that take one. True if there is one; otherwise a note for people, where
-    a tool would have taken it."""
-    taking = [take for each in tools if (take := getattr(each, "take_sandbox", None)) is not None]
-    if not taking or not isinstance(host, LocalHost):
-        return False, ()
+def sandbox_of(tools: Sequence[Tool], config: Config, host: Host) -> "tuple[ProvenSandbox | None, tuple[str, ...]]":
+    """Return the sandbox in force if a tool runs commands in it, and notes for people."""
+    if not isinstance(host, LocalHost) or not any(facts_of(each).takes_sandbox for each in tools):
+        return None, ()
     from callgate.policy.sandbox_policy import NO_HOSTS, sandbox_in_force  # for commands alone
 
     found = _NO_PLACE
@@ -119,10 +131,8 @@ def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tu
         hosts = config.settings.sandbox_allow_hosts
         found = sandbox_in_force(config.data, config.root, config.home, config.rules, hosts)
     if isinstance(found, str):
-        return False, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
-    for take in taking:
-        take(found)
-    return True, (NO_HOSTS,) if config.settings.sandbox_allow_hosts and not found.hosts else ()
+        return None, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
+    return found, (NO_HOSTS,) if config.settings.sandbox_allow_hosts and not found.hosts else ()
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.call import Call, CallRun, RunContext, Sink, Station
+from callgate.core.capabilities import facts_of
 from callgate.core.gate import is_shutdown
 from callgate.core.lanes import EXCLUSIVE, BoundLocks, bind_locks, check_covered
 from callgate.core.ports import Case, Gate, Host, Tool, ToolSource, Unknown
@@ -209,8 +210,7 @@ class Performer:
         try:
             run.changes = await self._host.apply(changes)
         except ToolFailure as failure:
-            tool = call.case.tool
-            refused = getattr(tool, "refused", None)
+            refused = facts_of(call.case.tool).refused
             if refused is not None:
                 return _sound(call.name, refused(call.case.arguments, failure))
             return outcomes.failed(str(failure), "mutating" if isinstance(failure, HalfApplied) else "none")

@@ -136,9 +136,9 @@ class Run(Protocol[Deps]):
 
 
 class Tool(Protocol):
-    """The arguments a tool is given are those on record: it must not change them.
+    """The arguments of a call are on record: a tool must not change them.
 
-    One that previews may have ``refused(arguments, failure)`` too: the Result for a change that could not be applied.
+    A tool may declare ``facts`` and receive those of a session by ``bind``: see ``core.capabilities``.
     """
 
     @property

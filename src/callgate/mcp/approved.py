@@ -7,13 +7,13 @@ the person who was shown the difference. The file lies in the data folder; witho
 import json
 import os
 from asyncio import Task, create_task, wait
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check
 from callgate.host.files import make_folders, write_new
 from callgate.host.threads import in_thread
@@ -94,7 +94,7 @@ def definition_check() -> Check:
     reads like an instruction, whatever rules and remembered answers say."""
 
     def judge(case: Case) -> Ask | None:
-        concern: Callable[[], str] | None = getattr(case.tool, "concern", None)
+        concern = facts_of(case.tool).concern
         if concern is None:
             return None
         reason = concern()

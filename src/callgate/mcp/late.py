@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Tool
 from callgate.mcp.server import Server
 from callgate.tools.tool import schema_tool, tool
@@ -31,12 +33,12 @@ def prefix_of(server: str) -> str:
 
 
 class WaitingTool(Named):
-    """Waits for servers which are being connected: a session begins before they are. Tools whose names begin with one
-    of ``expects`` may still come."""
+    """Waits for servers which are being connected: a session begins before they are. Tools of
+    these servers may still become available."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
         late = [each.name for each in late_ones(servers)]
-        self.expects = tuple(map(prefix_of, late))
+        self._expects = tuple(map(prefix_of, late))
 
         async def wait_for_servers() -> str:
             await asyncio.gather(*(each.settled() for each in servers.values()))
@@ -53,6 +55,10 @@ class WaitingTool(Named):
             search_hint=f"tools of {' '.join(late)}",
         )
         super().__init__(made, WAIT)
+
+    @property
+    def facts(self) -> ToolFacts:
+        return replace(super().facts, expects=self._expects)
 
 
 def early_call(name: str, server: Server) -> Tool:

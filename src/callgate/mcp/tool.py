@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run
 from callgate.mcp.approved import ApprovedDefinitions, concern_about
 from callgate.mcp.definitions import Definition
@@ -31,8 +32,6 @@ class ServerTool:
 
     aliases: tuple[str, ...] = ()
     previews = False
-    always_loaded = False
-    search_hint = ""
 
     def __init__(
         self,
@@ -51,7 +50,8 @@ class ServerTool:
         self._arguments = Arguments(definition.schema)
         self._is_approved = False
         self.spec = ToolSpec(name, described(server, definition), definition.schema)
-        self.title = f"{server}: {definition.title}" if definition.title else title_from(name)
+        title = f"{server}: {definition.title}" if definition.title else title_from(name)
+        self.facts = ToolFacts(title=title, concern=self._concern)
         reads = trusted and definition.hints.get("readOnlyHint", False)
         self._traits = Traits("none" if reads else "mutating", server=server)
 
@@ -62,7 +62,7 @@ class ServerTool:
     def definition(self) -> Definition:
         return self._definition
 
-    def concern(self) -> str:
+    def _concern(self) -> str:
         """The reason to ask a person about a call, whatever rules say; empty if there is none."""
         if self._is_approved:
             return ""

@@ -10,6 +10,7 @@ from itertools import takewhile
 from os.path import expanduser
 
 from callgate import shell
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.answer_rules import as_rule
 from callgate.policy.call_grants import Grants
@@ -313,15 +314,15 @@ class Judge:
         subject = self.subject(case)
         if not subject.sweeps:
             return None
-        knows = bool(getattr(case.tool, "leaves_out_withheld", False))  # the rules, and leaves such files out
-        rules = self._answers if knows else self.rules
+        facts = facts_of(case.tool)
+        rules = self._answers if facts.leaves_out_withheld else self.rules
         for rule in (*rules(case, "deny"), *rules(case, "ask")):
             why = (
                 rule.content.swept(subject) if isinstance(rule.content, PathContent) and rule.lives(case.now) else None
             )
             if why is not None:
                 return f"{why}, and {rule.text} is about something that may be there"
-        if getattr(case.tool, "leaves_out_secrets", False):
+        if facts.leaves_out_secrets:
             return None
         secret = next((path for path in subject.swept_secrets if not hides(path)), None)
         return secret and f"{subject.sweeps[0]} reads whole folders, and {brief(secret)} holds keys or passwords"

@@ -1,13 +1,14 @@
 """The two checks about the sandbox: where a command will run, and that it needs no question inside.
 
-A tool that runs its commands in a sandbox has an attribute ``sandbox``. No argument of a call says where its command
-runs: the tool's sandbox decides that when the call is judged, so that the answer to the call is about that very place.
+No argument of a call says where its command runs: the sandbox of the tool (``ToolFacts.sandbox``) decides that when
+the call is judged, so that the answer to the call is about this place.
 """
 
 from collections.abc import Callable
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from callgate import shell
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.shorten import brief, sentence
 from callgate.policy.subjects import Subject
@@ -24,7 +25,14 @@ Swept = Callable[[Case, Callable[[str], bool]], str | None]
 
 @runtime_checkable
 class PlacesCommands(Protocol):
-    """A sandbox of a tool, as far as the gate needs it."""
+    """A sandbox of a tool, as far as the gate needs it. ``hosts`` are the hosts that commands inside may reach."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]: ...
+
+    def hides(self, path: str) -> bool:
+        """True if commands inside cannot read this path."""
+        ...
 
     def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
         """Decides where the command of this call runs, once: the same question has the same answer until it is run.
@@ -49,34 +57,27 @@ class SandboxChecks:
         return None
 
     def _judge(self, case: Case) -> Verdict:
-        found = self._outside(case)
+        found, sandbox = self._outside(case), facts_of(case.tool).sandbox
         if found is None:
             return None
         if found:
             return Ask("sandbox", sentence(f"{found}; a yes runs it outside the sandbox"), risk=_OUTSIDE_RISK)
         subject = self._subject(case)
         unread = subject.doubt is not None and subject.doubt.kind == "unread"
-        if not self._free or unread or subject.outside or self._swept(case, _hidden_by(case.tool)) is not None:
+        if not self._free or unread or subject.outside or self._swept(case, sandbox.hides) is not None:
             return None
-        return Allow("sandbox", _INSIDE.format(_reach(case.tool)))
+        return Allow("sandbox", _INSIDE.format(_reach(sandbox.hosts)))
 
     def _outside(self, case: Case) -> str | None:
         """The reason why the command runs outside, empty if it runs inside; None if there is no sandbox or command."""
-        sandbox: object = getattr(case.tool, "sandbox", None)
+        sandbox = facts_of(case.tool).sandbox
         declared = case.traits.declared
         if not isinstance(sandbox, PlacesCommands) or declared.command is None or declared.fault is not None:
             return None
         return sandbox.settle(case.call_id, declared.command, _needs(self._subject(case))) or ""
 
 
-def _hidden_by(tool: object) -> Callable[[str], bool]:
-    """The sandbox of the tool hides this path from commands."""
-    hides: object = getattr(getattr(tool, "sandbox", None), "hides", None)
-    return cast("Callable[[str], bool]", hides) if callable(hides) else lambda path: False
-
-
-def _reach(tool: object) -> str:
-    hosts: tuple[str, ...] = getattr(getattr(tool, "sandbox", None), "hosts", ())
+def _reach(hosts: tuple[str, ...]) -> str:
     more = f" and {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
     return f"reaching only {', '.join(hosts[:_MOST_NAMED])}{more}" if hosts else "without the network"
 

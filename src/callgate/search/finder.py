@@ -11,6 +11,7 @@ from contextlib import nullcontext, suppress
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, cast
 
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Tool
 from callgate.host.threads import in_thread
 from callgate.words.model import ToolSpec
@@ -89,8 +90,7 @@ class ToolFinder:
                 spec.name,
                 spec.description,
                 spec.parameters,
-                server_description=getattr(each, "server_description", ""),
-                hint=getattr(each, "search_hint", ""),
+                hint=facts_of(each).search_hint,
             )
             with suppress(Exception):  # a schema that cannot be read: the tool is called by its name alone
                 self._index.put(text)

@@ -13,6 +13,7 @@ from callgate.conversation.feature import Reminder
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import Record
 from callgate.conversation.reminders import reminder
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Tool
 from callgate.search.finder import ToolFinder
 from callgate.tools.builtin.shipped import ShippedTool
@@ -56,7 +57,7 @@ class Announcements:
         self._deferred, self._state = deferred, state
         told = self.told() - {each.spec.name for each in loaded}
         names = [each.spec.name for each in deferred]
-        coming = tuple(prefix for each in deferred for prefix in getattr(each, "expects", ()))
+        coming = tuple(prefix for each in deferred for prefix in facts_of(each).expects)
         removed = sorted(name for name in told.difference(names) if not name.startswith(coming))
         room = MOST_CHARS - sum(map(len, told)) + sum(map(len, removed))
         added: list[str] = []
@@ -141,7 +142,7 @@ def fits(tool: Tool, query: str) -> bool:
     from callgate.search.query import FAINT, read_words
     from callgate.search.search_terms import terms
 
-    spec, hint = tool.spec, getattr(tool, "search_hint", "")
+    spec, hint = tool.spec, facts_of(tool).search_hint
     asked = {term for term, weight in read_words(query).weights.items() if weight >= FAINT}
     server, name = own_name(ToolText(spec.name))
     named = set(terms(name))

@@ -8,6 +8,7 @@ prompt caches hold; what comes later is deferred.
 from collections.abc import Callable, Sequence
 from operator import is_
 
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.search.search_tools import ExecuteExtraTool, SearchExtraTools
 from callgate.tools.toolbox import Raw, Toolbox, refuse_shared_names, unknown
@@ -78,7 +79,8 @@ class SearchToolbox:
         if not same(found, self._seen):
             known = {SEARCH, EXECUTE, RESOLVE, *(each.spec.name for each in (*self._core.tools(), *loaded))}
             self._seen = found
-            self._execute.stages = self._execute.stages or _stages(found)  # with it, `resolve` is in the list
+            if _stages(found):
+                self._execute.set_stages()
             self._deferred = tuple(each for each in found if each.spec.name not in known)
         return self._deferred
 
@@ -106,7 +108,7 @@ class SearchToolbox:
         window = None if self._percent == ON else self._window()
         if window is not None and spec_tokens(each.spec for each in found) * 100 <= self._percent * window:
             return tuple(found)
-        return tuple(each for each in found if getattr(each, "always_loaded", False))
+        return tuple(each for each in found if facts_of(each).always_loaded)
 
     def _offered(self, loaded: Sequence[Tool]) -> bool:
         """True if a tool is deferred, or one may come."""
@@ -140,4 +142,4 @@ def same(some: Sequence[Tool], others: Sequence[Tool]) -> bool:
 
 
 def _stages(tools: Sequence[Tool]) -> bool:
-    return any(getattr(each, "stages", False) for each in tools)
+    return any(facts_of(each).stages for each in tools)

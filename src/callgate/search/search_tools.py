@@ -1,10 +1,12 @@
 """The two tools of tool search: ``SearchExtraTools`` finds deferred tools, ``ExecuteExtraTool`` calls one of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import Any, Protocol
 
+from callgate.core.capabilities import ToolFacts, facts_of
 from callgate.core.ports import Run, Target, Tool, Unknown
 from callgate.host.threads import in_thread
 from callgate.search.finder import ToolFinder
@@ -133,9 +135,9 @@ class _SearchTool:
 
     aliases: Sequence[str] = ()
     previews = False
-    always_loaded = True
 
-    def __init__(self, spec: ToolSpec, taken: Mapping[str, Any]) -> None:
+    def __init__(self, spec: ToolSpec, title: str, taken: Mapping[str, Any]) -> None:
+        self.facts = ToolFacts(title=title, always_loaded=True)
         self.spec = spec
         self._arguments = Arguments(taken)
 
@@ -150,10 +152,8 @@ class _SearchTool:
 
 
 class SearchExtraTools(_SearchTool):
-    title = "Search tools"
-
     def __init__(self, tools: Searchable) -> None:
-        super().__init__(ToolSpec(SEARCH, _described("search_extra_tools.md"), _QUERY), _QUERY)
+        super().__init__(ToolSpec(SEARCH, _described("search_extra_tools.md"), _QUERY), "Search tools", _QUERY)
         self._tools = tools
         self.finder = ToolFinder(tools.deferred)
 
@@ -210,7 +210,7 @@ def _selected(
 def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool]) -> Result:
     """``deferred`` may have a tool that waits for others: then the search did not see all there will be."""
     for each in deferred:
-        if coming := getattr(each, "expects", ()):
+        if coming := facts_of(each).expects:
             begin = ", ".join(f"{prefix}…" for prefix in coming)
             texts = [*texts, f"Still to come: {begin}. {each.spec.name} waits for them; then search again."]
     said: list[Content] = [Text(text) for text in texts]
@@ -220,13 +220,16 @@ def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool
 
 class ExecuteExtraTool(_SearchTool):
     """Stands in the list of tools. A call of it is one of its target, so this one gets none but calls that name no
-    target. ``stages``: a target may stage actions."""
-
-    title = "Run a tool"
+    target."""
 
     def __init__(self, *, stages: bool) -> None:
-        super().__init__(ToolSpec(EXECUTE, _described("execute_extra_tool.md"), _CALL), _TAKEN)
-        self.stages = stages
+        super().__init__(ToolSpec(EXECUTE, _described("execute_extra_tool.md"), _CALL), "Run a tool", _TAKEN)
+        if stages:
+            self.set_stages()
+
+    def set_stages(self) -> None:
+        """Declare that a target may stage actions: ``resolve`` is then in the list of tools."""
+        self.facts = replace(self.facts, stages=True)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         found = super().read(raw)

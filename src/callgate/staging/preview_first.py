@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from callgate.changes.change_summary import display
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run, Tool
 from callgate.host.threads import in_thread
 from callgate.tools.staging import stage
@@ -23,8 +24,6 @@ class PreviewFirst(Named):
     """Stages the preview of a tool. A call of it reads its files, and is judged as that; applying the change is judged
     as an edit, when it is resolved."""
 
-    stages = True
-
     def __init__(self, tool: Tool) -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
         self.spec = replace(self.spec, description=f"{self.spec.description}\n\n{_SHOWS}")
@@ -34,8 +33,8 @@ class PreviewFirst(Named):
         return False
 
     @property
-    def general_traits(self) -> Traits:
-        return Traits("none", declared_icon="edit")
+    def facts(self) -> ToolFacts:
+        return replace(super().facts, stages=True, general_traits=lambda: Traits("none", declared_icon="edit"))
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         found = self.inner.traits(arguments)

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run
 from callgate.staging.stack import Stack, called
 from callgate.tools.arguments import Arguments
@@ -41,6 +42,7 @@ _PARAMETERS: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 _arguments = Arguments(dict(_PARAMETERS))
+_FACTS = ToolFacts(title="Apply or discard", always_loaded=True, general_traits=lambda: Traits("mutating"))
 
 
 @cache
@@ -61,13 +63,14 @@ class Resolution:
     """One call of ``resolve``. This one finds nothing to resolve."""
 
     previews = False
-    always_loaded = True
-    title = "Apply or discard"
-    general_traits = Traits("mutating")
 
     def __init__(self, why: str = NOTHING) -> None:
         self.spec = resolve_spec()
         self._why = why
+
+    @property
+    def facts(self) -> ToolFacts:
+        return _FACTS
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -193,7 +196,11 @@ class ChangeResolution(_Bound):
         chosen: Any = cast("Mapping[str, Any]", extra).get("files")
         return [str(each) for each in chosen] if isinstance(chosen, list) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
-    def refused(self, arguments: Mapping[str, Any], failure: ToolFailure) -> Result:
+    @property
+    def facts(self) -> ToolFacts:
+        return replace(_FACTS, refused=self._refused)
+
+    def _refused(self, arguments: Mapping[str, Any], failure: ToolFailure) -> Result:
         """It stays pending; nothing was applied, unless it is HalfApplied."""
         return self._failed(arguments, str(failure), "unknown" if isinstance(failure, HalfApplied) else "none")
 

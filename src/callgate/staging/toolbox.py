@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
 from callgate.staging.resolve import NOTHING, Over, Resolution, bound, read
 from callgate.staging.stack import Stack
@@ -58,7 +59,7 @@ class StagingToolbox:
         tools = tuple(each for each in self._box.tools() if each.spec.name != RESOLVE)
         if self._offers is None:
             self._offers = bool(self._state.actions) or any(each.stands for each in self._standing)
-        self._offers = self._offers or any(getattr(each, "stages", False) for each in tools)
+        self._offers = self._offers or any(facts_of(each).stages for each in tools)
         return (*tools, self._listed) if self._offers else tools
 
     def all_tools(self) -> Sequence[Tool]:
@@ -71,13 +72,11 @@ class StagingToolbox:
         if isinstance(found, Unknown):
             near = close_names(name, ((RESOLVE, ()),), 1)
             return replace(found, close=(*near, *found.close))
-        return self._lent(found) if getattr(found.tool, "stages", False) else found
-
-    def _lent(self, found: Target) -> Target:
-        """The tool with what it needs of the session: the stack, or its mode."""
-        with_mode = getattr(found.tool, "with_mode", None)
-        if with_mode is not None:
-            mine, spec = with_mode(self._planning), found.tool.spec
+        facts = facts_of(found.tool)
+        if not facts.stages:
+            return found
+        if facts.for_plan_mode is not None:
+            mine, spec = facts.for_plan_mode(self._planning), found.tool.spec
             same = mine.spec.name == spec.name
             return Target(mine if same else Named(mine, spec.name, found.tool.aliases), found.raw)
         self._stages = self._state.message

@@ -11,6 +11,7 @@ from inspect import getdoc, isroutine
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 from warnings import warn
 
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
 from callgate.tools.author_functions import Preview, caller, read_preview, single
@@ -18,7 +19,7 @@ from callgate.tools.declared_traits import DeclaredTraits, TraitOptions, undecla
 from callgate.tools.docstring import read_docstring
 from callgate.tools.parameters import Parameters, WholeObject, read_parameters
 from callgate.tools.signature import caller_scope, inside_partials, read_signature
-from callgate.tools.tool_names import check_aliases, check_name, title_from
+from callgate.tools.tool_names import check_aliases, check_name
 from callgate.tools.values import applied, to_result
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
@@ -69,10 +70,6 @@ class FunctionTool(Generic[P, R]):
         update_wrapper(self, fn)
         self.spec = spec
         self.aliases: tuple[str, ...] = check_aliases(spec.name, options.get("aliases", ()))
-        self.title: str = options.get("title") or title_from(spec.name)
-        self.search_hint: str = options.get("search_hint", "")
-        self.always_loaded: bool = options.get("always_loaded", False)
-        self.stages: bool = options.get("stages", False)
         self._fn = fn
         self._call = caller(fn)
         self._run_parameter = shape.takes.run
@@ -82,7 +79,14 @@ class FunctionTool(Generic[P, R]):
         self.previews = preview is not None
         traits = {name: value for name, value in options.items() if name in TraitOptions.__optional_keys__}
         arguments = cast("Mapping[str, Any]", spec.parameters.get("properties", {}))
-        self._traits = DeclaredTraits(spec.name, cast(TraitOptions, cast(object, traits)), arguments)
+        self._traits = declared = DeclaredTraits(spec.name, cast(TraitOptions, cast(object, traits)), arguments)
+        self.facts = ToolFacts(
+            title=options.get("title", ""),
+            search_hint=options.get("search_hint", ""),
+            always_loaded=options.get("always_loaded", False),
+            stages=options.get("stages", False),
+            general_traits=lambda: declared.general,
+        )
         self.undeclared: tuple[str, ...] = undeclared(arguments, options)
         """Arguments that look like a command, an address or a path and are not declared, each with what to write."""
         try:
@@ -108,11 +112,6 @@ class FunctionTool(Generic[P, R]):
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         """One and the same object while no trait is a function; `failed` names the functions that failed."""
         return self._traits.fixed or self._traits.of(Given(**self._shape.named(self._values(arguments))))
-
-    @property
-    def general_traits(self) -> Traits:
-        """Those that hold for any arguments."""
-        return self._traits.general
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         if self._preview is None:

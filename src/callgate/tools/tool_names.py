@@ -8,6 +8,7 @@ from functools import cached_property
 from heapq import nlargest
 from typing import Any, cast
 
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Tool
 from callgate.words.declared import UNDECLARED, label_of
 from callgate.words.errors import ToolDefinitionError
@@ -131,13 +132,13 @@ class ToolHints:
 
 def hints_of(tool: Tool) -> ToolHints:
     """The hints of a tool, without arguments: one that looks at its arguments first may do anything."""
-    traits: Traits | None = getattr(tool, "general_traits", None)
+    facts = facts_of(tool)
     try:
-        traits = traits or tool.traits({})
+        traits = facts.general_traits() if facts.general_traits is not None else tool.traits({})
     except Exception:
         traits = Traits()
     return ToolHints(
-        title=getattr(tool, "title", "") or title_from(tool.spec.name),
+        title=facts.title or title_from(tool.spec.name),
         read_only=traits.effects == "none",
         idempotent=traits.effects != "mutating",
         open_world=bool(traits.declared.kinds & {"command", "address", "agent"}),
@@ -160,7 +161,7 @@ def face_of(tool: Tool, arguments: Mapping[str, Any]) -> CallFace:
         line = label_of(tool.spec.name, traits.declared, arguments)
     except Exception:
         traits, line = Traits(), label_of(tool.spec.name, UNDECLARED, arguments)
-    return CallFace(getattr(tool, "title", "") or title_from(tool.spec.name), traits.icon, line)
+    return CallFace(facts_of(tool).title or title_from(tool.spec.name), traits.icon, line)
 
 
 def unknown_face(name: str, arguments: Mapping[str, Any]) -> CallFace:

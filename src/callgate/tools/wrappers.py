@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from callgate.core.capabilities import SessionFacts, ToolFacts, bind, facts_of
 from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
 from callgate.tools.tool_names import check_name
 from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
@@ -29,9 +30,12 @@ class Named:
     def __repr__(self) -> str:
         return f"<tool {self.spec.name}, {self.inner!r}>"
 
-    def __getattr__(self, name: str) -> Any:
-        # What a kind of tool has beyond the Protocol, such as `search_hint`.
-        return getattr(self.inner, name)
+    @property
+    def facts(self) -> ToolFacts:
+        return facts_of(self.inner)
+
+    def bind(self, facts: SessionFacts) -> None:
+        bind(self.inner, facts)
 
     @property
     def previews(self) -> bool:

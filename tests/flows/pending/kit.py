@@ -57,7 +57,7 @@ class Bench:
 
     def tools(self) -> list[Any]:
         # One behind the other, so that what a message stages is in the order of its calls.
-        @tool(name="Stage", effects="none", locks=exclusive)
+        @tool(name="Stage", effects="none", locks=exclusive, stages=True)
         def stages(path: str, text: str = "new", label: str = "") -> str:
             """Stage a new text for a file."""
             file = self.root / path
@@ -67,7 +67,7 @@ class Bench:
             stage(named, changes, source_tool_name="Renamer")
             return "Shown."
 
-        @tool(name="StageAct", effects="none", locks=exclusive)
+        @tool(name="StageAct", effects="none", locks=exclusive, stages=True)
         def acts(label: str) -> str:
             """Stage something that only functions can finish."""
             stage(
@@ -89,7 +89,6 @@ class Bench:
             self.done.append(f"touch {at}")
             return f"touched {at}"
 
-        stages.stages = acts.stages = True
         return [stages, acts, look, touch, self.wait]
 
     def _noting(self, what: str) -> Callable[[str, Any], None]:

@@ -46,14 +46,13 @@ def both(bench: Bench) -> list[Any]:
     for name in "ab":
         bench.write(name, "0")
 
-    @tool(name="Both", effects="none", locks=exclusive)
+    @tool(name="Both", effects="none", locks=exclusive, stages=True)
     def stages() -> str:
         """Stage a change of two files."""
         changes = ChangeSet("both", tuple(FileChange(name, b"0", b"1") for name in "ab"), "Both")
         stage("both", changes, source_tool_name="Renamer")
         return "Shown."
 
-    stages.stages = True
     return [stages]
 
 

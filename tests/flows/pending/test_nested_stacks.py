@@ -149,7 +149,7 @@ async def test_the_tool_that_delegates_may_stage_on_its_own_stack_after_the_agen
     inner = model_of(turn(staging()), turn(discard()), turn(say("Helped.")))
     sessions: list[Session] = []
 
-    @tool(name="DelegateAndStage", effects="none")
+    @tool(name="DelegateAndStage", effects="none", stages=True)
     async def delegate() -> str:
         """Ask another, then stage."""
         async with bench.session(inner, parent=sessions[0], label="reviewer") as child:
@@ -161,7 +161,6 @@ async def test_the_tool_that_delegates_may_stage_on_its_own_stack_after_the_agen
         )
         return "Delegated."
 
-    delegate.stages = True
     model = model_of(turn(call("DelegateAndStage")), turn(apply()), DONE)
     async with bench.session(model, more=[delegate]) as root:
         sessions.append(root)

@@ -188,7 +188,7 @@ async def test_a_resolve_that_was_about_nothing_is_about_nothing_after_a_restart
 
 
 def flaky(bench: Bench) -> Any:
-    @tool(name="Flaky", effects="none")
+    @tool(name="Flaky", effects="none", stages=True)
     def stages(path: str, fails: bool = False) -> str:
         """Stage, and fail then."""
         change = FileChange(path, (bench.root / path).read_bytes(), b"new")
@@ -197,7 +197,6 @@ def flaky(bench: Bench) -> Any:
             raise ValueError("after all not")
         return "Shown."
 
-    stages.stages = True
     return stages
 
 
@@ -261,7 +260,7 @@ def copies(bench: Bench) -> Any:
     """Stages a copy of a file without carrying it along; then somebody saves the file."""
     source = bench.root / "source"
 
-    @tool(name="Copy", effects="none")
+    @tool(name="Copy", effects="none", stages=True)
     def copy() -> str:
         """Stage a copy."""
         stored = Stored(sha256(large("A")).hexdigest(), len(large("A")), str(source))
@@ -269,7 +268,6 @@ def copies(bench: Bench) -> Any:
         source.write_bytes(large("B"))
         return "Shown."
 
-    copy.stages = True
     return copy
 
 
@@ -294,14 +292,13 @@ async def test_a_large_content_that_changed_does_not_spoil_what_is_kept_of_other
     source = bench.root / "source"
     source.write_bytes(large("A"))
 
-    @tool(name="Remove", effects="none")
+    @tool(name="Remove", effects="none", stages=True)
     def remove() -> str:
         """Stage that the file goes."""
         source.write_bytes(large("A"))
         stage("remove", ChangeSet("remove", (FileChange("source", large("A"), None),)), source_tool_name="Remove")
         return "Shown."
 
-    remove.stages = True
     scenes = turn(call("Copy")), turn(discard()), turn(call("Remove")), turn(apply())
     more = [copies(bench), remove]
     async with await bench.kept(model_of(*scenes), more=more) as session:

@@ -87,13 +87,12 @@ async def test_more_files_than_can_be_compared_with_a_deny_rule_are_denied(bench
 @pytest.mark.spec("RES-3")
 @really
 async def test_a_rule_on_an_alias_of_the_source_tool_reaches_its_callbacks(bench: Bench) -> None:
-    @tool(name="Deploy", aliases=["ship"], effects="none")
+    @tool(name="Deploy", aliases=["ship"], effects="none", stages=True)
     def deploy() -> str:
         """Stage a deployment."""
         stage("deploy", bench.callbacks("deploy"), source_tool_name="Deploy")
         return "Shown."
 
-    deploy.stages = True
     config = bench.settings(ask=["ship"], allow=["Deploy"])
     scenes = turn(call("Deploy")), turn(apply())
     await bench.run(*scenes, tools=[deploy], config=config, replies=answering("yes"))

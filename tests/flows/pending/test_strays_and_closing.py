@@ -48,13 +48,12 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def stager(act: Any, label: Any = "send it", source: Any = "Renamer", name: str = "Act") -> Any:
-    @tool(name=name, effects="none")
+    @tool(name=name, effects="none", stages=True)
     async def stages() -> str:
         """Stage it."""
         stage(label, act, source_tool_name=source)
         return "Shown."
 
-    stages.stages = True
     return stages
 
 
@@ -97,7 +96,7 @@ KINDS = pytest.mark.parametrize("kind", ["async", "plain"])
 async def test_what_a_stray_call_pushed_is_not_staged_and_holds_up_nobody(under_way: bool) -> None:
     inside, let_go = asyncio.Event(), asyncio.Event()
 
-    @tool(name="Slow", effects="none")
+    @tool(name="Slow", effects="none", stages=True)
     async def slow() -> str:
         """Stage, and do not listen to anybody."""
         stage("late", Callbacks(lambda _reason, _extra: None), source_tool_name="Renamer")
@@ -109,7 +108,6 @@ async def test_what_a_stray_call_pushed_is_not_staged_and_holds_up_nobody(under_
                 continue
         return "Shown."
 
-    slow.stages = True
     act = stager(Callbacks(lambda _reason, _extra: None))
     model = GatedModel(model_of(turn(call("Slow")), turn(call("Act"), say("and so on"))))
     async with virtually(model, slow, act, **ONCE) as session:
@@ -249,14 +247,13 @@ async def test_a_plain_tool_of_a_sub_agent_does_not_stage_onto_the_stack_above()
         """Try to stage."""
         return stage("inner", Callbacks(lambda _reason, _extra: None), source_tool_name="Plain")
 
-    @tool(name="Agent", effects="none")
+    @tool(name="Agent", effects="none", stages=True)
     async def agent() -> str:
         """Run a session inside."""
         async with virtually(model_of(turn(call("Plain"))), plain) as inner:
             below.extend(texts(await sent(inner, "go")))
         return "Helped."
 
-    agent.stages = True
     async with virtually(model_of(turn(call("Agent"))), agent, **ONCE) as session:
         assert texts(await sent(session, "go")) == ["Helped."]
         assert session.pending == ()
@@ -269,7 +266,7 @@ async def test_what_a_person_applies_in_a_sub_agent_does_not_stage_onto_the_stac
     def stages_more(_reason: str, _extra: Any) -> None:
         stage("more", Callbacks(lambda _reason, _extra: None), source_tool_name="Act")
 
-    @tool(name="Agent", effects="none")
+    @tool(name="Agent", effects="none", stages=True)
     async def agent() -> str:
         """Run a session inside, and apply what it stages."""
         async with virtually(model_of(turn(call("Act"))), stager(Callbacks(stages_more)), **ONCE) as inner:
@@ -277,7 +274,6 @@ async def test_what_a_person_applies_in_a_sub_agent_does_not_stage_onto_the_stac
             await sent(inner, Resolve("apply", "yes"))
         return "Helped."
 
-    agent.stages = True
     async with virtually(model_of(turn(call("Agent"))), agent, **ONCE) as session:
         await sent(session, "go")
         assert session.pending == ()
@@ -313,7 +309,7 @@ async def test_what_cannot_be_resolved_is_refused_when_it_is_staged(
 @pytest.mark.spec("RES-12")
 @really
 async def test_of_a_call_that_cannot_stage_all_nothing_is_left_behind(bench: Bench) -> None:
-    @tool(name="Two", effects="none")
+    @tool(name="Two", effects="none", stages=True)
     def two() -> str:
         """Stage one that can be kept, and one that cannot."""
         stage("one", NEW, source_tool_name="Two")
@@ -321,7 +317,6 @@ async def test_of_a_call_that_cannot_stage_all_nothing_is_left_behind(bench: Ben
         stage("two", half, source_tool_name="Two")
         return "Shown."
 
-    two.stages = True
     async with await bench.kept(model_of(turn(call("Two"))), more=[two]) as session:
         (text,) = texts(await sent(session, "go"))
         assert text.startswith("Nothing was staged: ")

@@ -94,8 +94,7 @@ class Bench:
                 raise ValueError("after all not")
             return f"staged {what}"
 
-        staging = tool(stager, name=name, effects="none")
-        staging.stages = True
+        staging = tool(stager, name=name, effects="none", stages=True)
         return [staging]
 
     def open(self, *scenes: Scene, tools: Sequence[Any] | None = None, **options: Any) -> Session:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, cast
 from pydantic import Field
 
 from callgate import shell
+from callgate.core.capabilities import SessionFacts, ToolFacts
 from callgate.core.ports import Run
 from callgate.host.ports import Confinement
 from callgate.tools.builtin import prompt_text
@@ -68,22 +69,15 @@ class BashTool:
     def __repr__(self) -> str:
         return repr(self.inner)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def follow_context(self, context: Callable[[], Mapping[str, Any]]) -> None:
-        """Takes the working folder from the context of this session, also after a resume or a rewind."""
-        self._context = context
-
     @property
-    def sandbox(self) -> Confinement | None:
-        """Read by the gate: it settles there where a command runs."""
-        return self._settings.sandbox
+    def facts(self) -> ToolFacts:
+        return replace(self.inner.facts, takes_sandbox=True, sandbox=self._settings.sandbox)
 
-    def take_sandbox(self, sandbox: Confinement) -> None:
-        """The sandbox in force, from the session; one that the tool was made with stays."""
+    def bind(self, facts: SessionFacts) -> None:
+        """Take the working folder from the context of the session, and its sandbox unless the tool has one."""
+        self._context = facts.context
         if self._settings.sandbox is None:
-            self._settings = replace(self._settings, sandbox=sandbox)
+            self._settings = replace(self._settings, sandbox=facts.sandbox)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         folder = self._last if self._context is None else self._context().get(WORKING_FOLDER)

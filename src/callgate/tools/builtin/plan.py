@@ -8,9 +8,10 @@ arguments of any call; the approved text is kept as a file beside the session's 
 import re
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
-from callgate.core.ports import Run
+from callgate.core.capabilities import ToolFacts
+from callgate.core.ports import Run, Tool
 from callgate.tools.arguments import Arguments
 from callgate.tools.builtin import prompt_text
 from callgate.tools.session_state import ENTER, EXIT, PLAN
@@ -65,20 +66,18 @@ class Planning(Protocol):
 
 
 class _PlanTool:
-    """``with_mode`` makes the tool of one session; ``stages`` says that it wants something of the session."""
+    """A tool that does nothing until ``for_plan_mode`` makes the tool of one session."""
 
     aliases: tuple[str, ...] = ()
-    always_loaded = True
     previews = False
-    stages = True
 
     def __init__(self, name: str, title: str, parameters: Mapping[str, Any], prompt: str) -> None:
-        self.title = title
+        self.facts = ToolFacts(title=title, always_loaded=True, stages=True, for_plan_mode=self._for_plan_mode)
         self.spec = ToolSpec(name, prompt_text(prompt), parameters)
         self._arguments = Arguments(dict(parameters))
         self._planning: Planning | None = None
 
-    def with_mode(self, planning: Planning) -> Self:
+    def _for_plan_mode(self, planning: Planning) -> Tool:
         mine = copy(self)
         mine._planning = planning
         return mine
@@ -86,8 +85,14 @@ class _PlanTool:
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         return self._arguments.read(raw)
 
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        raise NotImplementedError
+
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         raise ToolFailure("there is nothing to show")
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        raise NotImplementedError
 
 
 class EnterPlanMode(_PlanTool):

@@ -5,11 +5,11 @@ take most of the time of a start.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from callgate.core.capabilities import SessionFacts, ToolFacts, bind, facts_of
 from callgate.tools.builtin import builtin_tools, prompt_text
-from callgate.tools.builtin.specs import RECEIVERS, load_specs
+from callgate.tools.builtin.specs import load_specs
 from callgate.words.model import ToolSpec
 
 if TYPE_CHECKING:
@@ -35,18 +35,16 @@ def _shipped(name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None
 class ShippedTool:
     """A Tool that is made of its module when it is first used for more than its spec and its place in a search."""
 
-    server_description = ""
-    expects: tuple[str, ...] = ()
-
     def __init__(self, spec: ToolSpec, row: Mapping[str, Any], make: "Callable[[], Tool]") -> None:
         self.spec = spec
         self.aliases: tuple[str, ...] = tuple(row["aliases"])
         self.previews: bool = row["previews"]
-        self.stages: bool = row["stages"]
-        self.search_hint: str = row["search_hint"]
-        self.always_loaded: bool = row["always_loaded"]
-        self._takes: tuple[str, ...] = tuple(row["takes"])
-        self._given: dict[str, Any] = {}
+        self._facts = ToolFacts(
+            **row["facts"],
+            general_traits=self._general_traits,
+            for_plan_mode=self._for_plan_mode if row["plans"] else None,
+        )
+        self._session: SessionFacts | None = None
         self._make = make
         self._loaded: Tool | None = None
 
@@ -57,19 +55,30 @@ class ShippedTool:
         """Makes the tool, once. May be called in any thread: making one twice harms nothing."""
         if self._loaded is None:
             made = self._make()
-            for name, value in self._given.items():
-                getattr(made, name)(value)
+            if self._session is not None:
+                bind(made, self._session)
             self._loaded = made
         return self._loaded
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name.startswith(RECEIVERS) and self._loaded is None:
-            if name not in self._takes:
-                raise AttributeError(name)
-            return partial(self._given.__setitem__, name)
-        return getattr(self.load(), name)
+    @property
+    def facts(self) -> ToolFacts:
+        """The facts of the loaded tool; before that, the stored ones."""
+        return self._facts if self._loaded is None else facts_of(self._loaded)
+
+    def bind(self, facts: SessionFacts) -> None:
+        self._session = facts
+        if self._loaded is not None:
+            bind(self._loaded, facts)
+
+    def _general_traits(self) -> "Traits":
+        tool = self.load()
+        general = facts_of(tool).general_traits
+        return tool.traits({}) if general is None else general()
+
+    def _for_plan_mode(self, planning: Any) -> "Tool":
+        make = facts_of(self.load()).for_plan_mode
+        assert make is not None, "the stored row says that the tool is made for a plan mode"
+        return make(planning)
 
     def read(self, raw: str | Mapping[str, Any]) -> "Accepted | Rejected":
         return self.load().read(raw)

@@ -11,11 +11,11 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
+from callgate.core.capabilities import facts_of
 from callgate.tools.builtin import builtin_tools
 
 FILE = "specs.json"
-RECEIVERS = ("take_", "follow_")
-"""Prefixes of the methods by which a session gives a tool something."""
+_STORED = ("title", "search_hint", "always_loaded", "stages", "takes_sandbox")
 
 _FOLDER = Path(__file__).parent
 
@@ -35,16 +35,15 @@ def specs_of_tools() -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for tool in builtin_tools():
         # The description of Skill continues with the skills of this machine.
+        facts = facts_of(tool)
         fitting = [name for name, text in prompts.items() if tool.spec.description.startswith(text)]
         rows[tool.spec.name] = {
             "prompt": max(fitting, key=lambda name: len(prompts[name])),
             "parameters": tool.spec.parameters,
             "aliases": list(tool.aliases),
             "previews": tool.previews,
-            "stages": bool(getattr(tool, "stages", False)),
-            "search_hint": getattr(tool, "search_hint", ""),
-            "always_loaded": bool(getattr(tool, "always_loaded", False)),
-            "takes": sorted(name for name in dir(tool) if name.startswith(RECEIVERS)),
+            "facts": {name: getattr(facts, name) for name in _STORED},
+            "plans": facts.for_plan_mode is not None,
         }
     return rows
 

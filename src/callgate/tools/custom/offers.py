@@ -7,10 +7,12 @@ a tool or several, or just a list of them. Plain functions in there become tools
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from inspect import isawaitable, signature, unwrap
 from types import ModuleType
 from typing import Any, TypeGuard, cast
 
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Tool
 from callgate.tools.custom.api import Api
 from callgate.tools.custom.problems import Layer, Problem, blamed
@@ -28,8 +30,6 @@ _NEEDED = ("aliases", "previews", "read", "traits", "preview", "run")
 class CustomTool(Named):
     """A tool with the file it is from. It may stage while it runs."""
 
-    stages = True
-
     def __init__(self, inner: Tool, file: str, line: int | None, layer: Layer) -> None:
         super().__init__(inner, inner.spec.name, inner.aliases)
         self.file = file
@@ -38,6 +38,10 @@ class CustomTool(Named):
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name} of {self.file}>"
+
+    @property
+    def facts(self) -> ToolFacts:
+        return replace(super().facts, stages=True)
 
 
 @noun

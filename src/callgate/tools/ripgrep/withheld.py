@@ -4,13 +4,13 @@ The gate judges the folder that is searched, not every file in it. So the sessio
 search, and a file that Read would not get is not in their results either.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from callgate.changes.diff import quoted
-from callgate.core.ports import Run, Tool
+from callgate.core.capabilities import SessionFacts, ToolFacts
+from callgate.core.ports import Tool
 from callgate.tools.wrappers import Named
-from callgate.words.calls import Result
 
 Withheld = Callable[[str], str | None]
 """The rule that speaks against reading a file, given by its absolute path; None if none does."""
@@ -18,25 +18,21 @@ _SECRET = "it holds keys or passwords"
 
 
 class SearchTool(Named):
-    """A tool that searches whole folders and leaves out what ``take_withheld`` gave it, and always what is in files
-    with keys or passwords: ``leaves_out_secrets`` is read by the gate."""
-
-    leaves_out_secrets = True
+    """A tool that searches whole folders. It leaves out files with keys or passwords, and files that a rule of the
+    session keeps from being read."""
 
     def __init__(self, tool: Tool, rules: "SearchRules") -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
         self._rules = rules
 
     @property
-    def leaves_out_withheld(self) -> bool:
-        """True once it knows the rules: the gate need not ask about a folder because of them."""
-        return self._rules.withheld is not None
+    def facts(self) -> ToolFacts:
+        has_rules = self._rules.withheld is not None
+        return replace(super().facts, leaves_out_secrets=True, leaves_out_withheld=has_rules)
 
-    def take_withheld(self, withheld: Withheld) -> None:
-        self._rules.withheld = withheld
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        return await self.inner.run(arguments, run)
+    def bind(self, facts: SessionFacts) -> None:
+        if facts.withheld is not None:
+            self._rules.withheld = facts.withheld
 
 
 class SearchRules:
