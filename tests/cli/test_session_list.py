@@ -308,7 +308,7 @@ def test_help_and_version_load_nothing_heavy(tmp_path: Path) -> None:
         "import sys, contextlib, io\n"
         "from callgate.cli import main\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
-        "    assert main(['--help']) == main(['session', 'show', '--help']) == main(['--version']) == 0\n"
+        "    assert main(['--help']) == main(['session', 'export', '--help']) == main(['--version']) == 0\n"
         "heavy = [name for name in sys.modules if name in ('asyncio', 'json', 'pydantic')]\n"
         "print(heavy, [name for name in sys.modules if name.startswith(('callgate.core', 'callgate.transcript'))])\n"
     )

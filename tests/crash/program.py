@@ -51,6 +51,9 @@ from callgate.words.inputs import Continue
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import Request
 from callgate.words.traits import Locks, writes
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from tests.sessions import with_event
 
 SESSION = "session-1"

@@ -1,4 +1,4 @@
-"""Judges calls that are not made: tools are known by their names alone, and nothing runs."""
+"""Judges calls that are not made. Tools are known by name only, and nothing runs."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,11 @@ _SETS_OF_RULES = 1_000
 
 @noun
 class Ruling:
-    """A decision in words. ``rule`` is the text of the rule or remembered answer that decided, None where something
-    else did: a mode, hard safety, the tool's own default. ``by`` names it in either case."""
+    """A decision as text.
+
+    by       names the rule, mode or check that decided
+    rule     the text of the rule or remembered answer that decided; None if something else did
+    """
 
     decision: Effect
     by: str
@@ -43,8 +46,11 @@ class Ruling:
 
 @noun
 class CallToJudge:
-    """A call and the rules to judge it by. Without a ``mode`` it is that of the settings file, or ``default``; without
-    a ``root`` the current folder. The root need not exist."""
+    """A call and the rules to judge it by.
+
+    mode  None: the mode of the settings file, or ``default``
+    root  the workspace, which need not exist; empty: the current folder
+    """
 
     tool: str
     arguments: Mapping[str, Any]
@@ -56,8 +62,10 @@ class CallToJudge:
 
 
 class CallJudge:
-    """Judges calls by the settings of the named file alone. Each set of rules is compiled once; links are read anew for
-    every call, since the files may change in between."""
+    """Judges calls by one settings file.
+
+    Each set of rules is compiled once. Symbolic links are resolved again for each call.
+    """
 
     def __init__(self, settings: str | None = None, *, home: str | None = None) -> None:
         self._home = home or expanduser("~")
@@ -67,7 +75,7 @@ class CallJudge:
         self._compiled = lru_cache(maxsize=_SETS_OF_RULES)(self._compile)
 
     def judge(self, call: CallToJudge) -> Ruling:
-        """UsageError for a rule that cannot be read, a mode that there is not, a root that is none."""
+        """Decide about one call. Raise UsageError for an invalid rule, mode or root."""
         mode = self._mode if call.mode is None else check_mode(call.mode)
         resolver = _resolver(call.root)
         found = self._compiled(call.allow, call.ask, call.deny, resolver.root)
@@ -81,7 +89,8 @@ class CallJudge:
     def _compile(
         self, allow: tuple[str, ...], ask: tuple[str, ...], deny: tuple[str, ...], root: str
     ) -> tuple[CheckGate, Rulebook] | str:
-        """A fault of a given rule is an error for the caller; a fault of the settings file closes the gate."""
+        """Compile the rules. Return the fault of a given rule; a fault of the settings file makes the gate deny
+        everything."""
         given, settings = spoken("command line", allow=allow, ask=ask, deny=deny).rules, self._settings
         faults = Rulebook.of(given, root=root, home=self._home).faults
         if faults:
@@ -100,7 +109,7 @@ def case_of(
     policies: Sequence[ApprovalPolicy] = (),
     sandbox: object = None,
 ) -> Case:
-    """The call of a tool that is known by its name alone. UsageError for what no call can be."""
+    """Make a Case of a tool name and arguments. Raise UsageError if the arguments cannot be those of a call."""
     stand = StandIn(tool, sandbox)
     try:
         hashed, traits = arguments_hash(tool, arguments), stand.traits(arguments)

@@ -1,4 +1,4 @@
-"""The installation of this Callgate, the command that renews it, and the packages of the extra ``app``."""
+"""The installation of Callgate, the command that updates it, and the packages of the extra ``app``."""
 
 import os
 import re
@@ -37,7 +37,10 @@ InstallKind = Literal["pipx", "uv tool", "editable", "git", "folder", "uv", "pip
 
 @noun
 class Installation:
-    """``place`` is the folder or address that it came from, empty for one from a package index."""
+    """The way in which Callgate was installed.
+
+    place  the folder or address of the source; empty for a package index
+    """
 
     kind: InstallKind
     version: str
@@ -49,7 +52,7 @@ class Installation:
         return f"version {self.version}, installed{by}"
 
     def renew(self, wanted: str = NAME) -> str:
-        """The command line that installs the newest version; ``wanted`` may name extras."""
+        """Return the command that installs the newest version; ``wanted`` may name extras."""
         pip = f"{quote(self.python)} -m pip install"
         match self.kind:
             case "pipx":
@@ -69,7 +72,7 @@ class Installation:
                 return f"{pip} --upgrade {quote(wanted)}"
 
     def add_app(self) -> str:
-        """The command line that adds the packages of the extra ``app``."""
+        """Return the command that installs the extra ``app``."""
         wanted = f"{NAME}[app]"
         if self.kind in ("editable", "source"):
             place = f"{self.place}[app]"
@@ -79,8 +82,11 @@ class Installation:
 
 @noun
 class AppPackage:
-    """A package of the extra ``app``. ``version`` is empty if it is not installed; ``needed``: without it there is no
-    agent at all."""
+    """A package of the extra ``app``.
+
+    version  empty if it is not installed
+    needed   True if the agent does not run without it
+    """
 
     name: str
     version: str
@@ -96,8 +102,7 @@ def find_installation() -> Installation:
 
 
 def installation_of(direct_url: str | None, installer: str | None, prefix: Path) -> Installation:
-    """Reads what installers leave behind: pipx and uv a file in the environment, pip and uv the address of what was
-    not in an index."""
+    """Return how Callgate was installed, from the files that pipx, uv and pip write."""
     if (prefix / "pipx_metadata.json").exists():
         return Installation("pipx", __version__)
     if (prefix / "uv-receipt.toml").exists():
@@ -114,7 +119,7 @@ def installation_of(direct_url: str | None, installer: str | None, prefix: Path)
 
 
 def app_packages() -> tuple[AppPackage, ...]:
-    """The packages of the extra ``app``, by name; () where the installation has no record of them."""
+    """Return the packages of the extra ``app`` by name; empty if the installation does not list them."""
     found = _distribution()
     names = [match[1] for line in (found.requires or () if found else ()) if (match := _REQUIREMENT.match(line))]
     return tuple(_package(name) for name in sorted(dict.fromkeys(names)))

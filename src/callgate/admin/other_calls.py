@@ -1,4 +1,4 @@
-"""Finds the calls of a session that may have changed something and left no change in the history."""
+"""Finds calls that may have changed something and have no change in the history."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,8 +27,10 @@ from callgate.words.noun import noun
 
 @noun
 class OtherCall:
-    """A call that may have changed something, and has no change in the history. ``what`` is the argument that tells
-    most."""
+    """A call that may have changed something, and has no change in the history.
+
+    what  its command, or its first text argument
+    """
 
     id: str
     message: str
@@ -37,7 +39,7 @@ class OtherCall:
 
 
 class _Call:
-    """One that arrived, as far as the log was read."""
+    """The state of a call while the log is read."""
 
     def __init__(self, event: CallArrived) -> None:
         self.message = event.message_id
@@ -50,7 +52,7 @@ class _Call:
 
     @property
     def only_read(self) -> bool:
-        """Also what changes nothing but the session's own state."""
+        """True if the call changed nothing outside the session."""
         if isinstance(self.decision, Allow) and self.decision.by == "default":
             return True  # the gate lets nothing else run by itself
         if self.tool == "resolve" and self.result is not None and self.result.details.get("action") == "discard":
@@ -66,10 +68,10 @@ class _Call:
 
 
 class LoggedCalls:
-    """The calls of a whole log, rewound ones included: their effects on files stay."""
+    """The calls of a whole log. Rewound calls are included, because their effects on files remain."""
 
     def __init__(self, log: Path) -> None:
-        """JournalError for what is no log."""
+        """Read the log. Raise JournalError if the file is not a log."""
         self.workspace = ""
         self.calls: list[_Call] = []
         self._latest: dict[str, _Call] = {}
@@ -105,7 +107,7 @@ class LoggedCalls:
 def other_calls(
     logged: LoggedCalls, history: Sequence[Kept], picked: Sequence[Kept], wanted: Undo
 ) -> tuple[OtherCall, ...]:
-    """Those of the scope. ``picked`` are the changes that are taken back."""
+    """Return the calls in the scope of an undo. ``picked`` are the changes that the undo reverts."""
     if wanted.change is not None or wanted.scope == "call":
         return ()
     calls: Iterable[_Call] = logged.calls
@@ -118,7 +120,7 @@ def other_calls(
 
 
 def _told(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """The argument that names the call for people: its command, else the first text."""
+    """Yield the command, then every text argument."""
     command = arguments.get("command")
     if isinstance(command, str):
         yield command
@@ -126,7 +128,7 @@ def _told(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def workspace_of(log: Path) -> str:
-    """The folder that a session works in; JournalError for what is no log."""
+    """Return the workspace of a session. Raise JournalError if the file is not a log."""
     return next((event.workspace for event in _events(log) if isinstance(event, SessionOpened)), "")
 
 

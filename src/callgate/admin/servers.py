@@ -1,4 +1,4 @@
-"""MCP servers for the commands that add, remove, show and try them. Everything here blocks."""
+"""Adds, removes, lists and tests MCP servers. The functions block."""
 
 import asyncio
 import json
@@ -25,26 +25,19 @@ from callgate.words.decisions import AskedField, FieldAnswer, Origin
 from callgate.words.errors import CallgateError, ToolFailure, UsageError
 from callgate.words.noun import noun
 
+__all__ = ["as_entry"]
+
 ServerScope = Literal["user", "project"]
 SECONDS = 20.0
 """For all servers of a list to connect."""
 
-__all__ = [
-    "SECONDS",
-    "AddedServer",
-    "FoundTool",
-    "Server",
-    "ServerConfig",
-    "TriedServer",
-    "ServerScope",
-    "ServerState",
-    "as_entry",
-]
-
 
 @noun
 class FoundTool:
-    """A tool that a server has now; ``suspicion`` is a part of its description that reads like an instruction."""
+    """A tool of a connected server.
+
+    suspicion  the part of its description that reads like an instruction to the model
+    """
 
     name: str
     description: str
@@ -53,7 +46,7 @@ class FoundTool:
 
 @noun
 class TriedServer:
-    """A server and its state; ``tools``, ``log`` and ``notes`` are those of a server that was tried."""
+    """A server, its state, and what a connection found: tools, log lines and notes."""
 
     config: ServerConfig
     state: ServerState
@@ -64,7 +57,7 @@ class TriedServer:
 
 @noun
 class AddedServer:
-    """A server that was written to ``file``; ``before`` is what stood there under its name."""
+    """A server that was written to ``file``, and the entry of this name that it replaced."""
 
     config: ServerConfig
     file: Path
@@ -73,14 +66,14 @@ class AddedServer:
 
 
 def own_names() -> tuple[str, ...]:
-    """The names of a person's own servers and of the project's, for completion."""
+    """Return the names of the servers in the user's and the project's file, for completion."""
     config = load_config()
     own = () if config.folder is None else read_file(config.folder / OWN_FILE, "user").servers
     return tuple(each.name for each in (*own, *read_file(config.root / PROJECT_FILE, "project").servers))
 
 
 def add_server(name: str, entry: Any, scope: ServerScope) -> AddedServer:
-    """Writes an entry in place of an earlier one. UsageError for an entry that cannot be."""
+    """Write the entry of a server, replacing an earlier one. Raise UsageError for an invalid entry."""
     file = _file(load_config(), scope)
     try:
         made, notes = read_server(name, entry, Origin(scope, str(file)))
@@ -96,7 +89,8 @@ def add_server(name: str, entry: Any, scope: ServerScope) -> AddedServer:
 
 
 def remove_server(name: str, scope: ServerScope) -> Path:
-    """Removes the entry, the login, and what was approved of it. UsageError if there is none."""
+    """Remove the entry, the login and the approved definitions of a server. Raise UsageError if there is no such
+    server."""
     config = load_config()
     file = _file(config, scope)
     whole = _whole(file)
@@ -118,7 +112,7 @@ def remove_server(name: str, scope: ServerScope) -> Path:
 
 
 def find_server(name: str) -> ServerConfig:
-    """One that is configured, trusted or not. UsageError if there is none."""
+    """Return the configuration of a server, trusted or not. Raise UsageError if there is no such server."""
     config = load_config()
     own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
     there = own + read_file(config.root / PROJECT_FILE, "project")
@@ -133,8 +127,10 @@ def find_server(name: str) -> ServerConfig:
 
 
 def list_servers(seconds: float = SECONDS, config: Config | None = None) -> tuple[list[TriedServer], tuple[str, ...]]:
-    """Every server with its state, all connected at once, and notes on what is wrong with files. Those of a folder that
-    is not trusted are not started."""
+    """Connect all servers at once. Return each with its state, and notes about faults in files.
+
+    Servers of a folder that is not trusted are listed and not started.
+    """
     config = config or load_config()
     found = server_configs(config, ServerFlags())
     rows = asyncio.run(_tried(config, found.servers, seconds))
@@ -144,13 +140,13 @@ def list_servers(seconds: float = SECONDS, config: Config | None = None) -> tupl
 
 
 def try_server(name: str, seconds: float = SECONDS) -> TriedServer:
-    """Connects one server. UsageError if there is none, or it may not be started."""
+    """Connect one server. Raise UsageError if there is no such server or its folder is not trusted."""
     config = load_config()
     return asyncio.run(_tried(config, [_startable(config, name)], seconds))[0]
 
 
 def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
-    """Connects a server; ``show`` gets the address to open. ToolFailure where it is in vain."""
+    """Log in to a server. ``show`` gets the address that the user opens. Raise CallgateError if the login fails."""
     config = load_config()
     found = _startable(config, name)
     if found.transport == "stdio":
@@ -171,7 +167,7 @@ def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
 
 
 def log_out(name: str) -> bool:
-    """Forgets the tokens of a server; False if there were none."""
+    """Delete the tokens of a server. Return False if there were none."""
     config = load_config()
     return _forget_login(config, Server(find_server(name), _place(config)).identity)
 
@@ -227,7 +223,7 @@ def _forget_login(config: Config, identity: str) -> bool:
 
 
 class _Shown:
-    """The Person of a command: the address is shown, and the browser is waited for."""
+    """Shows the login address on the terminal and waits until the browser has returned."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
@@ -248,7 +244,7 @@ def _file(config: Config, scope: ServerScope) -> Path:
 
 
 def _key(whole: dict[str, Any], name: str) -> str | None:
-    """The key of a server in a file, given as it stands there or as its tools spell it."""
+    """Return the key of a server in a file, given as it is written there or as it is spelled in tool names."""
     keys: list[str] = [*whole["mcpServers"]]
     return next((key for key in keys if key == name), next((key for key in keys if _is_named(key, name)), None))
 

@@ -1,7 +1,4 @@
-"""The changes of sessions on disk, for the commands that list them and take them back.
-
-Everything here blocks.
-"""
+"""Lists and reverts the changes of stored sessions. The functions block."""
 
 import asyncio
 import os
@@ -23,31 +20,18 @@ from callgate.words.errors import UsageError
 from callgate.words.inputs import Undo
 from callgate.words.noun import noun
 
-__all__ = [
-    "ChangedFile",
-    "ChangeDiff",
-    "Kept",
-    "OtherCall",
-    "UNDO",
-    "SessionChanges",
-    "ShownFile",
-    "PlannedUndo",
-    "Recovered",
-    "plan_undo",
-    "read_all_changes",
-    "read_changes",
-    "read_diff",
-    "read_staged",
-    "shown_files",
-    "take_back",
-]
+__all__ = ["UNDO"]
+
 
 _APPLYING = "applying"
 
 
 @noun
 class SessionChanges:
-    """The changes of a session that works in ``workspace``, newest first; ``faults``: what cannot be read."""
+    """The changes of one session, newest first.
+
+    faults  entries of the history that cannot be read
+    """
 
     log: Path
     workspace: str
@@ -61,7 +45,7 @@ class SessionChanges:
 
 @noun
 class ChangedFile:
-    """The change of one file. Lines are only counted where it is ``shown`` as lines."""
+    """The change of one file. Lines are counted only if it is ``shown`` as lines."""
 
     path: str
     source: str | None
@@ -73,7 +57,7 @@ class ChangedFile:
 
 @noun
 class ChangeDiff:
-    """``patch`` is what git takes: a byte that is not UTF-8 is a lone surrogate in it."""
+    """The diff of a change. A byte of ``patch`` that is not UTF-8 is a lone surrogate."""
 
     kept: Kept
     files: tuple[ChangedFile, ...]
@@ -82,8 +66,13 @@ class ChangeDiff:
 
 @noun
 class PlannedUndo:
-    """The plan of an undo. ``found`` is None where there is nothing to take back; ``missing`` says why, if a change
-    was named. ``others`` cannot be undone; ``recovered`` are changes that a crash had cut short."""
+    """The plan of an undo.
+
+    found      None if there is nothing to undo
+    missing    the reason for that, if a change was named
+    others     calls that cannot be undone
+    recovered  changes that were finished or reverted after a crash
+    """
 
     past: SessionChanges
     root: Path
@@ -95,7 +84,7 @@ class PlannedUndo:
 
     @property
     def notes(self) -> list[str]:
-        """Files with hard links, in words."""
+        """Warnings about files with hard links."""
         return [] if self.found is None else hard_links(self.found.changes, str(self.root))
 
     @property
@@ -105,15 +94,17 @@ class PlannedUndo:
 
 @noun
 class ShownFile:
-    """One file of a change set for people. ``hunks`` are the lines of its diff from the first ``@@`` on; none where it
-    is not shown as lines."""
+    """One file of a change set, for people.
+
+    hunks  the lines of its diff from the first ``@@`` on; empty if it is not shown as lines
+    """
 
     file: ChangedFile
     hunks: tuple[str, ...] = ()
 
 
 def shown_files(changes: ChangeSet) -> tuple[ShownFile, ...]:
-    """The files of a change set with their diffs. Not made safe to show."""
+    """Return the files of a change set with their diffs. The texts are not escaped."""
     return tuple(ShownFile(_row(found), _hunks(found)) for found in diffs(changes))
 
 
@@ -129,20 +120,19 @@ def _hunks(found: FileDiff) -> tuple[str, ...]:
 
 
 def read_changes(which: str | None) -> SessionChanges:
-    """Of the session that is meant: the latest of this workspace, an id or a beginning of one, a title or words, or the
-    file of a log."""
+    """Return the changes of a session: see ``Archive.find``."""
     log = Archive().find(which)
     return _past(log, workspace_of(log))
 
 
 def read_all_changes() -> Sequence[SessionChanges]:
-    """Of every session of this workspace that has some, last used first."""
+    """Return the changes of every session of this workspace that has some, last used first."""
     found = [_past(Path(each.path), each.about.workspace) for each in Archive().here()]
     return [past for past in found if past.changes or past.faults]
 
 
 def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
-    """The diff of one change. UsageError if there is none of this number."""
+    """Return the diff of one change. Raise UsageError if there is no change with this number."""
     kept = next((each for each in past.changes if each.number == number), None)
     if kept is None:
         raise UsageError(_no_such(past, number))
@@ -151,7 +141,7 @@ def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
 
 
 def read_staged(session: str, number: int) -> ChangeSet:
-    """A change that waits in the history of a session. UsageError if there is none of this number."""
+    """Return a staged change of a session. Raise UsageError if there is no change with this number."""
     past = read_changes(session)
     kept = next((each for each in past.changes if each.number == number), None)
     if kept is None:
@@ -185,8 +175,8 @@ def _no_such(past: SessionChanges, number: int) -> str:
 
 
 def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
-    """Plan an undo. Nothing is taken back, but changes that a crash cut short are finished or undone first: until
-    then it is open what the files are."""
+    """Plan an undo. Changes that a crash interrupted are finished or reverted first, because only then the content
+    of the files is known."""
     from callgate.staging.workspace import changes_to_undo  # loads the runtime, which a list does not need
 
     log = Archive().find(which)
@@ -211,8 +201,10 @@ def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
 
 
 def take_back(planned: PlannedUndo) -> int | None:
-    """Do exactly what was planned; ToolFailure if the files are not as they were then, and nothing is changed. Gives
-    the number of the change that this is, if files had to be changed for it."""
+    """Perform the planned undo. Return the number of the new change; None if no file had to be changed.
+
+    Raise ToolFailure, and change nothing, if the files have changed since the plan.
+    """
     assert planned.found is not None
     host = _host(planned.past.log, planned.root)
     made = asyncio.run(host.take_back(planned.found))
@@ -220,7 +212,7 @@ def take_back(planned: PlannedUndo) -> int | None:
 
 
 def _host(log: Path, root: Path) -> HistoryHost:
-    """As a session has it."""
+    """Return the host of the session, with its history."""
     return HistoryHost(ChangeHistory(log.parent), log.stem, root, journal=log.parent / _APPLYING)
 
 

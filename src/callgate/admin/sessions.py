@@ -1,6 +1,6 @@
-"""The sessions on disk for the commands that look after them: found, listed, shown, shared, checked, cleaned up.
+"""Finds, lists, shows, exports, checks and removes stored sessions. The functions block.
 
-The doors know this module and none of what is behind it. Everything here blocks.
+Interfaces use this module instead of ``transcript``.
 """
 
 import os
@@ -40,33 +40,8 @@ from callgate.words.messages import Spent
 from callgate.words.noun import noun
 from callgate.words.pending import Staged
 
-__all__ = [
-    "Archive",
-    "Audited",
-    "AuditRow",
-    "CallStory",
-    "Cleaned",
-    "Damage",
-    "UnfinishedMessage",
-    "LockHolder",
-    "Listed",
-    "LogFault",
-    "Mark",
-    "Removed",
-    "SaidMessage",
-    "Shape",
-    "Shown",
-    "Summary",
-    "TakenIn",
-    "Verified",
-    "ago",
-    "as_csv",
-    "as_json",
-    "moment",
-    "pretty_json",
-    "utc",
-    "write_file",
-]
+__all__ = ["CallStory", "as_csv", "as_json", "moment", "pretty_json", "utc"]
+
 
 Shape = Literal["markdown", "html", "ai-sdk"]
 _SUFFIX = ".jsonl"
@@ -74,9 +49,16 @@ _SUFFIX = ".jsonl"
 
 @noun
 class Shown:
-    """The live part of a session, or the end of it. ``named`` is how a person names it to another command;
-    ``questions`` wait for an answer, ``pending`` actions to be resolved, ``waiting`` prompts for the agent;
-    ``missing``: whole lines are gone; ``draft`` is what was kept of a message that never came; ``costs``: by model."""
+    """The live part of a session, or the end of it.
+
+    named      the name of the session for another command
+    questions  open questions
+    pending    staged actions
+    waiting    queued prompts
+    missing    True if whole lines of the log are missing
+    draft      the stored part of an unfinished message
+    costs      usage by model
+    """
 
     session: str
     named: str
@@ -92,11 +74,11 @@ class Shown:
     costs: tuple[Spent, ...] = ()
 
     def page(self) -> Sequence[SaidMessage | Mark]:
-        """As people read it."""
+        """Return the messages and marks for people."""
         return read_page(self._exported())
 
     def written_as(self, shape: Shape) -> str:
-        """The text of a file to be shared."""
+        """Return the text of an export."""
         exported = self._exported()
         note = f"{self.unknown} lines of a newer version of Callgate are left out" if self.unknown else ""
         if shape == "ai-sdk":
@@ -120,8 +102,11 @@ class Shown:
 
 @noun
 class TakenIn:
-    """A transcript that became a session here. ``left_out`` lines are no part of the conversation; ``skipped`` says
-    which could not be read."""
+    """The result of an import.
+
+    left_out  the number of lines that are not part of the conversation
+    skipped   descriptions of lines that cannot be read
+    """
 
     session: str
     title: str
@@ -141,7 +126,7 @@ class Audited:
 
 
 def ago(at: float, now: float) -> str:
-    """The time passed, in a few letters; a date if that is long. All in UTC."""
+    """Return the time passed in a few letters, or the date if it is more than a week ago. Times are UTC."""
     passed = now - at
     if -60 < passed < 60:
         return "now"
@@ -158,7 +143,7 @@ def ago(at: float, now: float) -> str:
 
 
 class Archive:
-    """The sessions of one workspace first, those of the others where an id says so."""
+    """The stored sessions. Sessions of one workspace come first; an id also finds sessions of others."""
 
     def __init__(self, workspace: str | PathLike[str] | None = None, data: str | PathLike[str] | None = None) -> None:
         self._store = Store(workspace, data)
@@ -171,11 +156,11 @@ class Archive:
     # ---- found --------------------------------------------------------------------------------------------------
 
     def here(self) -> Sequence[Listed]:
-        """The sessions of this workspace, last used first."""
+        """Return the sessions of this workspace, last used first."""
         return self._store.list()
 
     def everywhere(self) -> Sequence[Listed]:
-        """Those of all workspaces."""
+        """Return the sessions of all workspaces, last used first."""
         found: list[Listed] = []
         for folder in self._projects():
             try:
@@ -185,14 +170,15 @@ class Archive:
         return sorted(found, key=lambda each: (each.about.updated_at, each.session), reverse=True)
 
     def name(self, log: Path) -> str:
-        """The unique name of a log: the id of its session; for the log of an agent, its path in the data folder."""
+        """Return the unique name of a log: the id of its session; for the log of an agent, its path in the data
+        folder."""
         if log.parent.name != "agents":
             return log.stem
         return str(log.relative_to(self._store.data) if log.is_relative_to(self._store.data) else log)
 
     def find(self, which: str | None) -> Path:
-        """The log that is meant: the latest of this workspace, an id or a beginning of one, a title or words, or a file
-        (a name with a slash, or one that ends in .jsonl)."""
+        """Return the log of a session. ``which`` is None or "latest" for the latest of this workspace, an id or a
+        beginning of one, a title, words of a prompt, or a file (a text with a slash or that ends in .jsonl)."""
         if which is None or which == LATEST:
             return self._latest()
         if _is_file(which):
@@ -235,7 +221,8 @@ class Archive:
     # ---- shown --------------------------------------------------------------------------------------------------
 
     def show(self, which: str | None, tail: int | None = None) -> Shown:
-        """The live part of a session, or its last messages (results belong to the message with their calls)."""
+        """Return the live part of a session, or its last ``tail`` messages. Results belong to the message with their
+        calls."""
         log = self.find(which)
         with _opened(log, which) as fd:
             _refuse_other(fd, log)
@@ -259,8 +246,7 @@ class Archive:
         )
 
     def audit(self, which: str | None) -> Audited:
-        """Every decision that was ever made, on branches that were left too. ``faults``: places where the log is not
-        what was written, so that something may be missing."""
+        """Return every decision on record, rewound ones included. ``faults`` counts the damaged places of the log."""
         log = self.find(which)
         with _opened(log, which) as fd:
             _refuse_other(fd, log)
@@ -271,7 +257,8 @@ class Archive:
     # ---- taken in -----------------------------------------------------------------------------------------------
 
     def take_in(self, lines: Iterable[bytes], name: str) -> TakenIn:
-        """A Claude Code transcript as a new session of this workspace. JournalError when there is nothing in it."""
+        """Import a Claude Code transcript as a new session of this workspace. Raise JournalError if it has no
+        conversation."""
         read = read_claude(lines)
         said = [event.message for event in read.events if isinstance(event, MessageAdded)]
         if not said:
@@ -295,26 +282,26 @@ class Archive:
     # ---- looked after -------------------------------------------------------------------------------------------
 
     def verify(self, which: str | None, head: str | None = None) -> Sequence[tuple[Path, Verified]]:
-        """One log and those of its agents."""
+        """Verify one log and the logs of its agents."""
         log = self.find(which)
         with _opened(log, which) as fd:
             found = [(log, verify(fd, session=None if _is_file(which) else log.stem, head=head))]
         return [*found, *(_verified(agent) for agent in _agents(log))]
 
     def verify_all(self) -> Generator[tuple[Path, Verified]]:
-        """Every log in the data folder, one after the other."""
+        """Verify every log in the data folder."""
         for log in self._logs():
             yield _verified(log)
             for agent in _agents(log):
                 yield _verified(agent)
 
     def clean(self, older_than: float | None, *, everywhere: bool, dry_run: bool) -> Cleaned:
-        """Remove what is left over in this workspace's project, or in those of all."""
+        """Remove leftover files of this workspace's sessions, or of all sessions."""
         project = None if everywhere else self._store.folder.name
         return collect(self._store.data, now=time(), project=project, older_than=older_than, dry_run=dry_run)
 
     def remove(self, which: str) -> Sequence[Removed]:
-        """Removes one session with all that belongs to it; returns its files. SessionLocked while it is open."""
+        """Remove one session with all its files. Return these. Raise SessionLocked while it is open."""
         log = self._exactly(which)
         try:
             return remove_unused(log, time())
@@ -322,8 +309,8 @@ class Archive:
             raise JournalError(f"session {log.stem} cannot be removed: {error.strerror or error}") from error
 
     def _exactly(self, which: str) -> Path:
-        """The log of the one session that is meant for certain: by its id, a beginning of it that no other id has, or
-        its title in this workspace."""
+        """Return the log of a session for its removal. ``which`` must be an id, a beginning that no other id has, or
+        the whole title of a session of this workspace."""
         if _is_file(which):
             raise JournalError(f"{which} is a file: a session is removed by its id")
         logs = self._logs()
@@ -344,7 +331,7 @@ class Archive:
         return found[0]
 
     def holder(self, which: str | Path | None) -> tuple[Path, LockHolder | None, LockHolder]:
-        """The log of a session, its holder now (None if it is not open), and the holder written beside it."""
+        """Return the log, the process that has it open (None if none has), and the process that the lock file names."""
         log = which if isinstance(which, Path) else self.find(which)
         if _is_file(which):
             _refuse_no_file(str(which))
@@ -355,8 +342,8 @@ class Archive:
 
 
 def _last(events: Sequence[Durable], count: int) -> tuple[Durable, ...]:
-    """The end with the last ``count`` messages. The facts of a message stand before it, so all after the message before
-    are taken; results belong to the message with their calls, and go with it."""
+    """Return the events from the start of the last ``count`` messages on. The events of a message precede it, so the
+    result starts after the message before. Results belong to the message with their calls."""
     said = [at for at, event in enumerate(events) if isinstance(event, MessageAdded) and event.message.role != "tool"]
     if count >= len(said):
         return tuple(events)
@@ -365,7 +352,8 @@ def _last(events: Sequence[Durable], count: int) -> tuple[Durable, ...]:
 
 
 def write_file(path: Path, data: bytes, *, replace: bool) -> None:
-    """For its owner alone. A file that exists is replaced as a whole, or not at all: FileExistsError."""
+    """Write a file that only its owner can read. Raise FileExistsError unless an existing file may be replaced,
+    which happens as a whole."""
     if not replace or not os.path.lexists(path):
         write_new(path, data, 0o600)
     elif path.is_symlink() or path.is_file():
@@ -391,7 +379,7 @@ def _agents(log: Path) -> list[Path]:
 
 
 def _is_file(which: str | Path | None) -> bool:
-    """True if the person gave a file instead of the name of a session."""
+    """Return True if the user gave a file instead of the name of a session."""
     return isinstance(which, str) and ("/" in which or os.sep in which or which.endswith(_SUFFIX))
 
 
@@ -400,7 +388,7 @@ def _named(which: str | None, log: Path) -> str:
 
 
 def _refuse_no_file(given: str) -> None:
-    """Refuses a path that is not a regular file, in words for a file that the person named."""
+    """Raise JournalError for a path that is not a regular file."""
     try:
         mode = os.lstat(given).st_mode
     except OSError:  # opening it says why
@@ -415,7 +403,7 @@ def _refuse_no_file(given: str) -> None:
 
 
 def _refuse_other(fd: int, log: Path) -> None:
-    """JournalError for a file of which no line can be read."""
+    """Raise JournalError for a file of which no line can be read."""
     if next(all_entries(fd), None) is not None:
         return
     size = os.fstat(fd).st_size

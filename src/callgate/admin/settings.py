@@ -1,7 +1,6 @@
-"""Settings for the commands that show them: every key with its value, its default and its origin.
+"""Lists settings with values, defaults and origins. The functions block.
 
-Values that may hold a secret are not shown: headers and further fields of requests never, and secrets in other texts
-are masked as in the record of a session. Everything here blocks.
+Secrets are not shown: headers and further fields of requests are hidden, and secrets in other texts are masked.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,20 +19,8 @@ from callgate.words.decisions import Effect, Origin
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
-__all__ = [
-    "HIDDEN",
-    "VARIABLES",
-    "Config",
-    "Setting",
-    "SettingRow",
-    "SettingsFile",
-    "Variable",
-    "find_setting",
-    "key_of",
-    "list_settings",
-    "load_config",
-    "setting_names",
-]
+__all__ = ["SettingsFile", "VARIABLES", "Variable", "load_config"]
+
 
 HIDDEN = "(hidden)"
 TablePath = tuple[str, ...]
@@ -41,8 +28,11 @@ TablePath = tuple[str, ...]
 
 @noun
 class SettingRow:
-    """A setting: its key, the value in force, written for people, and where that comes from. ``value`` is None where
-    nothing is set and there is no default; ``origins`` is empty for a default, and has one for each rule of a list."""
+    """A setting and the value in force.
+
+    value    None if nothing is set and there is no default
+    origins  empty for a default; one for each rule of a list
+    """
 
     name: str
     key: Setting
@@ -52,8 +42,8 @@ class SettingRow:
 
 
 def find_setting(config: Config, name: str) -> SettingRow:
-    """One setting by its whole name, such as ``providers.lab.base_url``. UsageError, with a suggestion, if there is no
-    such key."""
+    """Return one setting by its full name, such as ``providers.lab.base_url``. Raise UsageError, with a suggestion,
+    for an unknown name."""
     key, path = key_of(name)
     if "*" not in key.name:
         return next(row for row in list_settings(config) if row.name == name)
@@ -62,7 +52,8 @@ def find_setting(config: Config, name: str) -> SettingRow:
 
 
 def list_settings(config: Config) -> list[SettingRow]:
-    """Every key, in the order of the table; keys with a ``*`` as often as there are values for them, or once."""
+    """Return every key in the order of the table. A key with a ``*`` has one row for each value, or one row without
+    a value."""
     masker = Masker()
     tables = [*_named_tables(config)]
     rows: list[SettingRow] = []
@@ -90,7 +81,7 @@ def _rules(config: Config, key: Setting) -> SettingRow:
 
 
 def _named_tables(config: Config) -> Iterator[tuple[TablePath, Origin, Mapping[str, Any]]]:
-    """The tables of providers, options of models and hooks that count, with their paths and values."""
+    """Yield the tables of providers, model options and hooks in force, with their paths and values."""
     lines: dict[TablePath, Origin] = {}
     for each in sorted(config.files, key=lambda file: file.layer == "managed"):
         if each.layer in ("managed", "user"):

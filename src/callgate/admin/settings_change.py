@@ -25,8 +25,6 @@ from callgate.policy.trust import Trusted
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
-__all__ = ["ChangedSetting", "SettingsFault", "WritableLayer", "change_setting", "edit_toml", "faults_in", "file_of"]
-
 WritableLayer = Literal["user", "project", "local"]
 _BY_HAND = "change it in the file: callgate config edit"
 _KINDS_IGNORED = {
@@ -40,9 +38,13 @@ _KINDS_IGNORED = {
 
 @noun
 class ChangedSetting:
-    """A change: the file, and the setting as it is in force now. ``counts`` is False if another value does;
-    ``notes`` say why. ``untrusted``: the folder was trusted, and is not as it was any more. ``changed``: the file is
-    another one now."""
+    """The result of a change.
+
+    row        the setting as it is in force now
+    counts     False if another layer overrides the value; ``notes`` explain it
+    untrusted  True if the change revoked trust in the folder
+    changed    False if the file already had this content
+    """
 
     file: Path
     row: SettingRow
@@ -53,7 +55,8 @@ class ChangedSetting:
 
 
 def file_of(config: Config, layer: WritableLayer) -> Path:
-    """The settings file of a layer. A link in your own folder is followed; one of a repository may not lead out."""
+    """Return the settings file of a layer. A symbolic link in the user's folder is followed; one in a repository
+    must not lead out of it."""
     file = next(each.path for each in config.files if each.layer == layer)
     real = Path(os.path.realpath(file))
     if layer != "user" and not is_within(str(real), os.path.realpath(config.root)):
@@ -62,15 +65,18 @@ def file_of(config: Config, layer: WritableLayer) -> Path:
 
 
 def faults_in(config: Config, data: bytes, file: Path, layer: WritableLayer) -> tuple[SettingsFault, ...]:
-    """Everything that is wrong with a settings file that holds these bytes, rules included."""
+    """Return every fault of a settings file with this content, faults of rules included."""
     found = settings_in(data, file, layer, time())
     book = Rulebook.of(found.rules, root=str(config.root), home=str(config.home), now=time(), faults=found.faults)
     return book.faults
 
 
 def change_setting(config: Config, name: str, words: Sequence[str] | None, layer: WritableLayer) -> ChangedSetting:
-    """Sets a value in the file of a layer, or removes it (``words`` is None), and leaves the rest of the file as it is.
-    The file is replaced as a whole, after the new one was checked; UsageError says why nothing was changed."""
+    """Set a value in the file of a layer, or remove it if ``words`` is None. The rest of the file stays as it is.
+
+    The file is replaced as a whole after the new content was checked. Raise UsageError with the reason if nothing
+    was changed.
+    """
     key, path = key_of(name)
     if path[0] == "hooks" or key.name.startswith("permissions.*"):
         raise UsageError(f"{name} is a field of a list of tables: write it with `callgate config edit --{layer}`")
@@ -106,7 +112,7 @@ def _outcome(config: Config, name: str, key: Setting, value: object, file: Path,
 
 
 def _is_about(note: SettingsFault, name: str, file: Path) -> bool:
-    """True if the note says why this setting does not count, or why nothing of its kind counts in this file."""
+    """Return True if the note explains why this setting, or its kind, is ignored in this file."""
     kinds = (words for beginning, words in _KINDS_IGNORED.items() if name.startswith(beginning))
     return note.text.startswith(f"{name} = ") or (note.origin.file == str(file) and note.text.startswith((*kinds,)))
 
@@ -127,7 +133,7 @@ def _decoded(data: bytes, file: Path) -> str:
 
 
 def _replace(file: Path, data: bytes) -> None:
-    """Writes the whole file or nothing; its mode stays."""
+    """Replace the whole file, and keep its mode."""
 
     def keep_mode(number: int) -> None:
         if file.exists():

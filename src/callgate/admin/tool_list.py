@@ -1,4 +1,4 @@
-"""The tools of this folder: those that ship, custom ones, and those that are not available."""
+"""Lists the tools of this folder: built-in, custom and unavailable ones."""
 
 import asyncio
 import re
@@ -26,8 +26,12 @@ _END = re.compile(r"\. |(?<=[。！？])")
 
 @noun
 class ToolRow:
-    """One tool, or a file of tools that is left out. ``what`` is the first sentence that a model reads about it,
-    ``origin`` the file of a custom one, ``why`` the reason why it is not available."""
+    """One tool, or a file of custom tools that cannot be used.
+
+    what    the first sentence of the description
+    origin  the file of a custom tool
+    why     the reason why it is not available
+    """
 
     name: str
     kind: Literal["core", "custom", "deferred", "unavailable"]
@@ -38,15 +42,15 @@ class ToolRow:
 
 @noun
 class ToolList:
-    """Every tool, by kind and name, and the state of tool search; both without the tools of MCP servers."""
+    """Every tool by kind and name, and the state of tool search. Tools of MCP servers are not included."""
 
     rows: tuple[ToolRow, ...]
     search: SearchUse
 
 
 def list_tools(config: Config) -> ToolList:
-    """The tools of a session in this folder. Files of custom tools are loaded as for one: those of a folder that is not
-    trusted are named and not run. Blocks."""
+    """Return the tools of a session in this folder. Custom tools are loaded; those of a folder that is not trusted
+    are listed and not run. Blocks."""
     shipped = shipped_tools(BUILTIN)
     loaded = asyncio.run(custom_tools(config, taken=BUILTIN))
     search = _search([*shipped, *loaded.tools], config)
@@ -66,7 +70,7 @@ def list_tools(config: Config) -> ToolList:
 
 
 def shipped_search(config: Config) -> SearchUse:
-    """The state of tool search with the tools that ship alone, for a look that runs no file of anybody."""
+    """Return the state of tool search for the built-in tools only, without loading custom tools."""
     return _search(shipped_tools(BUILTIN), config).use()
 
 
@@ -77,7 +81,7 @@ def _search(tools: Sequence[Tool], config: Config) -> SearchToolbox:
 
 
 def _window(config: Config) -> int | None:
-    """The context of the model of the settings, or of the first one that would be chosen."""
+    """Return the context window of the configured model, or of the first default model."""
     catalogue = model_source(config).catalogue
     first = next(iter(catalogue.defaults.values()))[0]
     try:
@@ -95,7 +99,7 @@ def _shipped(name: str, description: str, deferred: Collection[str]) -> ToolRow:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence, on one line."""
+    """Return the first sentence on one line."""
     joined = " ".join(text.partition("\n\n")[0].split())
     first = _END.split(joined, maxsplit=1)[0].rstrip(".:")
     return first if first.endswith(("。", "！", "？")) else f"{first}."

@@ -1,4 +1,4 @@
-"""Shows and changes what decides in one workspace: settings, rules, remembered answers, trust."""
+"""Shows and changes the policy of one workspace: settings, rules, remembered answers, trust."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,29 +37,27 @@ from callgate.words.noun import noun
 __all__ = [
     "ChangedFolder",
     "ExplainedStep",
-    "Explanation",
     "Fingerprint",
-    "KeptAnswer",
-    "KeptScope",
     "Reading",
     "Rule",
-    "SettingsFault",
-    "Trust",
     "TrustState",
     "Trusted",
     "TrustedFolder",
     "Untrusted",
-    "WorkspacePolicy",
     "fingerprint",
-    "trust_store",
 ]
+
 
 ORIGIN = "person at callgate policy"
 
 
 @noun
 class KeptAnswer:
-    """A remembered answer and, written like a rule, what it covers. ``problem`` says why it is of no use."""
+    """A remembered answer.
+
+    covers   what it covers, written like a rule
+    problem  the reason why it has no effect
+    """
 
     id: str
     policy: ApprovalPolicy
@@ -69,7 +67,7 @@ class KeptAnswer:
 
 
 def sandbox_of(config: Config) -> ProvenSandbox | None:
-    """The sandbox in force for commands of the workspace."""
+    """Return the sandbox in force for commands of the workspace."""
     if not config.own_data:
         return None
     found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
@@ -77,7 +75,10 @@ def sandbox_of(config: Config) -> ProvenSandbox | None:
 
 
 class WorkspacePolicy:
-    """UsageError where a variable or an argument makes no sense; what is wrong with files is in ``faults``."""
+    """The settings, rules and remembered answers of a workspace. Faults of files are in ``faults``.
+
+    Raise UsageError for a wrong variable or argument.
+    """
 
     def __init__(self, root: AnyPath | None = None, *, mode: Mode | None = None) -> None:
         self.config = config = load_config(root, mode=mode)
@@ -99,12 +100,12 @@ class WorkspacePolicy:
 
     @property
     def faults(self) -> tuple[SettingsFault, ...]:
-        """While there are any, every call is denied."""
+        """Faults of settings. While there are any, every call is denied."""
         return self.rulebook.faults
 
     @property
     def notes(self) -> tuple[SettingsFault, ...]:
-        """Entries that are ignored, with the reason, and rules that may not mean what they look like."""
+        """Entries that are ignored, with the reason, and rules that may not mean what they seem to."""
         unused = (
             SettingsFault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin)
             for each in self.rulebook.ignored
@@ -129,7 +130,7 @@ class WorkspacePolicy:
                 yield SettingsFault(f"{rule.effect} {rule.text}: {found}", rule.origin)
 
     def _servers(self) -> list[str]:
-        """The names of the MCP servers here; none where no rule is about one."""
+        """Return the names of the MCP servers; empty if no rule is about one."""
         if not any(rule.tool.startswith("mcp__") for rule in self.rulebook.rules):
             return []
         from callgate.assembly.agent import ServerFlags  # only where a rule is about one
@@ -140,8 +141,8 @@ class WorkspacePolicy:
     # ---- a call -------------------------------------------------------------------------------------------------
 
     def explain(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Ruling, Explanation]:
-        """The decision about a call if the hooks say nothing. Commands of Bash are judged as a session judges them: in
-        the sandbox, if one is in force."""
+        """Return the decision about a call without hooks. Bash commands are judged as in a session: in the sandbox,
+        if one is in force."""
         config, memory = self.config, self.config.memory()
         policies = () if memory is None else memory.in_force()
         sandbox = sandbox_of(config) if tool == COMMANDS else None
@@ -159,14 +160,14 @@ class WorkspacePolicy:
     # ---- remembered answers -------------------------------------------------------------------------------------
 
     def answers(self) -> tuple[KeptAnswer, ...]:
-        """All that can be read, also what has expired."""
+        """Return all remembered answers, expired ones included."""
         memory = self.config.memory()
         return () if memory is None else tuple(map(self._answer, memory.policies()))
 
     def remember(
         self, effect: Effect, text: str, *, scope: KeptScope, expires_at: float | None = None, note: str | None = None
     ) -> KeptAnswer:
-        """UsageError for what is no rule, or not one about a single tool or server."""
+        """Store an answer. Raise UsageError if the text is not a rule about one tool or one MCP server."""
         tool, pattern = self._read(effect, text)
         policy = ApprovalPolicy(
             effect=effect,
@@ -181,7 +182,7 @@ class WorkspacePolicy:
         return self._answer(self._memory().add(policy))
 
     def revoke(self, ids: Sequence[str]) -> tuple[KeptAnswer, ...]:
-        """All of them, or none if one of them is not there."""
+        """Remove these answers; none of them if one id is unknown."""
         memory = self._memory()
         wanted = tuple(dict.fromkeys(ids))
         for id in wanted:
@@ -189,7 +190,8 @@ class WorkspacePolicy:
         return tuple(self._answer(memory.revoke(id)) for id in wanted)
 
     def narrow(self, id: str, text: str) -> tuple[KeptAnswer, KeptAnswer]:
-        """Before and after. UsageError when the rule is not about the same tool, or plainly not narrower."""
+        """Replace the pattern of an answer by a narrower one. Return the answer before and after. Raise UsageError
+        if the rule is about another tool or is not narrower."""
         memory = self._memory()
         before = self._find(memory, id)
         tool, pattern = self._read(before.policy.effect, text)
@@ -203,7 +205,7 @@ class WorkspacePolicy:
         return self._answer(before), self._answer(memory.replace(id, after))
 
     def expire(self, id: str, at: float | None) -> KeptAnswer:
-        """None lets it count for ever. An expired one can be given a later end."""
+        """Set when an answer expires; None means never. An expired answer can be renewed."""
         memory = self._memory()
         found = self._find(memory, id)
         return self._answer(memory.replace(id, replace(found.policy, expires_at=at)))
@@ -245,8 +247,8 @@ def _covers(policy: ApprovalPolicy) -> str:
 
 
 def trust_store(root: AnyPath | None = None) -> Trust:
-    """The store of trusted folders. UsageError where the data folder is in the workspace, which would then speak for
-    itself."""
+    """Return the store of trusted folders. Raise UsageError if the data folder is in the workspace, which could then
+    trust itself."""
     config = load_config(root)
     if not config.own_data:
         raise UsageError(f"{config.data} lies in the workspace, so trust does not count: choose another data folder")

@@ -41,10 +41,10 @@ _SHORTEST = 4  # characters of a beginning that names a question
 
 @dataclass(frozen=True, slots=True)
 class SessionQuestions:
-    """The open questions of a session, and the answers of the turn under way.
+    """The open questions of a session, and the answers of its current turn.
 
     named   the name of the session for another command
-    holder  the program that has the session open
+    holder  the process that has the session open
     """
 
     log: Path
@@ -59,9 +59,9 @@ class SessionQuestions:
 
 
 def answer(which: str | None, call: str | None, answer: str | None, as_json: bool, **options: Any) -> int:
-    """Shows the questions that a session waits with, or answers one of them, whoever has the session open. If it runs,
-    the program that runs it acts on the answer; otherwise the answer is put on record for when it is resumed. The first
-    answer counts."""
+    """Show the open questions of a session, or answer one of them, whether a program has the session open or not. If
+    a program has it open, that program acts on the answer; otherwise the answer is recorded and takes effect when
+    the session is resumed. The first answer wins."""
     if call in ANSWERS and answer is None:
         call, answer = None, call
     if which in ANSWERS and call is answer is None:

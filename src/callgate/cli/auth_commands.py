@@ -23,8 +23,8 @@ _LONGEST = 10_000
 
 
 def set_key(provider: str, key: Sequence[str]) -> int:
-    """Asks for the key without showing it, or reads it from standard input. It is kept in the keyring of the system
-    where there is one (pip install "callgate[keyring]"), else in a file that only you can read."""
+    """Store the key of a provider. It is read without echo, or from standard input, and stored in the system keyring
+    if there is one (pip install "callgate[keyring]"), otherwise in a file that only you can read."""
     if key:
         raise CommandMisuse(
             "never give a key as an argument, where others can see it: it is asked for, or read from a pipe"
@@ -45,7 +45,7 @@ def set_key(provider: str, key: Sequence[str]) -> int:
 
 
 def show_keys(as_json: bool) -> int:
-    """Shows at most the last four characters of a key."""
+    """List the keys in use. At most the last four characters of a key are shown."""
     rows = list_keys()
     if as_json:
         put_json([json_fields(row) for row in rows])
@@ -60,7 +60,7 @@ def show_keys(as_json: bool) -> int:
 
 
 def forget_key(provider: str) -> int:
-    """Forgets a stored key."""
+    """Remove a stored key."""
     left = remove_key(provider)
     put_text(f"The key for {provider} is removed.")
     if left is not None:
@@ -69,8 +69,8 @@ def forget_key(provider: str) -> int:
 
 
 def test_model(which: str | None, as_json: bool) -> int:
-    """Says what works: text, streaming, tools, a forced tool, JSON Schema, images; and what to do where something does
-    not. Costs a few hundred tokens."""
+    """Send a model a few small requests and report which abilities work: text, streaming, tools, a forced tool, JSON
+    Schema, images; and what to do about each that fails. Costs a few hundred tokens."""
     name = model_to_test(which)
     if not as_json:
         say(f"trying {name}")

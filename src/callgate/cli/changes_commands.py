@@ -45,9 +45,9 @@ _WHAT = 80
 
 
 def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> int:
-    """The changes that a session made to files, the last applied first, with their states: applied, reverted, discarded
-    (not wanted, or could not be applied), staged (waits) or applying (under way, or half applied because the program or
-    the disk failed: the next start finishes or undoes it). show prints the diff of one."""
+    """List the changes that a session made to files, last applied first, with their states: applied, reverted,
+    discarded (rejected or failed), staged (not applied yet) or applying (in progress, or half applied because the
+    program or the disk failed: the next start finishes or reverts it). `show` prints the diff of one change."""
     shows = words[:1] == ["show"]
     number = _number(words) if shows else None
     rest = words[2:] if shows else words
@@ -166,7 +166,7 @@ def file_rows(files: Iterable[ChangedFile], room: int) -> Iterator[Line]:
 
 
 def difference_lines(patch: str, room: int) -> Iterator[Line]:
-    """Return the lines of a patch, broken at the last column and not at words."""
+    """Return the lines of a patch. Long lines are broken at the last column, not at words."""
     inside = False
     for line in patch.removesuffix("\n").split("\n") if patch else ():
         if line.startswith("diff --git "):
@@ -188,9 +188,9 @@ def undo(
     partly: bool,
     as_json: bool,
 ) -> int:
-    """Takes back what calls did to files: the last one, all of the last turn that changed something, or all of the
-    session. What others have changed since is merged, or is a conflict, and then nothing is undone. Shows first what it
-    would do and what it cannot undo, and asks. What a crash cut short is settled before that."""
+    """Revert what calls did to files: the last call, all calls of the last turn that changed something, or all of
+    the session. Changes made by others since then are merged; on a conflict nothing is undone. Shows first what will
+    be undone and what cannot be, and asks. Changes that a crash interrupted are finished or reverted before."""
     if scope and change:
         raise CommandMisuse("say a scope, or --change")
     if as_json and not (yes or dry_run):

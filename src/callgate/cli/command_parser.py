@@ -1,4 +1,4 @@
-"""Makes parsers of the rows of commands. A fault is one line that says what to do next."""
+"""Makes parsers from the rows of commands. An error is one line that says what to do next."""
 
 import argparse
 import re
@@ -52,7 +52,7 @@ options of the agent (all of them: callgate -p --help):
 
 
 class _Paragraphs(argparse.HelpFormatter):
-    """Keeps the line breaks of a text, so that examples can be copied."""
+    """Keeps line breaks, so that examples can be copied."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         hang = {True: f"{indent}    ", False: indent}
@@ -63,7 +63,7 @@ class _Paragraphs(argparse.HelpFormatter):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of one command. ``unknown`` is added to the error for an option that resembles no other."""
+    """The parser of one command. ``unknown`` is added to the error for an option that is similar to no other."""
 
     unknown = ""
 
@@ -80,10 +80,10 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {safe(message)}; see {self.prog} --help\n")
 
     def parse_words(self, words: Sequence[str]) -> dict[str, Any]:
-        """Return the values by the names of parameters. A fault ends the program with exit code 2.
+        """Return the values by parameter name. An error ends the program with exit code 2.
 
-        An unknown option is refused first, before its value is taken for an argument; not where the words of another
-        command follow.
+        Unknown options are refused first, so that their values are not read as arguments; not if the words of
+        another command follow.
         """
         if not any(action.nargs == argparse.REMAINDER for action in self._actions):
             for word in words[: words.index("--")] if "--" in words else words:
@@ -138,7 +138,7 @@ class _Overview(CommandParser):
 
 
 def _fitted(line: str, room: int) -> str:
-    """The line broken to the terminal, below the beginning of its second column."""
+    """Wrap a line to the terminal, indented to its second column."""
     second = re.search(r"\S {2,}(?=\S)", line)
     indent = second.end() if second else 0
     return line if len(line) <= room else fill(line, max(room, indent + 20), subsequent_indent=" " * indent)
@@ -146,7 +146,7 @@ def _fitted(line: str, room: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCommand:
-    """A command and its arguments by the names of the function's parameters."""
+    """A command, and its arguments by parameter name."""
 
     command: CommandRow
     values: Mapping[str, Any]
@@ -184,7 +184,7 @@ def read_command(words: Sequence[str]) -> ParsedCommand | int:
 
 
 def _find(words: Sequence[str]) -> tuple[CommandRow | str, list[str]]:
-    """The command that the words lead to, or the name of the group where they end, and the words that are left. An
+    """Return the command that the words name, or the name of the group where they end, and the remaining words. An
     unknown command ends the program."""
     group, known, rest = "", list[str](GROUPS), list[str]()
     for at, word in enumerate(words):
@@ -227,7 +227,7 @@ def command_parser(command: CommandRow) -> CommandParser:
 
 
 def _group_parser(name: str) -> CommandParser:
-    """The parser of a group without a command; of the program, for an empty name."""
+    """Return the parser of a group given without a command; of the program for an empty name."""
     if not name:
         parser = _Overview("callgate")
         parser.add_argument("--version", action="version", version=f"callgate {__version__}")
@@ -258,14 +258,14 @@ def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def count(text: str) -> int:
-    """A whole number above 0."""
+    """Read a whole number above 0."""
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 16 and int(text)):
         raise ArgumentTypeError(f"must be a whole number above 0, not {text!r}")
     return int(text)
 
 
 def tool_names(text: str) -> tuple[str, ...]:
-    """Names of tools between commas or blanks."""
+    """Read names of tools, separated by commas or blanks."""
     names = tuple(text.replace(",", " ").split())
     if not names:
         raise ArgumentTypeError("say which tools, such as Read,Grep")
@@ -273,7 +273,7 @@ def tool_names(text: str) -> tuple[str, ...]:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """A JSON object, or the file after ``@`` that has it; ``@-`` is standard input."""
+    """Read a JSON object, or the file after ``@``; ``@-`` is standard input."""
     from json import loads  # costly, and rarely needed
 
     try:
@@ -303,6 +303,6 @@ _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
 
 def seconds_of(text: str, units: str) -> float | None:
-    """Return the seconds of a span such as 12h or 30d; None if the text is none."""
+    """Return the seconds of a span such as 12h or 30d; None if the text is not a span."""
     found = re.fullmatch(rf"(\d{{1,6}})([{units}])", text, re.ASCII)
     return None if found is None else int(found[1]) * _UNITS[found[2]]

@@ -52,7 +52,7 @@ class ArgumentRow:
 
     @property
     def value(self) -> str:
-        """The name of the value in the help; empty for an option without one."""
+        """The name of the value in the help; empty for an option without a value."""
         return " ".join(word for word in self.form.split() if word not in self.names).rstrip("?+*.")
 
     @property
@@ -101,7 +101,7 @@ class CommandRow:
 
 @dataclass(frozen=True, slots=True)
 class CommandGroup:
-    """A first word of the command line. ``about`` is empty for a command that has no commands below it."""
+    """The first word of a command line. ``about`` is empty for a command without subcommands."""
 
     topic: str
     name: str
@@ -111,7 +111,7 @@ class CommandGroup:
 
     @property
     def commands(self) -> dict[str, CommandRow]:
-        """The commands of the group by their last word. The module of the group is imported."""
+        """The commands of the group by their last word. Imports the module of the group."""
         rows: Sequence[CommandRow] = import_module(f"callgate.cli.{self.module}").COMMANDS
         return {row.path.rpartition(" ")[2]: row for row in rows if row.path.split()[0] == self.name}
 
@@ -225,5 +225,5 @@ GROUPS = {
 
 
 def all_commands() -> dict[str, CommandRow]:
-    """Every command by its path, in the order of the help. The modules of all groups are imported."""
+    """Return every command by its path, in the order of the help. Imports the modules of all groups."""
     return {row.path: row for group in GROUPS.values() for row in group.commands.values()}

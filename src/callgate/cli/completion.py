@@ -22,7 +22,7 @@ _DEBUG = ArgumentRow("--debug", "show tracebacks")
 
 @dataclass(frozen=True, slots=True)
 class CompletionEntry:
-    """A command (empty for the program itself), the commands below it with their help, and its rows."""
+    """A command (empty for the program itself), its subcommands with their help, and its rows."""
 
     path: str
     commands: Mapping[str, str]
@@ -40,8 +40,8 @@ class CompletionEntry:
 
 
 def completion(shell: str) -> int:
-    """Print a script that completes commands, options, their values and the keys of settings. The script is static:
-    completing starts no program. Print it again after an update."""
+    """Print a script that completes commands, options, values and setting names. The script starts no program; print
+    it again after an update."""
     sys.stdout.write(completion_script(shell))
     return 0
 

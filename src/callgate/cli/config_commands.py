@@ -16,7 +16,8 @@ _NEW_FILE = "# Settings of Callgate. Every key: callgate config list\n"
 
 
 def get(key: str, as_json: bool) -> int:
-    """Prints the value alone, a list a line each. Headers and fields that may hold a key are never printed."""
+    """Print the value of a setting, a list one item per line. Headers and fields that may contain a key are never
+    printed."""
     row = find_setting(load_config(), key)
     if as_json:
         put_json(_as_json(row))
@@ -28,19 +29,19 @@ def get(key: str, as_json: bool) -> int:
 
 
 def set_value(key: str, value: Sequence[str], **layers: bool) -> int:
-    """Changes one line of the file and leaves comments and order as they are. The new file is checked first: if
-    anything would be wrong, nothing is changed. Says so where another value counts in spite of it."""
+    """Change one line of a settings file; comments and order stay. The new file is checked first, and nothing is
+    changed if it has a fault. Says so if another layer overrides the value."""
     return _report(change_setting(load_config(), key, value, _layer(layers)), "is set in")
 
 
 def unset(key: str, **layers: bool) -> int:
-    """Removes its line."""
+    """Remove the line of a setting from a settings file."""
     change = change_setting(load_config(), key, None, _layer(layers))
     return _report(change, "is not set any more in" if change.changed else "was not set in")
 
 
 def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
-    """Every key with the value in force and the file and line, or the variable, that it comes from."""
+    """List every setting with the value in force and its origin: file and line, or variable."""
     rows = [row for row in list_settings(load_config()) if row.name.startswith(section or "")]
     if section and not rows:
         raise UsageError(f"no setting begins with {section!r}: callgate config list shows all of them")
@@ -57,7 +58,8 @@ def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
 
 
 def edit(**layers: bool) -> int:
-    """Checks the file when the editor ends and says what is wrong, with its line. The file stays as you left it."""
+    """Open a settings file in your editor, and check it when the editor ends. Faults are reported with their line;
+    the file stays as you saved it."""
     layer, config = _layer(layers), load_config()
     file, command = file_of(config, layer), editor_command()
     is_new = not file.exists()
@@ -84,7 +86,7 @@ def edit(**layers: bool) -> int:
 
 
 def path(as_json: bool) -> int:
-    """Prints each file, and whether it is there."""
+    """List the settings files, and whether they exist."""
     files = load_config().files
     if as_json:
         put_json([{"layer": each.layer, "path": str(each.path), "exists": each.path.exists()} for each in files])
@@ -98,7 +100,7 @@ def path(as_json: bool) -> int:
 
 
 def _layer(layers: dict[str, bool]) -> WritableLayer:
-    """Return the layer of the flag that is given; by default the person's own settings."""
+    """Return the layer of the given flag; the user's own settings by default."""
     chosen = [layer for layer, given in layers.items() if given] or ["user"]
     if len(chosen) > 1:
         raise CommandMisuse(f"say --{chosen[0]} or --{chosen[1]}, not both")
@@ -132,7 +134,7 @@ def _origin(row: SettingRow) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the value as a settings file has it, without quotes."""
+    """Return a value as it is written in a settings file, without quotes."""
     if value is None:
         return []
     if isinstance(value, tuple):

@@ -1,7 +1,7 @@
-"""The command ``callgate demo``: a scripted model works on a sample repository. Everything but the model is real.
+"""The command ``callgate demo``: a scripted model works on a sample repository. Everything except the model is real.
 
 An installed package has one session: ``python -m callgate.cli.demo FOLDER SPEED FORM`` runs its first part and kills
-itself, and the command resumes it. A checkout has further sessions, in ``examples/demo``.
+itself, and the command resumes it. A checkout has more sessions, in ``examples/demo``.
 """
 
 import asyncio
@@ -48,8 +48,8 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has one way only
 
 
 def demo(speed: str | None, as_json: bool, lines: bool, no_color: bool) -> int:
-    """A scripted model works on real files in a temporary folder that is removed at the end. Shows what the runtime
-    promises, then checks it against the events: 1 if a promise was not kept."""
+    """Run a scripted model on real files in a temporary folder, which is removed at the end. Shows what Callgate
+    promises, then checks each promise against the recorded events. Exit code 1 if a promise was broken."""
     pace = _pace(speed)
     if (CHECKOUT / "examples" / "demo").is_dir():
         sys.path.insert(0, str(CHECKOUT))
@@ -153,7 +153,7 @@ async def _run(session: Session, sent: Input, show: Callable[[e.Event], None], s
 
 
 def _show(form: str, earlier: Iterable[e.Durable] = ()) -> Callable[[e.Event], None]:
-    """Return a function that prints an event, as a line of JSON or as text; ``earlier`` events are not printed."""
+    """Return a function that prints an event as JSON or as text. ``earlier`` events are read and not printed."""
     view, streamed = LogView(text_width()), ""
     for event in earlier:
         _ = [*view.lines(event)]  # the names of the calls
@@ -184,7 +184,7 @@ def _show(form: str, earlier: Iterable[e.Durable] = ()) -> Callable[[e.Event], N
 
 
 def _claims(events: Sequence[e.Durable], shop: Path) -> dict[str, bool]:
-    """Return each claim, and True if the events and files agree with it."""
+    """Return each claim, and whether the events and files agree with it."""
 
     def calls(kind: type[E]) -> list[E]:
         return [event for event in events if isinstance(event, kind)]

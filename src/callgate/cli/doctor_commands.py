@@ -14,9 +14,9 @@ _VERSION = 1
 
 
 def doctor(online: bool, as_json: bool) -> int:
-    """Looks at Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, kept
-    sessions, programs, disk, clock and the terminal. Nothing is changed, and without --online no program is asked but a
-    model server of your own."""
+    """Check Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, stored
+    sessions, programs, disk, clock and the terminal. Changes nothing; without --online it connects to nothing but
+    your local model server."""
     found = run_checks(online=online)
     healthy = is_healthy(found)
     if as_json:
@@ -58,7 +58,8 @@ def _as_json(each: Diagnosis) -> dict[str, object]:
 
 
 def update() -> int:
-    """Prints the command for the way this one was installed (pip, pipx, uv, a folder or Git) and runs nothing."""
+    """Print the command that updates Callgate, for the way it was installed (pip, pipx, uv, a folder or Git). Runs
+    nothing."""
     found, packages = find_installation(), app_packages()
     has_app = bool(packages) and all(each.version for each in packages)
     say(str(found))

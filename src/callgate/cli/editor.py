@@ -1,4 +1,4 @@
-"""A text argument of a call, changed in the person's own editor before they say yes to it."""
+"""Opens a text argument of a call in the user's editor, before the user allows the call."""
 
 import os
 import shlex
@@ -13,8 +13,8 @@ from callgate.words.errors import UsageError
 
 
 def edited(question: Question, name: str) -> dict[str, Any] | None:
-    """The arguments with one of them as the person left it; None if nothing was changed. AnswerRefused says why there
-    is nothing to edit, or that the editor failed."""
+    """Return the arguments with one of them edited by the user; None if it was not changed. Raise AnswerRefused if
+    there is nothing to edit or the editor fails."""
     if arguments_hash(question.through or question.tool, question.arguments) != question.arguments_hash:
         raise AnswerRefused("secrets are masked in these arguments, so they cannot be edited here")
     which = name or _only_text(question)
@@ -37,7 +37,7 @@ def _texts(arguments: Mapping[str, Any]) -> str:
 
 
 def editor_command() -> list[str]:
-    """The person's editor as words; UsageError if they are none."""
+    """Return the user's editor as a list of words. Raise UsageError if it cannot be parsed."""
     given = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         words = shlex.split(given)

@@ -8,7 +8,7 @@ from callgate.cli.start_options import read_interactive
 
 
 def interactive(words: Sequence[str], typed: str = "") -> int:
-    """Run the terminal; return the exit code. ``typed`` are the keys that were pressed during the start."""
+    """Run the terminal; return the exit code. ``typed`` are keys that were pressed during the start."""
     try:
         options = read_interactive(words)
     except SystemExit as end:  # the fault is printed

@@ -1,4 +1,4 @@
-"""Commands that answer one line of JSON with another, so that they can run as co-processes."""
+"""Commands that read one line of JSON and answer with another, so that they can run as co-processes."""
 
 import json
 import sys

@@ -46,8 +46,8 @@ def add(
     trusted: bool,
     scope: ServerScope,
 ) -> int:
-    """${VAR} and ${VAR:-default} stand for variables of the environment when the server is connected, so that no secret
-    needs to be written down."""
+    """Add an MCP server: a command or an address. ${VAR} and ${VAR:-default} are replaced by environment variables
+    when the server is connected, so that no secret has to be stored."""
     words = words[1:] if words[0] == "--" else words
     if not words:
         raise CommandMisuse("say what to connect: an address, or -- and a command")
@@ -79,7 +79,7 @@ def add(
 
 
 def add_json(name: str, entry: str, scope: ServerScope) -> int:
-    """The entry is an object with command, args and env, or with type, url and headers."""
+    """Add an MCP server as a JSON object with command, args and env, or with type, url and headers."""
     try:
         read = json.loads(entry)
     except (ValueError, RecursionError) as error:
@@ -102,13 +102,13 @@ def _add(name: str, entry: Any, scope: ServerScope) -> int:
 
 
 def remove(name: str, scope: ServerScope) -> int:
-    """Removes its entry, and its login."""
+    """Remove the entry of a server, and its login."""
     put_text(f"The server {name} is removed from {remove_server(name, scope)}.")
     return 0
 
 
 def list_all(as_json: bool) -> int:
-    """Connects all of them at once, within a time. Servers of a folder that is not trusted are not started."""
+    """Connect all servers at once and show their states. Servers of a folder that is not trusted are not started."""
     rows, notes = list_servers()
     if as_json:
         put_json([_as_json(row) for row in rows])
@@ -126,7 +126,7 @@ def list_all(as_json: bool) -> int:
 
 
 def get(name: str, as_json: bool) -> int:
-    """Values of secrets are not shown."""
+    """Show the configuration of one server. Secret values are not shown."""
     found = find_server(name)
     shown = _without_values(found)
     if as_json:
@@ -140,8 +140,8 @@ def get(name: str, as_json: bool) -> int:
 
 
 def test(name: str, as_json: bool) -> int:
-    """Says how long it takes, which tools there are, which were left out and why, and which descriptions read like
-    instructions to the model. No tool is called."""
+    """Connect one server. Shows the time it takes, its tools, the tools that are left out and why, and descriptions
+    that read like instructions to the model. No tool is called."""
     row = try_server(name)
     connected = row.state.status == "connected"
     if as_json:
@@ -165,15 +165,15 @@ def test(name: str, as_json: bool) -> int:
 
 
 def login(name: str) -> int:
-    """Shows the address to open and waits until the browser has come back. Tokens are kept in the keyring of the system
-    where there is one, else in a file that only you can read."""
+    """Log in to a server. Prints the address to open and waits until the browser has returned. Tokens are stored in
+    the system keyring if there is one, otherwise in a file that only you can read."""
     row = log_in(name, lambda text: say(text.replace("\n", " ")))
     put([(Span(f"{row.config.name}  "), *_state(row))])
     return 0
 
 
 def logout(name: str) -> int:
-    """Forgets the tokens of a server."""
+    """Delete the tokens of a server."""
     had = log_out(name)
     put_text(f"The login to {name} is forgotten." if had else f"There was no login to {name}.")
     return 0
@@ -208,7 +208,7 @@ def _without_values(found: ServerConfig) -> dict[str, Any]:
 
 
 def _pair(sign: str) -> Callable[[str], tuple[str, str]]:
-    """Return a reader of NAME=VALUE, or of NAME: VALUE without the blanks around the value."""
+    """Return a function that reads NAME=VALUE or NAME: VALUE."""
 
     def read(text: str) -> tuple[str, str]:
         name, found, value = text.partition(sign)

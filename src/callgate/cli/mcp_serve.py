@@ -37,10 +37,10 @@ def serve(
     debug: bool,
     **rules: Any,
 ) -> int:
-    """Serves the tools over standard input and output to the program that started it, or with --http on a port of this
-    machine. Each call is judged by the rules of this folder; questions go to the person at the client, and a client
-    that cannot ask gets a denial that says which rule would allow the call. Edits are shown first: the client applies
-    or discards them with `resolve`. Each connection is a session: see callgate session list."""
+    """Offer the built-in tools to an MCP client: over standard input and output, or with --http on a port of this
+    machine. Each call is judged by the rules of this folder. Questions are sent to the client; if the client cannot
+    ask its user, the call is denied and the denial names the rule that would allow it. Edits are previewed first:
+    the client applies or discards them with `resolve`. Each connection is a session, see callgate session list."""
     if not http and (port is not None or host is not None):
         raise CommandMisuse("--port and --host are about --http: say that too")
     if find_spec("mcp") is None:

@@ -23,22 +23,22 @@ _WHEN = "12h or 30d from now, or a date such as 2027-01-31 (UTC)"
 
 
 def add(effect: Effect, rule: str, scope: KeptScope, expires: float | None, note: str | None, root: str | None) -> int:
-    """Remembers an answer, as the answer `always` does, and prints its id. It is about one tool or one MCP server; for
-    everybody who works on a project, write a rule into its settings."""
+    """Remember an answer, as the answer `always` does, and print its id. It covers one tool or one MCP server; for
+    everybody who works on a project, write a rule into the project's settings."""
     answer = WorkspacePolicy(root).remember(effect, rule, scope=scope, expires_at=expires, note=note)
     put([(Span(answer.id),), *answer_lines(answer, text_width())])
     return 0
 
 
 def revoke(ids: Sequence[str], root: str | None) -> int:
-    """Forgets these answers, all or, if one of the ids is not known, none."""
+    """Remove remembered answers; none of them if one id is unknown."""
     for each in WorkspacePolicy(root).revoke(ids):
         put_paragraph(f"revoked {each.id}: {each.policy.effect} {each.covers}", hang=2)
     return 0
 
 
 def narrow(id: str, rule: str, root: str | None) -> int:
-    """Replaces what a remembered answer covers by a narrower rule; its id stays. What plainly is not narrower is
+    """Replace the rule of a remembered answer by a narrower one; the id stays. A rule that is not narrower is
     refused."""
     before, after = WorkspacePolicy(root).narrow(id, rule)
     put_paragraph(f"{after.id}: {after.policy.effect} {after.covers}, and no more {before.covers}", hang=2)
@@ -46,16 +46,15 @@ def narrow(id: str, rule: str, root: str | None) -> int:
 
 
 def expire(id: str, when: float | None, root: str | None) -> int:
-    """Sets, changes or removes the time at which a remembered answer ends; one that has ended can be given a later
-    time."""
+    """Set, change or remove the time at which a remembered answer expires. An expired answer can be renewed."""
     answer = WorkspacePolicy(root).expire(id, when)
     put_paragraph(f"{answer.id}: {answer.policy.effect} {answer.covers} {until(answer)}", hang=2)
     return 0
 
 
 def check(root: str | None) -> int:
-    """Reads the settings of all layers, runs the self-tests of their rules, and says what is wrong, with file and line.
-    While something is wrong, every call is denied. Also says what is ignored, and why."""
+    """Check the settings of all layers and the self-tests of their rules. Faults are reported with file and line;
+    while there are any, every call is denied. Also lists what is ignored, and why."""
     policy = WorkspacePolicy(root)
     put(_lines(policy, text_width()))
     return 1 if policy.faults else 0
@@ -127,7 +126,7 @@ def _moment_or_never(text: str) -> float | None:
 
 
 def _moment(text: str) -> float:
-    """Read a moment in the future, as seconds since the epoch."""
+    """Read a time in the future as seconds since the epoch."""
     now, span = time(), seconds_of(text, "mhdw")
     try:
         if span is not None:

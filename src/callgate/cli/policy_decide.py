@@ -15,10 +15,10 @@ KEYS = ("tool", "arguments", "allow", "ask", "deny", "mode", "root")
 
 
 def decide(jsonl: bool, settings: str | None, file: str | None) -> int:
-    """Reads {"tool": "Bash", "arguments": {"command": "…"}, "allow": […], "ask": […], "deny": […], "mode": "…", "root":
-    "/…"} and answers {"decision": "allow|ask|deny", "rule", "by", "why"}, a line each, as they come. All but the tool
-    may be left out. Rules count as given on the command line; no settings are read but those of --settings, and nothing
-    is run: links below the root are looked at, no more."""
+    """Read {"tool": "Bash", "arguments": {"command": "…"}, "allow": […], "ask": […], "deny": […], "mode": "…",
+    "root": "/…"} and answer {"decision": "allow|ask|deny", "rule", "by", "why"}, one line each. Only the tool is
+    required. Rules apply as if given on the command line; no settings are read except those of --settings. Nothing
+    is run; only symbolic links below the root are resolved."""
     with json_input(file, jsonl=jsonl) as lines:
         return decide_lines(lines, out(), CallJudge(settings))
 
@@ -29,7 +29,7 @@ def decide_lines(lines: Iterable[str | bytes], out: TextIO, judge: CallJudge) ->
 
 
 def ruling_as_json(ruling: Ruling) -> dict[str, Any]:
-    """Return the ruling without an origin or a risk that it does not have."""
+    """Return the ruling; origin and risk are left out if there are none."""
     risk = {} if ruling.risk is None else {"risk": ruling.risk}
     return {**json_fields(ruling, "decision", "rule", "by", "why"), **origin_as_json(ruling.origin), **risk}
 
@@ -74,7 +74,7 @@ def _rules(given: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs as a dict. A key that occurs twice is refused: parsers differ in the value that they take."""
+    """Return the pairs as a dict. A duplicate key is refused, because parsers differ in the value that they use."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -29,9 +29,8 @@ def explain(
     root: str | None,
     as_json: bool,
 ) -> int:
-    """The whole chain for one call: which checks were asked, what each said, which one decided, and for each rule about
-    the tool why it applies or does not. Settings of all layers and remembered answers count; hooks are not asked, and
-    nothing is run."""
+    """Explain the decision about one call: which checks ran, what each decided, and for each rule about the tool why
+    it applies or not. Settings of all layers and remembered answers apply; hooks are not called, and nothing is run."""
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -110,5 +109,5 @@ def _named(text: str, origin: Origin) -> str:
 
 
 def _is_answer(text: str) -> bool:
-    """True for the name of a remembered answer, such as ``policy allow Bash(make) [project]``."""
+    """Return True for the name of a remembered answer, such as ``policy allow Bash(make) [project]``."""
     return text.startswith("policy ")

@@ -12,8 +12,8 @@ from callgate.formats.display import counted
 
 
 def list_rules(root: str | None, as_json: bool) -> int:
-    """Every rule with its layer, file and line, and every remembered answer with its id, how far it reaches, until
-    when, and who gave it."""
+    """List every rule with its layer, file and line, and every remembered answer with its id, scope, expiry and
+    origin."""
     policy = WorkspacePolicy(root)
     if as_json:
         for rule in policy.rulebook.rules:

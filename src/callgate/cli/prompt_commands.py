@@ -23,7 +23,7 @@ def show(
     unattended: bool,
     **texts: str | None,
 ) -> int:
-    """Prints the system prompt that a session in the current folder would begin with."""
+    """Print the system prompt of a new session in the current folder."""
     config = load_config(mode=mode)
     names = tuple(tool.spec.name for tool in builtin_tools(*tools)) if tools else tuple(BUILTIN)
     model = model or "the one that is chosen"

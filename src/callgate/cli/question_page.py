@@ -1,4 +1,4 @@
-"""Shows an open question on a terminal; the texts of the model are made safe, and omitted lines are counted."""
+"""Prints an open question. Texts of the model are escaped, and the omitted lines are counted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
@@ -23,12 +23,12 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def sign_of(question: Question) -> str:
-    """Return a short name of a call with exactly these arguments."""
+    """Return a short name of the call and its exact arguments."""
     return question.arguments_hash[:_SIGN]
 
 
 class QuestionPage:
-    """Makes the lines of questions. ``lines`` is the maximum for one value; the others are counted."""
+    """Makes the lines of questions. ``lines`` is the maximum for one value."""
 
     def __init__(self, room: int, signs: Signs, named: str, lines: int) -> None:
         self._room = max(room, 20)
@@ -120,11 +120,11 @@ class QuestionPage:
         yield from self._words(f"callgate answer {self._named} {sign_of(question)} {can}", "dim")
 
     def _words(self, text: str, style: str = "", indent: int = 2) -> Iterator[Line]:
-        """Return a text of ours, wrapped at words."""
+        """Return a text of Callgate, wrapped at words."""
         yield from paragraph(text, self._room, style, indent=indent, hang=2)
 
     def _block(self, text: str, indent: int, style: str = "", *, before: str = "") -> Iterator[Line]:
-        """Return a text of the model with every character, broken at the last column."""
+        """Return a text of the model, escaped, and broken at the last column."""
         margin, room = " " * indent + before, self._room - indent - len(before)
         for line in excerpt(text, lines=self._lines, chars=100 * self._lines).text.split("\n"):
             for piece in pieces(line, room):

@@ -8,9 +8,9 @@ from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 
 
 def record(folder: str, words: Sequence[str]) -> int:
-    """Writes what goes over the wire into the folder: one file of JSON lines for each request, without keys, only yours
-    to read. The conversation is in them. The model replay/FOLDER serves them back. $CALLGATE_RECORD does the same for
-    every command."""
+    """Run a command and record its exchanges with models: for each request one file of JSON lines, without keys,
+    readable only by you. The files contain the conversation. The model replay/FOLDER replays them. $CALLGATE_RECORD
+    records every command."""
     from callgate.cli import main
 
     words = words[1:] if words[:1] == ["--"] else words

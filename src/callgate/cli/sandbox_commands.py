@@ -20,8 +20,8 @@ _BY_SHELL = ("/bin/sh", "-c", 'exec "$@"', "callgate sandbox run")
 
 
 def prove(every: bool, as_json: bool) -> int:
-    """Tries each attack without a sandbox and then inside it, in a folder of its own that is removed afterwards. The
-    outcome is what counts as in force, until this machine is started again or bubblewrap, Python or Callgate change."""
+    """Run each attack first without and then inside the sandbox, in a temporary folder. The result is valid until
+    this machine restarts, or bubblewrap, Python or Callgate change."""
     proofs = _proofs(load_config()).prove(every=every)
     best = next((proof for proof in proofs if proof.holds), None)
     if as_json:
@@ -37,8 +37,8 @@ def prove(every: bool, as_json: bool) -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command as an agent's commands are run, with the current folder as the workspace. Variables that sound
-    like secrets are left out. Proves the sandbox first if that was not done yet; without one nothing runs."""
+    """Run a command as the agent runs its commands, with the current folder as the workspace. Variables whose names
+    look like secrets are removed. Tests the sandbox first if necessary; without a sandbox nothing is run."""
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
         raise CommandMisuse("say which command: callgate sandbox run -- COMMAND")

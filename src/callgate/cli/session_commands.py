@@ -7,11 +7,12 @@ import re
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from callgate import admin
 from callgate.cli.command_parser import count, seconds_of
-from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import DATA_FOLDER, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
 from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say, size_in_words
 from callgate.formats.display import counted
@@ -20,7 +21,7 @@ _SHOWN = 10
 
 
 def export(which: str | None, shape: admin.sessions.Shape, output: str | None, force: bool) -> int:
-    """The live part of a session, to be shared."""
+    """Write the live part of a session in a format that others can read."""
     _check_force(output, force)
     shown = admin.sessions.Archive().show(which)
     hand_over(shown.written_as(shape), output, force=force)
@@ -41,7 +42,7 @@ def _check_force(output: str | None, force: bool) -> None:
 
 
 def import_session(file: str, program: str) -> int:
-    """Makes a new session of this folder out of a transcript, without its agents, and prints the new id first. The file
+    """Import a transcript, without its agents, as a new session of this folder, and print the new id first. The file
     is only read."""
     if file == "-":
         if sys.stdin.isatty():
@@ -72,8 +73,8 @@ def _imported(taken: admin.sessions.TakenIn) -> list[str]:
 
 
 def audit(which: str | None, shape: str, output: str | None, force: bool) -> int:
-    """Every decision on record: call, hash of the arguments, rule or person, door, time, outcome. All that ever
-    happened is in it, also what was rewound."""
+    """List every decision on record: call, hash of the arguments, rule or user, interface, time, outcome. Rewound
+    calls are included."""
     _check_force(output, force)
     audited = admin.sessions.Archive().audit(which)
     if shape == "table":
@@ -97,7 +98,7 @@ _NARROW, _NARROW_CALL = 100, 24
 
 
 def audit_table(rows: Sequence[admin.sessions.AuditRow], room: int) -> str:
-    """Return a line for each row, cut to the width."""
+    """Return one line for each row, cut to the width."""
     if not rows:
         return "Nothing was decided yet.\n"
     narrow = room < _NARROW
@@ -117,8 +118,8 @@ def _audit_cells(row: admin.sessions.AuditRow, *, narrow: bool) -> tuple[str, ..
 
 
 def verify(which: str | None, every: bool, head: str | None) -> int:
-    """Checks every line's checksum, the chain from line to line, the numbers, the session and the line ends, and says
-    where something was changed, removed, moved, repeated or torn."""
+    """Check the checksum of every line, the chain from line to line, numbers, session and line ends. Reports where
+    lines were changed, removed, moved, repeated or cut off."""
     if every and (which or head):
         raise CommandMisuse("say --all, or which one")
     archive = admin.sessions.Archive()
@@ -187,9 +188,9 @@ def _noted(verified: admin.sessions.Verified, head: str) -> Line:
 
 
 def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: bool) -> int:
-    """Removes what programs that died left behind among the sessions of this folder: files and folders of sessions that
-    are gone, names of dead writers, empty logs. With --older-than whole sessions too. Never one that is open; leftovers
-    younger than an hour stay if a program may still be writing them."""
+    """Remove files left by crashed processes among the sessions of this folder: files of removed sessions, lock
+    files, empty logs. With --older-than also whole sessions. Open sessions are never removed; files younger than an
+    hour stay if a program may still be writing them."""
     cleaned = admin.sessions.Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
     if as_json:
         lists = {
@@ -226,8 +227,8 @@ def _cleaned(cleaned: admin.sessions.Cleaned, *, dry_run: bool) -> Iterator[str]
 
 
 def remove(which: str) -> int:
-    """Removes one session with all that belongs to it, and says what that was. Nothing is asked, and nothing can be
-    brought back. Not while somebody has it open."""
+    """Remove one session with all its files, and list them. Does not ask, and cannot be undone. Refused while a
+    program has the session open."""
     removed = admin.sessions.Archive().remove(which)
     put_text(f"removed session {removed[0].session}, {size_in_words(sum(each.size for each in removed))}:")
     put((Span(f"  {each.path}"),) for each in removed)
@@ -281,7 +282,7 @@ _OUTPUT = (
 )
 _SHAPES = ("markdown", "html", "ai-sdk")
 _TABLES = ("table", "json", "csv")
-COMMANDS = (
+_ROWS = (
     CommandRow(
         "session list",
         "session_list:list_sessions",
@@ -375,3 +376,4 @@ COMMANDS = (
         more="exit codes: 0 done; 1 failed, or the log is not what was written, so that rows may be missing",
     ),
 )
+COMMANDS = tuple(replace(row, more=f"{row.more}\n{DATA_FOLDER}".strip()) for row in _ROWS)

@@ -15,7 +15,7 @@ _LEGEND = {"?": "a question waits", "*": "unfinished", "!": "cannot be read"}
 
 
 def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
-    """The sessions of this folder, last used first."""
+    """List the sessions of this folder, last used first."""
     archive = Archive()
     found = archive.everywhere() if every_folder else archive.here()
     shown = found[:limit]
@@ -39,7 +39,7 @@ def _as_json(each: Listed) -> dict[str, object]:
 
 
 class _Table:
-    """One line for each session. On a narrow terminal, the title and the folder have lines of their own."""
+    """One line for each session. On a narrow terminal, title and folder have lines of their own."""
 
     def __init__(self, shown: Sequence[Listed], room: int, mark: str, *, with_folder: bool) -> None:
         now = time()

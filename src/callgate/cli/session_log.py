@@ -30,8 +30,8 @@ _CHUNK = 1 << 16
 
 
 def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.sleep) -> int:
-    """Every message, call, decision, answer and result as lines with their time, also what was rewound. Reads the log
-    alone, so that a session that is running can be watched."""
+    """Print every message, call, decision, answer and result with its time, rewound ones included. Only reads the
+    log, so that a running session can be watched."""
     found = Archive().find(which)
     follower, stream = LogFollower(found), out()
     view = LogView(min(columns(), _WIDE))
@@ -54,8 +54,8 @@ def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.s
 
 
 class LogFollower:
-    """Reads a log from its beginning, without a lock. Each ``read`` returns the events of the lines that were completed
-    since the last one, dead branches included. ``damaged`` counts the lines that cannot be read."""
+    """Reads a log from its start, without a lock. Each ``read`` returns the events of new complete lines, rewound
+    branches included. ``damaged`` counts lines that cannot be read."""
 
     def __init__(self, log: Path) -> None:
         try:
@@ -87,7 +87,7 @@ class LogFollower:
         os.close(self._fd)
 
     def _whole(self) -> int:
-        """Return the offset after the last line feed; the next ``read`` takes a line that is still being written."""
+        """Return the offset after the last complete line."""
         size = os.fstat(self._fd).st_size
         if size < self._at:  # cut back after a failed write
             self._at = size
@@ -109,7 +109,7 @@ class LogView:
         self._names: dict[str, str] = {}
 
     def lines(self, event: e.Durable) -> Iterator[Line]:
-        """Return the lines of one event; none for an event without a meaning for people."""
+        """Return the lines of one event; empty for an event that is not shown."""
         match event:
             case e.MessageAdded():
                 yield from self._message(event)
@@ -175,7 +175,7 @@ class LogView:
 
 
 def _about(event: e.Durable) -> tuple[str, str, str] | None:
-    """Return the subject, the text and the style of an event with one line; None for an event that is not shown."""
+    """Return subject, text and style of an event that takes one line; None for an event that is not shown."""
     match event:
         case e.RunEnded():
             why = event.detail or ENDINGS[event.reason].sentence

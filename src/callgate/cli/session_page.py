@@ -18,8 +18,8 @@ _SHORT = 100  # columns of arguments on one line
 
 
 def show(which: str | None, tail: int | None, as_json: bool) -> int:
-    """The live messages of a session, each call with its decision and its outcome. Long results are cut: export and
-    --json have all of them."""
+    """Print the live messages of a session, each call with its decision and outcome. Long results are cut; `session
+    export` and --json print them whole."""
     shown = Archive().show(which, tail)
     if as_json:
         for warning in _warnings(shown):
@@ -184,7 +184,7 @@ class _View:
             yield (Span(_untabbed(line)),)
 
     def _cut(self, text: str, indent: str, style: str = "dim") -> Iterator[Line]:
-        """Return the first lines of a text and the number of the others."""
+        """Yield the first lines of a text and the number of the others."""
         lines = text.removesuffix("\n").split("\n")
         for line in lines[:_LINES]:
             # The line is cut first, because making a long line safe is costly.

@@ -22,10 +22,11 @@ _LATER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartOptions:
-    """The options of one start of the agent. ``attended``: a person watches, so the agent can ask.
+    """The options of one start of the agent.
 
-    ``resume`` is empty where the person chooses the session from a list; ``wait`` is the seconds that a question may
-    stay open.
+    attended  True if a user watches, so that the agent can ask
+    resume    empty if the user chooses the session from a list
+    wait      the seconds that a question may stay open
     """
 
     attended: bool
@@ -87,7 +88,7 @@ def _positive(text: str, what: str) -> float:
 
 
 def _tools(text: str) -> tuple[str, ...]:
-    """Read names between commas or blanks; an empty text means no tool."""
+    """Read names separated by commas or blanks; an empty text means no tool."""
     return tuple(text.replace(",", " ").split())
 
 
@@ -222,7 +223,7 @@ def _supported(parser: CommandParser, words: Sequence[str]) -> Sequence[str]:
 
 
 def _with_picker(words: Sequence[str]) -> Sequence[str]:
-    """Give ``--resume`` without an id an empty one, for which the terminal shows a list of sessions."""
+    """Set the value of ``--resume`` without an id to an empty text, which opens the list of sessions."""
     for at, word in enumerate(_before_dashes(words)):
         following = words[at + 1] if at + 1 < len(words) else "-"
         if word in ("-r", "--resume") and following.startswith("-"):

@@ -23,7 +23,8 @@ _LARGEST = 1 << 20  # bytes of a text in a file
 
 
 def config_of(options: StartOptions) -> Config:
-    """Load the settings, with the options on top. UsageError for a wrong value or a fault in the settings."""
+    """Load the settings, overridden by the options. Raise UsageError for an invalid value or a fault in the
+    settings."""
     given = {
         "limits.max_turns": options.max_turns,
         "limits.max_cost": options.max_budget,
@@ -67,7 +68,7 @@ def _for_folders(options: StartOptions) -> Iterator[str]:
 
 
 def schema_of(options: StartOptions) -> Mapping[str, Any] | None:
-    """Return the JSON Schema of the answer, given as JSON or as the name of a file."""
+    """Return the JSON Schema of the answer, given as JSON or as a file name."""
     given = options.json_schema
     if given is None:
         return None
@@ -110,7 +111,7 @@ def _text_of(file: str, flag: str) -> str:
 
 @asynccontextmanager
 async def open_session(options: StartOptions, config: Config, model: Model | None, say: Say) -> AsyncGenerator[Session]:
-    """Open the session, new or resumed. At the end its connections are closed; the session itself stays open."""
+    """Open a new or resumed session. Connections are closed at the end; the session is not."""
     if model is not None:
         yield await _session(options, config, model, None, say)
         return
@@ -159,7 +160,7 @@ async def _session(
 
 
 async def journal_of(options: StartOptions, config: Config, say: Say) -> Journal | None:
-    """Open the log of the session: a new one, an earlier one, or a copy of that; None with --no-save."""
+    """Open the log of the session: a new one, an earlier one, or a copy of it; None with --no-save."""
     if options.no_save:
         return None
     store = Store(config.root, config.data)

@@ -14,8 +14,8 @@ from callgate.words.errors import UsageError
 
 
 def test_command(line: str | None, sample: bool, as_json: bool) -> int:
-    """Feeds a sample to the command and prints the lines that would be shown, its error output, how long it took and
-    its exit code."""
+    """Run the status line command with a sample. Prints the lines that would be shown, the error output, the
+    duration and the exit code."""
     if sample:
         put_json(payload(SAMPLE))
         return 0

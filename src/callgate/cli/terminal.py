@@ -1,4 +1,4 @@
-"""Text on a terminal: harmless, of known width, in colours."""
+"""Escaped text of known width, with colours, for terminals."""
 
 import os
 import sys
@@ -23,31 +23,31 @@ _SGR: Mapping[str, str] = {
 
 
 class Safe(str):
-    """Text that is harmless on a terminal, on one line. It is not made safe again: that would spell the spelling."""
+    """Text on one line that is already escaped, so that it is not escaped twice."""
 
     __slots__ = ()
 
 
 def safe(text: str) -> Safe:
-    """The text on one line with everything invisible spelled out: no escape sequence of a file, a command or a model
-    reaches the terminal."""
+    """Escape control and invisible characters, so that a text of a file, a command or a model cannot control the
+    terminal."""
     return text if isinstance(text, Safe) else Safe(visible(text))
 
 
 def clip(text: str, columns: int, mark: str = "…") -> Safe:
-    """The text made safe, at most so many columns of it, ending in a mark where something is left out."""
+    """Return the escaped text cut to a number of columns; a mark shows that it was cut."""
     return Safe(clipped(safe(text), columns, mark))
 
 
 def fit(text: str, columns: int, mark: str = "…") -> Safe:
-    """Exactly so many columns."""
+    """Return the text cut or padded to a number of columns."""
     shown = clip(text, columns, mark)
     return Safe(shown + " " * (columns - width(shown)))
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of one line in one style; the text is escaped here, in the one place that all output passes."""
+    """A piece of a line in one style. All output is escaped here."""
 
     text: str
     style: str = ""
@@ -65,7 +65,7 @@ def plain(line: Line) -> Safe:
 
 
 def paragraph(text: str, columns: int, style: str = "", *, indent: int = 0, hang: int = 0) -> list[Line]:
-    """Text broken at words; the lines after the first are indented by ``hang`` more."""
+    """Return a text wrapped at words; further lines are indented by ``hang`` more."""
     room = max(columns - indent - hang, 8)
     first, *rest = wrap(safe(text), room, break_on_hyphens=False) or [""]
     margins = (Span(Safe(" " * indent)), Span(Safe(" " * (indent + hang))))
@@ -73,7 +73,7 @@ def paragraph(text: str, columns: int, style: str = "", *, indent: int = 0, hang
 
 
 def painted(line: Line, columns: int, mark: str = "…") -> str:
-    """The line with its colours, cut to the columns there are."""
+    """Return the line with colours, cut to the columns."""
     left, out = columns, ""
     for span in line:
         text = clip(span.safe, left, mark)
@@ -87,7 +87,7 @@ def painted(line: Line, columns: int, mark: str = "…") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The few signs that not every terminal can write."""
+    """Signs that not every terminal can write."""
 
     ok: str
     bad: str
@@ -111,7 +111,7 @@ def signs_for(out: TextIO) -> Signs:
 
 
 def can_redraw(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """True where the terminal understands control sequences."""
+    """Return True if the terminal supports control sequences."""
     if environment.get("NO_COLOR") or environment.get("TERM", "dumb" if os.name != "nt" else "") == "dumb":
         return False
     if sys.platform == "win32" and not (environment.get("WT_SESSION") or environment.get("TERM")):
@@ -120,7 +120,7 @@ def can_redraw(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool
 
 
 def size_of(out: TextIO) -> tuple[int, int]:
-    """Columns and rows as they are now."""
+    """Return the current columns and rows."""
     with suppress(OSError, ValueError):
         size = os.get_terminal_size(out.fileno())
         if size.columns > 0 and size.lines > 0:

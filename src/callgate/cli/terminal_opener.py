@@ -1,4 +1,4 @@
-"""Opens the session of a terminal while the input line is already on the screen."""
+"""Opens the session of a terminal while the input line is already shown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def opening_of(options: StartOptions) -> SessionOpener:
 
 
 async def _trusts(terminal: Terminal, config: Config) -> bool:
-    """Ask about a folder that is not trusted; return True if the person trusts it now."""
+    """Ask about a folder that is not trusted; return True if the user trusts it now."""
     if await asyncio.to_thread(lambda: config.has_no_untrusted_files):
         return False
     from callgate.tui.panels.trust_panel import ask_trust
@@ -57,7 +57,7 @@ async def _trusts(terminal: Terminal, config: Config) -> bool:
 
 
 async def _picked(terminal: Terminal, options: StartOptions, start: SessionStart) -> SessionStart:
-    """Return the session that the person chooses, if the command line has ``--resume`` without an id."""
+    """Return the session that the user chooses, if the command line has ``--resume`` without an id."""
     if start != SessionStart() or options.resume != "":
         return start
     from callgate.tui.panels.sessions_panel import pick_session
@@ -67,7 +67,7 @@ async def _picked(terminal: Terminal, options: StartOptions, start: SessionStart
 
 
 def _started(options: StartOptions, start: SessionStart) -> StartOptions:
-    """Return the options for the session that the person changes to."""
+    """Return the options for the session that the user changes to."""
     if not start.new and not start.resume:
         return options
     return replace(options, latest=False, resume=start.resume or None, fork=start.fork, session_id=None)

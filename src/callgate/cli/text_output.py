@@ -22,7 +22,7 @@ COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
 def out() -> TextIO:
-    """Return standard output. Characters that its encoding does not have are written as escapes."""
+    """Return standard output. Characters that its encoding cannot represent are escaped."""
     stream = cast(TextIO, sys.stdout)
     if hasattr(stream, "reconfigure"):
         cast(TextIOWrapper, stream).reconfigure(errors="backslashreplace")
@@ -38,13 +38,13 @@ def columns() -> int:
 
 
 def text_width() -> int:
-    """Return the columns for running text: at most ``WIDE`` of a terminal, all of a pipe."""
+    """Return the columns for text: at most ``WIDE`` on a terminal, no limit in a pipe."""
     found = columns()
     return found if found >= UNLIMITED else min(found, WIDE)
 
 
 def put(lines: Iterable[Line]) -> None:
-    """Write lines, in colours if standard output is a terminal that has them."""
+    """Write lines, in colours if standard output is a terminal that supports them."""
     stream = out()
     coloured = can_redraw(stream)
     for line in lines:
@@ -52,7 +52,7 @@ def put(lines: Iterable[Line]) -> None:
 
 
 def put_text(text: str, style: str = "") -> None:
-    """Write one line, which is not wrapped."""
+    """Write one line without wrapping it."""
     put([(Span(text, style),)])
 
 
@@ -84,7 +84,7 @@ def origin_as_json(origin: Origin) -> dict[str, Any]:
 
 
 def item(mark: str, text: str, below: str, room: int, style: str = "") -> Iterator[Line]:
-    """Return an entry of a list: a short mark, the text, and a dimmed text below it."""
+    """Return an entry of a list: a mark, the text, and a dimmed text below it."""
     first, *rest = paragraph(text, room, indent=len(mark) + 2)
     yield Span(Safe(f"{mark}  "), style), *first[1:]
     yield from rest
@@ -98,7 +98,7 @@ def say(text: str) -> None:
 
 
 def hand_over(text: str, file: str | None, *, force: bool) -> None:
-    """Write the text to a file that only its owner can read, or to standard output."""
+    """Write a text to a file that only its owner can read, or to standard output."""
     from callgate.admin.sessions import write_file
 
     if file not in (None, "-"):

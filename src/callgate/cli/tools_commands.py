@@ -16,9 +16,9 @@ _TITLES = {
 
 
 def list_rows(as_json: bool) -> int:
-    """The tools that come with Callgate, custom ones with their files, and what is not available and why: a package
-    that is missing, a file with a fault, a folder that is not trusted. `callgate mcp test NAME` shows the tools of an
-    MCP server."""
+    """List the tools of the agent: built-in tools, custom tools with their files, and tools that are not available,
+    with the reason: a missing package, a file with a fault, a folder that is not trusted. For tools of an MCP
+    server, see `callgate mcp test NAME`."""
     found = list_tools(load_config())
     if as_json:
         put_json([json_fields(row, "name", "kind", "what", "origin", "why") for row in found.rows])

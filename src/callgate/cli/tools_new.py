@@ -1,4 +1,4 @@
-"""The command ``callgate tools new``: writes a file of tools to begin with."""
+"""The command ``callgate tools new``: writes a template for custom tools."""
 
 from keyword import iskeyword
 from pathlib import Path
@@ -44,7 +44,7 @@ def {name}(path: str, run: Run) -> str:
 
 
 def write_new_tool(name: str) -> int:
-    """Writes .callgate/tools/NAME.py in the current folder. Its tools count once the folder is trusted."""
+    """Write .callgate/tools/NAME.py in the current folder. Its tools are available once the folder is trusted."""
     try:
         for line in new_tool(name, Path.cwd()):
             put_text(line)

@@ -16,9 +16,9 @@ _TEXTS = ("description", "server", "server_description")
 
 
 def rank(jsonl: bool, embeddings: str) -> int:
-    """Reads {"tools": [{"name", "description", "input_schema"?, "server"?, "server_description"?}, …]} and answers
-    {"ready": true}; then, for each {"query": "…", "k": 10}, answers {"names": […]}, best first. A line that cannot be
-    used answers {"error": "…"}, and the rest goes on."""
+    """Read {"tools": [{"name", "description", "input_schema"?, "server"?, "server_description"?}, …]} and answer
+    {"ready": true}; then, for each {"query": "…", "k": 10}, answer {"names": […]}, best first. An invalid line is
+    answered with {"error": "…"}."""
     with json_input(None, jsonl=jsonl) as lines:
         vectors = None if embeddings == "off" else tool_vectors()
         if embeddings == "on" and vectors is None:

@@ -19,8 +19,8 @@ from callgate.words.arguments import Rejected
 
 
 def validate(jsonl: bool, file: str | None) -> int:
-    """Reads {"tool": {"name", "parameters": JSON Schema}, "raw": what the model wrote} and answers {"outcome":
-    "accepted|repaired|rejected", "arguments", "repairs", "errors"}, a line each."""
+    """Read {"tool": {"name", "parameters": JSON Schema}, "raw": what the model wrote} and answer {"outcome":
+    "accepted|repaired|rejected", "arguments", "repairs", "errors"}, one line each."""
     with json_input(file, jsonl=jsonl) as lines:
         return validate_lines(lines, out())
 

@@ -31,7 +31,7 @@ DIGITS = 32
 
 
 def list_trusted() -> int:
-    """The folders that are trusted, since when, and whether they changed since."""
+    """List the trusted folders, since when they are trusted, and whether they have changed."""
     store = trust_store()
     found = store.list()
     if not found:
@@ -42,8 +42,8 @@ def list_trusted() -> int:
 
 
 def show(folder: str | None) -> int:
-    """Show the hooks and tools that a folder would run if it were trusted, what changed since it was trusted, and the
-    fingerprint of exactly these files. Nothing is run."""
+    """Show the hooks and tools that a folder would run if it were trusted, what has changed since it was trusted,
+    and the fingerprint of these files. Nothing is run."""
     root = _folder(folder)
     found = fingerprint(root)
     put(_shown(root, trust_store(root).state(root), found, text_width()))
@@ -54,8 +54,8 @@ def show(folder: str | None) -> int:
 
 
 def add(folder: str | None, yes: str | None) -> int:
-    """Shows what the folder would run and, on a terminal, asks. Elsewhere --yes answers, with the fingerprint that
-    `callgate trust show` printed, so that what was shown is what is trusted."""
+    """Trust a folder as it is now. Shows what the folder would run and asks. Without a terminal, --yes answers with
+    the fingerprint that `callgate trust show` printed, so that exactly what was shown is trusted."""
     root = _folder(folder)
     store = trust_store(root)
     state, found = store.state(root), fingerprint(root)
@@ -81,7 +81,7 @@ def add(folder: str | None, yes: str | None) -> int:
 
 
 def revoke(folder: str | None) -> int:
-    """Forgets that the folder was trusted; it need not be there any more."""
+    """Remove a folder from the list of trusted folders. The folder need not exist."""
     root, store = _folder(folder, may_be_missing=True), trust_store()
     if not store.revoke(root):
         close = get_close_matches(str(root), [each.root for each in store.list()], n=1)
@@ -123,7 +123,7 @@ def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
 
 
 def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iterator[Line]:
-    """Return every hook and tool that trust would allow to run."""
+    """Yield every hook and tool that trust would allow to run."""
     yield from paragraph(f"{root} is {_in_words(state)}", room, "bold", hang=2)
     if found.problem:
         yield from paragraph(f"It cannot be trusted: {found.problem}", room, "red", hang=2)

@@ -1,7 +1,7 @@
-"""Keys that are pressed while the program starts.
+"""Reads keys that are pressed while the program starts.
 
-A terminal that no program reads shows keys as they are pressed and turns Enter into a line feed. Both end here, as
-early as possible, so that the input line gets every key once, Enter as Enter, and nothing stands on the screen twice.
+Until a program reads the terminal, the terminal echoes keys and turns Enter into a line feed. Both are switched off
+early, so that the input line gets every key once, and no key is echoed twice.
 """
 
 import os
@@ -16,8 +16,8 @@ _MOST_BYTES = 65_536
 
 @contextmanager
 def typed_meanwhile() -> Generator[str]:
-    """Gives the keys so far; later ones stay in the terminal for its next reader. The terminal is as before at the end,
-    also by an exception or a signal."""
+    """Yield the keys so far; later keys stay in the terminal. The terminal is restored at the end, also after an
+    exception or a signal."""
     try:
         import termios
     except ImportError:  # not on this system: its terminals keep keys by themselves
@@ -48,7 +48,7 @@ def typed_meanwhile() -> Generator[str]:
 
 
 def _erase(typed: bytes) -> None:
-    """Takes the keys from the screen, where the terminal has shown them from the beginning of a row on."""
+    """Remove echoed keys from the screen."""
     if os.environ.get("TERM", "dumb") == "dumb":
         return
     try:

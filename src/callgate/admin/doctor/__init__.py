@@ -22,8 +22,6 @@ from callgate.config import Config, load_config
 from callgate.transcript.masking import Masker
 from callgate.words.errors import UsageError
 
-__all__ = ["CHECKS", "Diagnosis", "Patient", "is_healthy", "run_checks"]
-
 PATIENCE, ONLINE_PATIENCE = 5.0, 40.0
 """Seconds for a check; a model or a server that is really asked may take longer."""
 
@@ -60,9 +58,12 @@ def run_checks(
     checks: Mapping[str, DoctorCheck] = CHECKS,
     patience: float | None = None,
 ) -> list[Diagnosis]:
-    """The outcomes of all checks, in the order of the table, whatever each of them does. Without a ``config`` that of
-    the current folder is loaded; if that cannot be, this is a finding, and the checks that need one are left out.
-    ``online`` asks the model for an answer, which costs a few tokens, and connects MCP servers."""
+    """Run the checks in parallel threads and return their findings in the order of the table.
+
+    config    by default the settings of the current folder; if they cannot be loaded, this is a finding
+    online    send the model one request, which costs a few tokens, and connect MCP servers
+    patience  the seconds after which a check counts as failed
+    """
     given = os.environ if environ is None else environ
     problem = ""
     if config is None:
@@ -95,12 +96,12 @@ def run_checks(
 
 
 def _named(name: str, each: Diagnosis, mask: Callable[[str], str]) -> Diagnosis:
-    """The finding with the name of its check. Settings and command lines are quoted in it, so secrets are masked."""
+    """Set the name of the check and mask secrets, which quoted settings and command lines may contain."""
     return replace(
         each, name=name, saw=mask(each.saw), problem=mask(each.problem), repair=tuple(map(mask, each.repair))
     )
 
 
 def is_healthy(found: Sequence[Diagnosis]) -> bool:
-    """True if nothing is wrong; warnings do not count."""
+    """Return True if there is no fault; warnings are allowed."""
     return all(each.status != "fault" for each in found)

@@ -1,4 +1,4 @@
-"""The outcome of a check, and what every check is given."""
+"""The types of a check: what it receives and what it returns."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -11,8 +11,14 @@ DiagnosisStatus = Literal["ok", "warning", "fault", "skipped"]
 
 @noun
 class Diagnosis:
-    """One finding of the check ``name``: what was seen, what is wrong with it, and the commands that repair it.
-    ``warning``: Callgate works, with less; ``fault``: something that was asked for does not work."""
+    """One finding of a check.
+
+    name     the name of the check
+    status   ``warning``: Callgate works, with less; ``fault``: something that was asked for does not work
+    saw      what was found
+    problem  what is wrong with it
+    repair   commands that repair it
+    """
 
     name: str
     status: DiagnosisStatus
@@ -23,8 +29,12 @@ class Diagnosis:
 
 @noun
 class Patient:
-    """The subject of the checks. Without a ``config`` its ``problem`` says why; ``online``: the model may be
-    asked, and MCP servers connected."""
+    """The input of all checks.
+
+    config   the settings; None if they cannot be loaded
+    problem  the reason for that
+    online   True if models may be asked and MCP servers connected
+    """
 
     config: Config | None
     problem: str

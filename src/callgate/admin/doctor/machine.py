@@ -1,4 +1,4 @@
-"""Python, packages, the programs that searches and Git need, the disk and the clock."""
+"""Checks of Python, packages, the programs rg and git, the disk and the clock."""
 
 import os
 import platform
@@ -89,8 +89,7 @@ def _space(name: str, place: Path) -> Diagnosis:
 
 
 def clock(patient: Patient) -> Sequence[Diagnosis]:
-    """A clock that is behind makes certificates invalid and the order of sessions wrong. It is compared with files that
-    this machine has written itself."""
+    """Compare the clock with the times of files. A clock that is behind makes certificates invalid."""
     now = time()
     files = [Path(__file__), *(() if patient.config is None else (patient.config.data,))]
     newest = max((os.stat(file).st_mtime for file in files if file.exists()), default=now)
@@ -108,7 +107,7 @@ def platform_time(moment: float) -> str:
 
 
 def _first_line(*argv: str) -> str:
-    """The first line that a program prints; empty if it does not start, fails or takes too long."""
+    """Return the first line that a program prints; empty if it does not start, fails or takes too long."""
     try:
         ran = subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROGRAM_SECONDS, check=False, cwd="/"

@@ -1,5 +1,4 @@
-"""Keys, the models of the settings, and local servers. No key is shown, and a command for a key is not run unless a
-request is made anyway."""
+"""Checks of keys, configured models and local servers. No key is shown; a key_command runs only with --online."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -95,7 +94,7 @@ def _named(config: Config, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _chosen(patient: Patient, source: ModelSource) -> str:
-    """The name of the model that answers, empty if there is none. No command for a key is run for it."""
+    """Return the name of the model that would be used, or an empty text. Runs no key_command."""
     config = patient.config
     if config is None or config.models.default:
         return "" if config is None else config.models.default or ""
@@ -125,7 +124,7 @@ def _providers(patient: Patient, source: ModelSource) -> Iterator[str]:
 
 
 def _has_command(provider: str, patient: Patient) -> bool:
-    """True if a command gives the key, which is not run for a look."""
+    """Return True if a key_command gives the key."""
     own = None if patient.config is None else patient.config.models.servers.get(provider)
     return own is not None and own.key_command is not None
 
@@ -166,7 +165,7 @@ def _known(which: str, name: str, source: ModelSource) -> Diagnosis:
 
 
 async def _answers(name: str, config: Config) -> Diagnosis:
-    """Asks for one short text."""
+    """Ask the model for one short text."""
     try:
         async with aclosing(probe_model(name, config)) as results:
             async for result in results:

@@ -1,5 +1,4 @@
-"""MCP servers: those that are configured. They are connected only online: a server is a program to start, or is on the
-net."""
+"""Checks of configured MCP servers. They are connected only with --online."""
 
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec

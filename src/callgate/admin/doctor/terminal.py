@@ -1,4 +1,4 @@
-"""The terminal that the program runs in, and the editor for long texts."""
+"""Checks of the terminal and of the editor."""
 
 import locale
 import os

@@ -1,4 +1,4 @@
-"""Settings, trust and hooks of this folder, the sandbox, and the sessions that are kept."""
+"""Checks of settings, trust, hooks, tool search, the sandbox and the stored sessions."""
 
 import os
 import re
@@ -161,7 +161,7 @@ def sessions(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def _holder(log: Path) -> str:
-    """The holder of a session that a file beside its log names; locks of others are not touched."""
+    """Return the process that has a session open, according to its lock file, without touching the lock."""
     if not lock_path(log).exists():
         return ""
     try:
@@ -176,7 +176,7 @@ def _edit(layer: str) -> str:
 
 
 def _hook_problem(line: HookLine, root: Path, environ: Mapping[str, str]) -> str:
-    """The reason why a hook cannot run; empty where there is none, or the shell alone could say."""
+    """Return the reason why a hook cannot run. Empty if there is none, or if only the shell can tell."""
     problem = target_fault(line, {})
     if problem:
         return problem

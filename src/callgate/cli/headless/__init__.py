@@ -1,11 +1,12 @@
-"""``callgate -p``: the whole agent, without a terminal.
+"""``callgate -p``: the agent without a terminal.
 
-reading    standard input: a part of the prompt, or inputs as lines of JSON
-driving    sends inputs, and follows the events until the session rests
-output     text, json and stream-json; ``lines`` writes those of the last in a thread
-result     the result, and the exit code of each reason
+standard_input   a part of the prompt, or inputs as lines of JSON
+driver           sends inputs, and follows events until the session is idle
+event_output     text, json and stream-json
+line_writer      writes the lines of stream-json in a thread
+headless_result  the result, and the exit code of each reason
 
-The flags are in ``cli.agent.headless_arguments``: reading them must not load the agent.
+The flags are in ``cli.start_options``, which does not load the agent.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 def headless(options: StartOptions, model: Model | None = None) -> int:
-    """Runs the agent; gives the exit code. ``model`` stands in for the one that the settings name, in tests."""
+    """Run the agent; return the exit code. ``model`` replaces the configured one in tests."""
     try:
         config = config_of(options)
         given = schema_of(options)
@@ -59,7 +60,7 @@ def headless(options: StartOptions, model: Model | None = None) -> int:
 
 
 def _prompt(options: StartOptions) -> str | None:
-    """None where a session is only to go on."""
+    """Return the prompt; None if a session is only continued."""
     piped = read_stdin(say)
     if options.prompt is None and not piped.strip() and (options.latest or options.resume is not None):
         return None
@@ -144,7 +145,7 @@ def _waits(question: Question, session: str) -> str:
 
 
 def _collect_garbage_after_start(session: Session) -> None:
-    """Garbage is collected again once the first request is made, and not among what the start has made."""
+    """Enable garbage collection at the first request; objects of the start are excluded from it."""
 
     def on_event(path: AgentPath, number: int, event: Event) -> None:
         if isinstance(event, TurnStarted):
@@ -157,8 +158,8 @@ def _collect_garbage_after_start(session: Session) -> None:
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
-    """The first Ctrl-C or SIGTERM interrupts the run, and its record stays whole; the second ends the program now.
-    Commands that run are ended by their guards."""
+    """Interrupt the run at the first Ctrl-C or SIGTERM, and exit at the second. Running commands are ended by their
+    guards."""
     seen: list[str] = []
 
     def received(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Drives a session without a person: sends inputs, hands events to the output, and knows when it is over."""
+"""Runs a session without a user: sends inputs, writes events to the output, and detects the end of the run."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
 
 class HeadlessDriver:
-    """One headless run. ``wait`` are the seconds that a question may stay open, None if it ends the run; ``follows``:
-    inputs come from standard input until that ends."""
+    """One headless run.
+
+    wait     the seconds that a question may stay open; None: a question ends the run
+    follows  True if inputs come from standard input until it ends
+    """
 
     def __init__(self, session: Session, output: Output, *, wait: float | None = None, follows: bool = False) -> None:
         self._session = session
@@ -56,7 +59,7 @@ class HeadlessDriver:
         self._failure: CallgateError | None = None
 
     async def run(self, sent: Sequence[Input], schema: OutputSchema | None = None) -> HeadlessResult:
-        """Sends the inputs, one after the other, and works until the session rests; then closes it."""
+        """Send the inputs one after the other, wait until the session is idle, and close it."""
         pump = asyncio.get_running_loop().create_task(self._pump(self._session.events()))
         self._session.listen(self._on_event)
         structured, faults = None, ()
@@ -95,7 +98,7 @@ class HeadlessDriver:
         )
 
     def take(self, sent: Input | str | None) -> None:
-        """Acts on an input from standard input; a text is about a line that is none, and None is its end."""
+        """Act on an input from standard input. A text describes an invalid line; None is the end of standard input."""
         if sent is None:
             self._follows = False
             self._look()
@@ -106,7 +109,7 @@ class HeadlessDriver:
             self._session.post(sent)
 
     def interrupt(self, because: str) -> None:
-        """Stops the work; a question that waits is left open, for another time."""
+        """Stop the run. An open question stays open for a later run."""
         self._interrupted, self._follows = True, False
         if self._session.status == "working":
             self._session.post(Interrupt(because))
@@ -116,8 +119,8 @@ class HeadlessDriver:
     # ---- inside -------------------------------------------------------------------------------------------------
 
     async def _closed(self, pump: asyncio.Task[None]) -> CallgateError | None:
-        """Closes the session and waits until its events are out. Gives the failure that ended its work, such as a
-        record that cannot be written; any other exception is a bug and is raised."""
+        """Close the session and wait until its events are written. Return the failure that ended its work, such as a
+        log that cannot be written; any other exception is raised."""
         closing = asyncio.ensure_future(self._session.aclose())
         await asyncio.wait((closing, pump))
         found = [closing.exception(), pump.exception(), self._session.take_failure()]
@@ -145,7 +148,7 @@ class HeadlessDriver:
         await self._rests.wait()
 
     async def _checked(self, schema: OutputSchema) -> tuple[Any, tuple[str, ...]]:
-        """The answer as a value, or its faults after it was sent back once."""
+        """Return the answer as a value, or its faults after it was sent back once."""
         from callgate.tools.output import Misfit
 
         found = schema.read(self._text)
@@ -184,7 +187,7 @@ class HeadlessDriver:
                 return
 
     def _look(self) -> None:
-        """Sets ``_rests`` if nothing moves any more without a person."""
+        """Set ``_rests`` if the session cannot continue without a user."""
         status = self._session.status
         if self._timer is not None and status != "waiting_confirmation":
             self._timer.cancel()
@@ -226,6 +229,6 @@ class HeadlessDriver:
 
 
 def _cost(spent: Sequence[Spent]) -> float | None:
-    """Dollars; None if there is a request whose price is not known."""
+    """Return the sum in dollars; None if the price of a request is unknown."""
     known = [each.cost for each in spent if each.cost is not None]
     return sum(known) if known and len(known) == len(spent) else None

@@ -1,7 +1,7 @@
-"""The three forms of output: the answer as text, one JSON object, or every event as a line of JSON.
+"""The three output formats: the answer as text, one JSON object, or each event as a line of JSON.
 
-Secrets are masked in all of them as they are on record. Text and JSON put notices for people on standard error; in
-``stream-json`` they are events like all others.
+Secrets are masked in all of them. Text and JSON write notices for people to standard error; in ``stream-json`` they
+are events.
 """
 
 import os
@@ -23,10 +23,10 @@ _WITH_BYTES = ('"type": "Image"', '"type": "Resource"', '"type": "Opaque"', '"ty
 
 
 class Cleaner(Protocol):
-    """Masks secrets; that of a Store."""
+    """Masks secrets; implemented by the masker of a Store."""
 
     def finds(self, text: str) -> bool:
-        """True if the JSON of a noun has something to mask."""
+        """Return True if the JSON contains something to mask."""
         ...
 
     def noun(self, value: T) -> T: ...
@@ -34,20 +34,20 @@ class Cleaner(Protocol):
 
 class Output(Protocol):
     def start(self, facts: Mapping[str, Any]) -> None:
-        """The run begins; ``facts`` are those of the line ``start``."""
+        """Write the start of the run, with the fields of the line ``start``."""
         ...
 
     def event(self, found: SessionEvent) -> None: ...
 
     async def room(self) -> None:
-        """Waits while the reader is far behind."""
+        """Wait while too many lines are queued."""
         ...
 
     async def end(self, result: HeadlessResult) -> None: ...
 
 
 def say(text: str) -> None:
-    """One line for people on standard error."""
+    """Write one line for people to standard error."""
     try:
         print(f"callgate: {safe(text)}", file=sys.stderr, flush=True)
     except OSError:  # it was closed; the exit code remains
@@ -55,7 +55,7 @@ def say(text: str) -> None:
 
 
 def notice(event: Event) -> str:
-    """The line about an event that a person should see; empty for the others."""
+    """Return the line for people about an event; empty for most events."""
     match event:
         case Noted():
             return event.text
@@ -69,7 +69,7 @@ def notice(event: Event) -> str:
 
 
 class TextOutput:
-    """The answer on standard output once it is done, and nothing else there."""
+    """Writes the answer to standard output when the run has ended."""
 
     def __init__(self, cleaner: Cleaner) -> None:
         self._clean = cleaner.noun
@@ -102,7 +102,7 @@ class TextOutput:
 
 
 class JsonOutput(TextOutput):
-    """The result as one object, on one line."""
+    """Writes the result as one JSON object on one line."""
 
     async def end(self, result: HeadlessResult) -> None:
         for error in result.errors:
@@ -111,7 +111,8 @@ class JsonOutput(TextOutput):
 
 
 class StreamOutput:
-    """A line for the start, one for each event as it comes, and the result. ``gone`` is called when nobody reads."""
+    """Writes a line for the start, one for each event, and one for the result. ``gone`` is called if standard output
+    is closed."""
 
     def __init__(self, cleaner: Cleaner, gone: Callable[[], None]) -> None:
         self._cleaner = cleaner
@@ -136,7 +137,7 @@ class StreamOutput:
 
 
 def write_result(result: HeadlessResult) -> None:
-    """The result as the only line."""
+    """Write the result as the only line."""
     _write(_line(result_line(result)))
 
 
@@ -152,12 +153,12 @@ def _line(value: Any) -> bytes:
 
 
 def _text(value: Any) -> str:
-    """One line, which no terminal takes for a command, whatever texts are in it."""
+    """Return one line of JSON without control characters."""
     return dumps(value, default=repr).replace("\x7f", "\\u007f") + "\n"
 
 
 def _print(text: str) -> None:
-    """To a terminal harmless, elsewhere byte for byte."""
+    """Write a text: escaped to a terminal, unchanged to a file or pipe."""
     if sys.stdout.isatty():
         text = "\n".join(safe(line.expandtabs(4)) for line in text.split("\n"))
     _write((text if text.endswith("\n") else f"{text}\n").encode(errors="replace"))

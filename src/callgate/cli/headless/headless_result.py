@@ -1,4 +1,4 @@
-"""The result of a headless run: what ``json`` prints, and the last line of ``stream-json``."""
+"""The result of a headless run: the output of ``json``, and the last line of ``stream-json``."""
 
 from typing import Any, Literal
 
@@ -19,24 +19,30 @@ could not go on."""
 
 
 def exit_code(reason: Reason) -> int:
-    """One of ``EXIT_CODES`` in ``words/endings.py``."""
+    """Return one of ``EXIT_CODES`` in ``words/endings.py``."""
     if reason == "question":
         return ASKS
     return FAILED if reason in ("refused", "misfit", "error") else ENDINGS[reason].exit_code
 
 
 def can_go_on(result: "HeadlessResult") -> bool:
-    """True if a limit or an interrupt ended the run and its session is on record: ``--resume`` alone takes it up
-    again. After a failure that would fail once more."""
+    """Return True if ``--resume`` alone continues the run: a limit or an interrupt ended it, and the session is
+    stored."""
     continues = {reason for reason, ending in ENDINGS.items() if ending.continues and ending.exit_code != FAILED}
     return result.reason in continues and bool(result.session_id)
 
 
 @noun
 class HeadlessResult:
-    """``text`` is the last message of the model, ``structured`` the JSON in it where a schema was given. ``usage`` and
-    ``cost`` (dollars, None if a price is not known) are those of this run, ``turns`` the requests that it made.
-    ``changed_files`` were changed by file tools: what commands write is not seen. ``errors`` say why it is not done."""
+    """The result of a headless run.
+
+    text           the last message of the model
+    structured     its JSON, if a schema was given
+    usage, cost    tokens and dollars of this run; None if a price is unknown
+    turns          the number of requests
+    changed_files  files changed by file tools; changes by commands are not listed
+    errors         the reasons why the run is not done
+    """
 
     reason: Reason
     session_id: str

@@ -1,4 +1,4 @@
-"""Lines on standard output, written by a thread of their own: a reader that is slow or gone never stops the loop."""
+"""Writes lines to standard output in a thread, so that a slow or closed pipe does not block the event loop."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ _MOST_LINES = 1_000  # lines that wait before the session is held up
 
 
 class LineWriter:
-    """Writes lines in order, each at once. ``gone`` is called on the loop when the reader has closed its end."""
+    """Writes lines in order. ``gone`` is called on the event loop when the pipe was closed."""
 
     def __init__(self, fd: int, gone: Callable[[], None]) -> None:
         self._fd = fd
@@ -27,13 +27,13 @@ class LineWriter:
         self._lines.put(line)
 
     async def room(self) -> None:
-        """Waits while too many lines wait for the reader."""
+        """Wait while too many lines are queued."""
         while self._lines.qsize() > _MOST_LINES and not self._done.done():
             self._fewer.clear()
             await self._fewer.wait()
 
     async def aclose(self) -> None:
-        """Waits until all lines are written, or the reader is gone."""
+        """Wait until all lines are written or the pipe is closed."""
         self._lines.put(None)
         await self._done
 

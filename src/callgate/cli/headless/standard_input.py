@@ -1,4 +1,4 @@
-"""Standard input: a part of the prompt, or inputs for the session as lines of JSON."""
+"""Standard input of a headless run: a part of the prompt, or inputs as lines of JSON."""
 
 import os
 import select
@@ -24,7 +24,8 @@ _NOTHING_CAME = f"nothing came on standard input in {PATIENCE:g} seconds, so it 
 
 
 def read_stdin(say: Callable[[str], None]) -> str:
-    """The text on standard input; empty where it is a terminal, closed, or stays silent. Blocks."""
+    """Return the text on standard input; empty if it is a terminal, closed, or silent for ``PATIENCE`` seconds.
+    Blocks."""
     fd = _descriptor()
     if fd is None or os.isatty(fd):
         return ""
@@ -47,7 +48,7 @@ def read_stdin(say: Callable[[str], None]) -> str:
 
 
 def whole_prompt(argument: str | None, piped: str) -> str:
-    """The prompt, with standard input below it. UsageError if there is neither."""
+    """Return the prompt with standard input below it. Raise UsageError if there is neither."""
     if not piped.strip():
         if argument is None:
             raise UsageError("there is nothing to do: say it, callgate -p PROMPT, or on standard input")
@@ -56,8 +57,8 @@ def whole_prompt(argument: str | None, piped: str) -> str:
 
 
 def follow_stdin(loop: AbstractEventLoop, take: Callable[[Input | str | None], None]) -> None:
-    """Calls ``take`` on the loop with every input that comes as a line of JSON, with a text for one that is none, and
-    with None at the end. Reads in a thread of its own."""
+    """Call ``take`` on the event loop with every input on standard input: an Input, a text about an invalid line,
+    None at the end. Reads in a thread."""
 
     def read() -> None:
         fd = _descriptor()
