@@ -154,7 +154,7 @@ def settings() -> str:
 
 def variables() -> str:
     """Every environment variable that is read."""
-    from callgate.policy.variables import VARIABLES
+    from callgate.policy.setting_rows import VARIABLES
 
     rows = (f"| `{each.name}` | {f'`{each.key}`' if each.key else ''} | {_cell(each.meaning)} |" for each in VARIABLES)
     return "\n".join(("| variable | setting | |", "|---|---|---|", *rows))

@@ -28,10 +28,9 @@ from callgate.policy.entries import (
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.layers import FILES, FOLDER, MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.memory import Memory
-from callgate.policy.setting_rows import VALUE_ROWS, SettingValues, VariableUse, from_variables
+from callgate.policy.setting_rows import VALUE_ROWS, VARIABLES, SettingValues, VariableUse, from_variables
 from callgate.policy.settings import LayerSettings, SetValue, read_settings, settings_of, shown
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustState, Untrusted
-from callgate.policy.variables import VARIABLES
 from callgate.transcript.session_paths import data_folder
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError

@@ -24,8 +24,7 @@ from callgate.policy.setting_kinds import (
     TOKENS,
     Kind,
 )
-from callgate.policy.setting_rows import SETTINGS, VALUE_ROWS
-from callgate.policy.variables import FOR_HOOKS, VARIABLES
+from callgate.policy.setting_rows import FOR_HOOKS, SETTINGS, VALUE_ROWS, VARIABLES
 from tests.cli.policy_kit import Person
 from tests.house.tree import SRC
 

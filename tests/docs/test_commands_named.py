@@ -4,7 +4,7 @@ import re
 
 from callgate.cli.command_rows import GROUPS, all_commands
 from callgate.cli.start_options import headless_parser
-from callgate.policy.variables import FOR_HOOKS, VARIABLES
+from callgate.policy.setting_rows import FOR_HOOKS, VARIABLES
 from callgate.tui.commands.command_table import COMMANDS as SLASH_COMMANDS
 from callgate.tui.commands.command_table import MISSING
 from tests.docs.kit import ROOT

@@ -11,9 +11,8 @@ from typing import Any, cast
 from callgate.config import Config, load_config
 from callgate.policy.entries import SettingsFile
 from callgate.policy.setting_kinds import RULES
-from callgate.policy.setting_rows import SETTINGS, Setting
+from callgate.policy.setting_rows import SETTINGS, VARIABLES, Setting, Variable
 from callgate.policy.settings import read_settings, shown
-from callgate.policy.variables import VARIABLES, Variable
 from callgate.transcript.masking import Masker
 from callgate.words.decisions import Effect, Origin
 from callgate.words.errors import UsageError

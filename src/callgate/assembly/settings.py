@@ -15,8 +15,8 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.entries import SettingsFault
 from callgate.policy.fingerprint import fingerprint
+from callgate.policy.hooks.hook_runners import Function
 from callgate.policy.hooks.hooks import Hooks
-from callgate.policy.hooks.runners import Function
 from callgate.policy.judge import Judge
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.hooks import GateHooks, SessionHooks, agent_of

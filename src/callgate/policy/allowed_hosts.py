@@ -1,4 +1,4 @@
-"""The hosts that commands in a sandbox may reach (``sandbox.allow_hosts``), as rules for the sandbox's proxy."""
+"""Compiles ``sandbox.allow_hosts`` to the rules of the sandbox's proxy."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,12 +9,13 @@ from callgate.policy.hosts import HostPattern, host_pattern, is_private, normal_
 
 _OWN = "localhost"
 _DIRECT = (_OWN, "127.0.0.1", "::1")
-"""A command reaches the loopback of its own sandbox without the proxy, unless that of the machine is allowed."""
+"""Addresses that commands reach without the proxy: the loopback of the sandbox, unless the user allows the
+machine's."""
 
 
 def proxy_rules(hosts: Sequence[str], denied: Sequence[HostPattern] = ()) -> ProxyRules:
-    """The rules of a proxy for these hosts, written as in ``sandbox.allow_hosts``; those that ``denied`` touches are
-    refused all the same. ValueError for what is no host."""
+    """Return the proxy rules for hosts written as in ``sandbox.allow_hosts``. Hosts that match a pattern in ``denied``
+    are refused. ValueError for an invalid host."""
     allowed = tuple(host_pattern(each, star=True) for each in hosts)
     named = {each.name.strip("[]") for each in allowed}
     return ProxyRules(
@@ -46,9 +47,9 @@ def _allows(allowed: Sequence[HostPattern], denied: Sequence[HostPattern], host:
 
 
 def _refuses(allowed: Sequence[HostPattern], address: str, host: str) -> bool:
-    """Refuses an address of this machine, its network or its cloud that a name leads to, unless the address is on the
-    list itself, or the name is one of the own network. Such a name leads to this machine only if it is localhost, and
-    never to an address that serves keys to machines in a cloud."""
+    """Return True if the resolved address belongs to this machine, its network or its cloud and was not allowed
+    explicitly. An allowed name of the own network may resolve to such an address; only localhost may resolve to this
+    machine, and no name to a cloud metadata address."""
     if not is_private(address):
         return False
     port = host.rpartition(":")[2] if host.count(":") == 1 or "]:" in host else ""

@@ -1,4 +1,4 @@
-"""Remembered answers as rules: the same matching, the same order, one layer further out than any file."""
+"""Converts remembered answers to rules: same matching, same order, in a scope outside of all settings files."""
 
 from functools import lru_cache
 from typing import cast
@@ -26,11 +26,11 @@ _GLOB = late_pattern(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
 
 @lru_cache(maxsize=1024)
 def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
-    """A remembered answer as a rule. Never raises: an unreadable one allows nothing; as deny or ask it counts for the
-    whole tool.
+    """Return a remembered answer as a rule. An unreadable answer allows nothing; as deny or ask it matches every call
+    of the tool.
 
-    An answer counts for the tool it was given about, by that name; a deny or an ask on Edit or Read for every tool that
-    edits or reads. Outside the workspace it allows what it spells out: these arguments, this command, this place.
+    An answer applies to the tool of that name; a deny or ask answer on Edit or Read applies to every tool that edits or
+    reads. Outside the workspace an answer allows only what it names literally: arguments, a command or a path.
     """
     pattern = policy.pattern
     try:
@@ -40,7 +40,7 @@ def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
     one_command = isinstance(content, CommandContent) and content.pattern.kind == "exact"
     reaches = one_command or isinstance(
         content, ExactArguments | PathContent
-    )  # a path bound to the root is never outside
+    )  # a path relative to the root is never outside
     return Rule(
         effect=policy.effect,
         text=describe(policy),
@@ -67,7 +67,7 @@ def _content(tool: str, pattern: Pattern, root: str, home: str) -> Content:
 
 
 def describe(policy: ApprovalPolicy) -> str:
-    """Names a remembered answer the way a decision's ``by`` does."""
+    """Return the name of a remembered answer, as in ``Decision.by``."""
     pattern = policy.pattern
     if pattern is None:
         reach = ""
@@ -79,8 +79,8 @@ def describe(policy: ApprovalPolicy) -> str:
 
 
 def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str, home: str) -> str | None:
-    """The reason why the answer would plainly not cover fewer calls than before, or None. Compared by examples: one
-    that the new pattern covers, and one that the old one does. That proves nothing."""
+    """Return why the new pattern does not cover fewer calls than the old one, or None. Only one example of each is
+    compared, so None is not a proof."""
     if before.pattern is None or after.pattern is None:
         return None if after.pattern is not None else "it is about every call"
     old, new = (as_rule(each, root, home).content for each in (before, after))
@@ -102,7 +102,7 @@ def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str
 
 
 def _example(tool: str, pattern: Pattern) -> str:
-    """A content that the pattern should cover, as a self-test would write it."""
+    """Return a content that the pattern should cover, in the form of a self-test."""
     text = pattern.value
     content = known(tool).content
     if content == "command":

@@ -1,7 +1,7 @@
-"""The allow side: whether rules and remembered answers, taken together, cover all there is to a call.
+"""Decides whether allow rules and remembered answers, taken together, cover a whole call.
 
-A call is covered as a whole by one rule, or piece by piece: every simple command of a shell command by some pattern,
-every place of a file tool by some path.
+Either one rule covers the call, or every part has a rule: each simple command of a shell command, each path of a file
+tool.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,12 @@ _WAYS: dict[str, frozenset[Way]] = {"writes": WRITES, "reads": READS}
 
 @noun
 class Grants:
-    """The allow rules that count for one call. ``edits``: mode accept_edits stands in for Edit rules inside the
-    workspace. ``guarded`` is why a rule on the whole shell does not cover this command. ``swept``: a command in it
-    reads whole folders in which there may be something that a deny or ask rule names."""
+    """The allow rules that apply to one call.
+
+    edits    the mode accept_edits replaces Edit rules inside the workspace
+    guarded  why a rule on the whole shell does not cover this command
+    swept    a command reads whole folders, which may contain a file that a deny or ask rule names
+    """
 
     subject: Subject
     rules: Sequence[Rule]
@@ -28,11 +31,11 @@ class Grants:
     swept: bool = False
 
     def by(self) -> Rule | None:
-        """The rule to be named as the one that allows the call, or None."""
+        """Return the rule that is reported as the one that allows the call, or None."""
         return self.whole() or self.commands() or self.places()
 
     def whole(self) -> Rule | None:
-        """A rule that covers the call by itself."""
+        """Return a rule that covers the whole call."""
         for rule in self.rules:
             if self._taken_apart(rule) or (rule.content is None and self.guarded is not None):
                 continue
@@ -41,7 +44,7 @@ class Grants:
         return None
 
     def commands(self) -> Rule | None:
-        """The first of the rules that together cover every simple command."""
+        """Return the first of the rules that together cover every simple command."""
         rules = self._command_rules()
         answer = self._granted(rules)
         if not isinstance(answer, shell.Granted) or (answer.free and self.swept):
@@ -49,7 +52,7 @@ class Grants:
         return rules[answer.used[0]] if answer.used else None
 
     def why_not(self, rule: Rule) -> str | None:
-        """The reason why this rule alone does not cover the call, for a person; None when it does."""
+        """Return why this rule alone does not cover the call, or None if it does."""
         subject = self.subject
         if not rule.lives(subject.case.now):
             return "it has expired"
@@ -85,7 +88,7 @@ class Grants:
         return shell.grant(analysis, patterns, self.files)
 
     def _folder_closed(self) -> str | None:
-        """The reason why the command may not run where it is told to: outside, and no rule opens that folder."""
+        """Return why the command may not run in its folder: it is outside the workspace and no rule allows it."""
         if self.subject.folder is None:
             return None
         place = self.subject.place_in_shell(".")
@@ -99,7 +102,7 @@ class Grants:
         return [rule for rule in living if self._reaches(rule)]
 
     def places(self) -> Rule | None:
-        """The first of the rules that together cover every place; what is read inside the workspace needs none."""
+        """Return the first of the rules that together cover every path. Reads inside the workspace need no rule."""
         subject = self.subject
         named: Rule | None = None
         if not (subject.placed or subject.declared.command is not None) or subject.has("address") or subject.agent:
@@ -115,7 +118,7 @@ class Grants:
         return named
 
     def place(self, touch: Touch) -> Rule | None:
-        """The rule that opens this place in this way."""
+        """Return the rule that allows this access to this path."""
         case = self.subject.case
         for rule in self.rules:
             content = rule.content
@@ -131,15 +134,15 @@ class Grants:
         return None
 
     def may_write(self, path: str) -> bool:
-        """True if a redirection of the shell may go there."""
+        """Return True if a redirection to this path is allowed."""
         place = self.subject.place_in_shell(path)
         if self.subject.danger_of(place, "write") is not None:
             return False
         return (self.edits and place.inside) or self.place(Touch(place, "write")) is not None
 
     def may_touch(self, path: str) -> bool:
-        """True if a command may have this path among its words, though no pattern writes it out: inside the workspace,
-        or where rules open the place for all that the command does there."""
+        """Return True if a command may use this path although no pattern names it: it is inside the workspace, or rules
+        allow all accesses of the command to it."""
         place = self.subject.place_in_shell(path)
         if place.inside:
             return True
@@ -148,7 +151,7 @@ class Grants:
 
     @property
     def files(self) -> "shell.FileTests":
-        """The answers about files that a grant of commands needs."""
+        """The file tests that ``shell.grant`` needs."""
         subject = self.subject
         return shell.FileTests(
             may_write=self.may_write,
@@ -159,11 +162,11 @@ class Grants:
         )
 
     def stays(self, path: str) -> bool:
-        """True if this folder is the one a command starts in."""
+        """Return True if the folder is the one in which a command starts."""
         return self.subject.place_in_shell(path or ".").resolved == self.subject.place_in_shell(".").resolved
 
     def _taken_apart(self, rule: Rule) -> bool:
-        """True if the rule is one of those that cover a call together."""
+        """Return True if the rule covers only a part of a call: a command or a path."""
         if isinstance(rule.content, CommandContent):
             names = ("", *self.subject.declared.names.get("command", ()))
             return self.subject.declared.command is not None and rule.content.field in names
@@ -174,7 +177,8 @@ class Grants:
 
 
 def _whole_kind(rule: Rule, touch: Touch) -> bool:
-    """``Edit`` alone is as wide as ``Edit(**)``, and so is ``Read``; but not an answer about one of these tools."""
+    """Return True for a rule ``Edit`` or ``Read`` without content, which equals ``Edit(**)``. A remembered answer on
+    the tool does not count."""
     return rule.text == rule.tool and touch.place.inside and touch.way in _WAYS.get(rule.kind, ())
 
 

@@ -1,33 +1,39 @@
-"""The standard checks of a gate in the order of the specification, and the checks of an embedding program."""
+"""Builds the list of checks of a gate: the standard checks, the checks of an embedding program and of the sandbox.
 
-from collections.abc import Awaitable, Sequence
+The sandbox of a tool (``ToolFacts.sandbox``) decides where a command runs when
+the call is judged, never an argument of the call: the answer to a question is about that place.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from callgate import shell
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.judge import DEFAULT, DENY_RULES, MODE, Judge
 from callgate.policy.rules import EMPTY, Rulebook
+from callgate.policy.shorten import brief, sentence
+from callgate.policy.subjects import Subject
 from callgate.words.decisions import Allow, Ask
 
 
 def standard_checks(
     rulebook: Rulebook = EMPTY, *, hooks: Check | None = None, own: Sequence[Check] = (), free: bool | None = None
 ) -> tuple[Check, ...]:
-    """The checks of a gate in their order. ``hooks`` is the check that asks the hooks and answers Hooked. ``free``
-    says whether commands in a sandbox need no question; None that no tool has a sandbox.
+    """Return the checks of a gate in their order.
 
-    ``own`` are checks of an embedding program: their denials count right after deny rules, their questions as ask rules
-    do, and their allows as allow rules do, after plan mode, hard safety and the ask rules.
+    hooks  the check that runs hooks
+    own    checks of an embedding program: denials count after the deny rules, questions and allows after the ask rules
+    free   whether commands in a sandbox need no question; None if no tool has a sandbox
     """
     early, late = OwnChecks(own).split() if own else ((), ())
     judge = Judge(rulebook)
     found: list[Check] = []
     freeing: Check | None = None
     if free is not None:
-        from callgate.policy.sandbox_checks import SandboxChecks  # for tools with a sandbox alone
-
         sandbox = SandboxChecks(judge.subject, judge.swept, free=free)
         found, freeing = [sandbox.placing], sandbox.freeing
     for check in judge.checks:
@@ -42,9 +48,9 @@ def standard_checks(
 
 
 class OwnChecks:
-    """Checks of an embedding program, each asked once for a case: a denial counts at once, any other answer later.
+    """Checks of an embedding program. Each is called once for a case: a denial counts at once, any other answer later.
 
-    Where a hook changes the arguments all checks are asked anew, and so are these.
+    If a hook changes the arguments, all checks are called again.
     """
 
     def __init__(self, checks: Sequence[Check]) -> None:
@@ -68,8 +74,93 @@ class OwnChecks:
         if answer is None or isinstance(answer, Allow | Ask):
             self._answers[check.name, case.call_id] = answer
             return None
-        return answer  # a denial, or something that the gate refuses
+        return answer  # a denial, or an invalid value, which the gate refuses
 
     def _late(self, name: str, case: Case) -> Verdict:
         answer = self._answers.pop((name, case.call_id), None)
         return answer if not isinstance(answer, Ask) else replace(answer, unconditional=True)
+
+
+_INSIDE = "it runs inside the sandbox: {}, and writing nothing outside the workspace"
+_OUTSIDE_RISK = "outside the sandbox nothing holds it back"
+_MOST_NAMED = 3
+_VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
+
+Swept = Callable[[Case, Callable[[str], bool]], str | None]
+"""Return why a call that reads whole folders may read a protected file. The function returns True for hidden files."""
+
+
+@runtime_checkable
+class PlacesCommands(Protocol):
+    """The part of a tool's sandbox that the gate uses. ``hosts`` are the hosts that commands inside may reach."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]: ...
+
+    def hides(self, path: str) -> bool:
+        """Return True if commands inside cannot read this path."""
+        ...
+
+    def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
+        """Decide where the command of this call runs, and return the same answer until it has run.
+
+        outside   a reason for running it outside
+        Return why the command runs outside, or None if it runs inside.
+        """
+        ...
+
+
+class SandboxChecks:
+    """The checks of calls whose command may run in a sandbox. ``free``: inside, no question is needed."""
+
+    def __init__(self, subject: Callable[[Case], Subject], swept: Swept, *, free: bool) -> None:
+        self._subject = subject
+        self._swept = swept
+        self._free = free
+        self.placing = Check("place of the command", self._place, again=True)
+        """The first check: decides where the command runs and returns no verdict."""
+        self.freeing = Check("sandbox", self._judge)
+        """The check after the rules and before the default."""
+
+    def _place(self, case: Case) -> Verdict:
+        self._outside(case)
+        return None
+
+    def _judge(self, case: Case) -> Verdict:
+        found, sandbox = self._outside(case), facts_of(case.tool).sandbox
+        if found is None:
+            return None
+        if found:
+            return Ask("sandbox", sentence(f"{found}; a yes runs it outside the sandbox"), risk=_OUTSIDE_RISK)
+        subject = self._subject(case)
+        unread = subject.doubt is not None and subject.doubt.kind == "unread"
+        if not self._free or unread or subject.outside or self._swept(case, sandbox.hides) is not None:
+            return None
+        return Allow("sandbox", _INSIDE.format(_reach(sandbox.hosts)))
+
+    def _outside(self, case: Case) -> str | None:
+        """Return why the command runs outside, "" if it runs inside, None if there is no sandbox or no command."""
+        sandbox = facts_of(case.tool).sandbox
+        declared = case.traits.declared
+        if not isinstance(sandbox, PlacesCommands) or declared.command is None or declared.fault is not None:
+            return None
+        return sandbox.settle(case.call_id, declared.command, _needs(self._subject(case))) or ""
+
+
+def _reach(hosts: tuple[str, ...]) -> str:
+    more = f" and {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
+    return f"reaching only {', '.join(hosts[:_MOST_NAMED])}{more}" if hosts else "without the network"
+
+
+def _needs(subject: Subject) -> str | None:
+    """Return why the words of a command show that it cannot work inside."""
+    if subject.danger is not None:
+        return subject.danger
+    for touch in subject.outside:
+        if touch.way != "read":
+            return f"it would {touch.way} {brief(touch.place.spelled)}, outside the workspace"
+    if subject.analysis is not None and subject.effects != "none":
+        for run in shell.inside(subject.analysis).runs:
+            if run.name in _VERSION_CONTROL:
+                return f"{run.name} would change the repository's own records, which are read-only in the sandbox"
+    return None

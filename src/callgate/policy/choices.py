@@ -1,4 +1,4 @@
-"""The choices for "always" that a person may pick instead of a plain yes."""
+"""Builds the choices for the answer "always"."""
 
 from collections.abc import Iterator
 from posixpath import dirname
@@ -20,12 +20,12 @@ _ESCAPED = r"\\\g<0>"
 _LONGEST_VALUE = 60
 _MOST_FIELDS = 3
 _PATH = late_pattern(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
-"""No character that means something in a path rule."""
+"""A path without characters that are special in a path rule."""
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
-    """Narrowest first: exactly these arguments; then the tool's own, or else those its subject gives (the beginning of
-    a command, a file and its folder, a host, an agent, single arguments), the whole tool and the whole MCP server."""
+    """Return the choices, narrowest first: exactly these arguments; the choices of the tool, or those derived from the
+    call (prefix of a command, file and folder, host, agent, single arguments); the whole tool; the whole MCP server."""
     subject = Subject(case, root="", home="")
     is_command = "command" in subject.declared.kinds
     label = "exactly this command" if is_command else "exactly these arguments"
@@ -35,11 +35,12 @@ def choices_for(case: Case) -> tuple[Choice, ...]:
 
 
 def _usual(subject: Subject) -> tuple[Choice, ...]:
-    """The usual choices. A command runner is never offered as a whole: a person must write that rule by hand."""
+    """Return the derived choices. A tool that runs commands is never offered as a whole: that rule must be written by
+    hand."""
     if "command" in subject.declared.kinds:
         return _commands(subject)
     if subject.case.traits.judged_as and not subject.placed:
-        return ()  # its arguments are not those of the tool by whose name it goes
+        return ()  # its arguments belong to another tool than the one that it is judged as
     return (*_narrow(subject), *_whole(subject.case))
 
 
@@ -66,7 +67,7 @@ def _by_rule(label: str, tool: str, content: str) -> Choice:
 
 
 def _commands(subject: Subject) -> tuple[Choice, ...]:
-    """A prefix that does not let the program run others, if it would really have allowed the command."""
+    """Return a prefix, if a rule with it would allow the command and it does not allow other programs."""
     analysis = subject.analysis
     if analysis is None or subject.not_granted is not None:
         return ()
@@ -79,7 +80,7 @@ def _commands(subject: Subject) -> tuple[Choice, ...]:
 
 
 def _files(subject: Subject) -> tuple[Choice, ...]:
-    """The file and its folder, if there is one file, inside the workspace, and no link leads to it."""
+    """Return the file and its folder, if the call has one file, inside the workspace and not behind a link."""
     case, touches = subject.case, subject.touches
     if len(touches) != 1 or not touches[0].place.inside or len(touches[0].place.hops) > 1:
         return ()
@@ -95,7 +96,7 @@ def _files(subject: Subject) -> tuple[Choice, ...]:
 
 
 def _fields(case: Case) -> tuple[Choice, ...]:
-    """One argument as it is, the others free; for a call of several arguments, and values that are short."""
+    """Return one choice for each short argument, if there are several."""
     found: list[Choice] = []
     for name, value in case.arguments.items() if len(case.arguments) > 1 else ():
         text = written(value)

@@ -1,4 +1,4 @@
-"""Entries of settings files as they are written: rules, hooks and faults."""
+"""Entries of settings files as written: rules, hooks, models, servers, keys and faults."""
 
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,7 @@ from callgate.words.noun import noun
 Layer = Literal["managed", "user", "project", "local", "command line", "session"]
 
 IN_REPOSITORY: tuple[Layer, ...] = ("project", "local")
-"""Layers whose files are inside the repository: they can only tighten."""
+"""Layers whose files are inside the repository. They can only make settings stricter."""
 
 REACHES_OUTSIDE: tuple[Layer, ...] = ("managed", "user", "command line")
 """Layers whose rules may allow paths outside the workspace."""
@@ -18,8 +18,12 @@ REACHES_OUTSIDE: tuple[Layer, ...] = ("managed", "user", "command line")
 
 @noun
 class RuleLine:
-    """A rule as written, such as ``Bash(git log:*)``. ``match`` and ``not_match`` are its self-tests: contents of calls
-    that it must cover, and must not. ``origin.layer`` is one of Layer."""
+    """A rule as written, such as ``Bash(git log:*)``.
+
+    origin     its ``layer`` is a ``Layer``
+    match      self-test: contents of calls that the rule must cover
+    not_match  self-test: contents that it must not cover
+    """
 
     effect: Effect
     text: str
@@ -49,7 +53,7 @@ EVENTS: dict[str, str] = {
     "TeammateIdle": "when a teammate has nothing to do",
     "ConfigChange": "when settings changed while a session runs",
 }
-"""Events that hooks can be for, with the moment each one means."""
+"""Events for hooks, and when each one happens."""
 
 HookKind = Literal["command", "python", "http"]
 HOOK_TIMEOUT = 60.0
@@ -57,9 +61,12 @@ HOOK_TIMEOUT = 60.0
 
 @noun
 class HookLine:
-    """A hook as written. ``target`` is a command line, ``module:function``, or an address. ``matcher`` is an anchored
-    regular expression on the tool's name (or the event's own subject), empty for all; ``condition`` a rule that must
-    cover the call."""
+    """A hook as written.
+
+    target     a command line, ``module:function`` or an address
+    matcher    a regular expression for the whole name of the tool, or for the subject of the event; empty for all
+    condition  a rule that must cover the call
+    """
 
     event: str
     kind: HookKind
@@ -73,8 +80,6 @@ class HookLine:
 
 @noun
 class OptionsLine:
-    """The options of one model, as written."""
-
     model: str
     options: RequestOptions
     origin: Origin
@@ -82,8 +87,6 @@ class OptionsLine:
 
 @noun
 class ServerLine:
-    """The settings of one server of models, as written."""
-
     name: str
     server: ServerSettings
     origin: Origin
@@ -91,7 +94,7 @@ class ServerLine:
 
 @noun
 class KeyLine:
-    """Other keys for an action of the terminal, in one of its contexts. Which there are is known to the terminal."""
+    """Keys for an action in a context of the terminal, which checks both names."""
 
     context: str
     action: str
@@ -101,8 +104,12 @@ class KeyLine:
 
 @noun
 class StatusLineSettings:
-    """The command line that prints the terminal's status line; ``refresh`` are the seconds between two runs without an
-    event, 0 for none, ``padding`` the blank columns at its left. ``from_repository``: a trusted folder has set it."""
+    """The command that prints the status line of the terminal.
+
+    refresh          seconds between two runs without an event, 0 for none
+    padding          blank columns at its left
+    from_repository  it was set by a file of a trusted folder
+    """
 
     command: str | None = None
     refresh: float = 0.0
@@ -112,7 +119,7 @@ class StatusLineSettings:
 
 @noun
 class SettingsFile:
-    """The place of a settings file, whether it is there or not."""
+    """The path of a settings file, which may not exist."""
 
     layer: Layer
     path: Path
@@ -120,7 +127,7 @@ class SettingsFile:
 
 @noun
 class SettingsFault:
-    """Something wrong with a settings file, for a person: what, where, and what to do."""
+    """An error in a settings file: what, where, and what to do."""
 
     text: str
     origin: Origin

@@ -1,4 +1,4 @@
-"""Explains a decision: the gate's own walk through its checks, step by step, and how near each rule was."""
+"""Explains a decision: the answer of each check, and whether each rule applies."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -17,7 +17,7 @@ _NOT_ASKED = {"later": "answers only when the call is made", "skipped": "not ask
 
 @noun
 class ExplainedStep:
-    """One check and what it said; ``decided`` for the one that ended it."""
+    """A check and its answer; ``decided`` if it made the decision."""
 
     check: str
     said: str
@@ -26,7 +26,7 @@ class ExplainedStep:
 
 @noun
 class Reading:
-    """A rule for this tool, whether it applies, and why or why not."""
+    """A rule on this tool, whether it applies, and why or why not."""
 
     rule: Rule
     applies: bool
@@ -35,7 +35,7 @@ class Reading:
 
 @noun
 class Explanation:
-    """A decision with the answer of every check and the distance of every rule."""
+    """A decision with the answers of all checks and all rules on the tool."""
 
     decision: Decision
     steps: tuple[ExplainedStep, ...]
@@ -45,7 +45,7 @@ class Explanation:
 def explain(
     judge: Callable[[Case, Callable[[Judged], None]], Decision], case: Case, rulebook: Rulebook = EMPTY
 ) -> Explanation:
-    """The decision of a gate with every step it took. ``judge`` is the gate's own ``explain``, which runs nothing."""
+    """Return the decision of a gate and every step. ``judge`` is ``Gate.explain``, which runs nothing."""
     walked: list[Judged] = []
     decision = judge(case, walked.append)
     undecided = isinstance(decision, Deny) and decision.by == "gate"
@@ -86,7 +86,7 @@ def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
 
 
 def _why_not(rule: Rule, subject: Subject) -> str:
-    """The reason why a deny or ask rule does not apply."""
+    """Return why a deny or ask rule does not apply."""
     if not rule.lives(subject.case.now):
         return "it has expired"
     match rule.content:

@@ -1,11 +1,11 @@
-"""Everything in a repository that can run or steer code, as it is now: what a person is asked to trust.
+"""Lists the files of a repository that can run code or control an agent: what a user trusts.
 
-It covers all of ``.callgate``, ``.mcp.json``, and the files of the repository that hooks, MCP servers and other
-commands of its settings name. A link counts by what it says, and what it leads to counts too if that is inside the
-repository. What a program reads in turn (a Makefile, imported modules) is not seen: to trust ``make lint`` is to trust
-what make will do.
+The files are all of ``.callgate``, ``.mcp.json``, and files that hooks, MCP servers and other commands of the settings
+name. A link is listed with its target path; a target inside the repository is listed too. Files that programs read in
+turn (a Makefile, imported modules) are not listed: to trust ``make lint`` is to trust the Makefile.
 """
 
+import json
 import os
 import re
 import shlex
@@ -15,13 +15,12 @@ from hashlib import sha256
 from json import dumps
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
-from typing import Literal
+from typing import Any, Literal, cast
 
 from callgate.formats.display import visible
 from callgate.host.files import open_regular
 from callgate.policy.entries import EVENTS, HookLine
 from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
-from callgate.policy.server_entries import FILE, ServerEntry, server_entries
 from callgate.policy.settings import LayerSettings
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
@@ -30,9 +29,11 @@ from callgate.words.noun import noun
 MOST_FILES = 1_000
 MOST_BYTES = 32 * 1024 * 1024
 LARGEST_TEXT = 64 * 1024
-"""Of files up to this size the text is kept, so that a change can be shown."""
+"""The text of files up to this size is stored, so that a change can be shown."""
 MOST_TEXT = 1024 * 1024
 
+SERVERS_FILE = ".mcp.json"
+_EXPANSION = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)")
 _TOKEN = late_pattern(r"""[^\s;&|<>()'"`=,]+""")
 _VARIABLE = late_pattern(r"\$\{?\w+\}?/")
 _MODULE = late_pattern(r"-m\s+([A-Za-z_][\w.]*)")
@@ -41,7 +42,7 @@ _TOOL = late_pattern(re.escape(os.path.join(FOLDER, "tools", "")) + r"[^/]*\.py"
 
 @noun
 class Seen:
-    """One file as it was found. The ``sha256`` of a link is that of the path it holds."""
+    """A file as it was found. The ``sha256`` of a link is the hash of its target path."""
 
     path: str
     kind: Literal["file", "link", "other"]
@@ -56,8 +57,10 @@ class Seen:
 
 @noun
 class Fingerprint:
-    """The repository's settings, all files, sorted, and in words what they would do. With a ``problem`` they
-    were not read completely and cannot be trusted."""
+    """The settings of the repository, its files in order, and their effects in words.
+
+    problem  why the files could not be read completely; then they cannot be trusted
+    """
 
     settings: tuple[LayerSettings, ...] = ()
     files: tuple[Seen, ...] = ()
@@ -70,13 +73,38 @@ class Fingerprint:
         return sha256(dumps(listed).encode()).hexdigest()
 
 
+@noun
+class ServerEntry:
+    """An MCP server of ``.mcp.json``, also one that is invalid.
+
+    command    the command line of the server
+    helper     the command line that prints headers
+    variables  environment variables of the user that it receives
+    """
+
+    name: str
+    command: str = ""
+    helper: str = ""
+    url: str = ""
+    variables: tuple[str, ...] = ()
+
+    def effects(self) -> Iterator[str]:
+        given = f", with your variables {', '.join(self.variables)}" if self.variables else ""
+        if self.command:
+            yield f"starts `{visible(self.command)}` as the MCP server {visible(self.name)}{given} ({SERVERS_FILE})"
+        if self.url:
+            yield f"connects the MCP server {visible(self.name)} at {visible(self.url)}{given} ({SERVERS_FILE})"
+        if self.helper:
+            yield f"runs `{visible(self.helper)}` for headers of the MCP server {visible(self.name)} ({SERVERS_FILE})"
+
+
 def fingerprint(root: Path) -> Fingerprint:
-    """Reads the folder as it is now. Nothing is run, and nothing outside the root is opened."""
+    """Read the folder. Nothing is run, and nothing outside of the root is opened."""
     top = os.path.realpath(root)
     settings = read_repository(Path(top))
     survey = _Survey(top)
     try:
-        for name in (FOLDER, FILE):
+        for name in (FOLDER, SERVERS_FILE):
             survey.add(os.path.join(top, name))
         servers = _servers(survey.found, top)
         for path in _named(settings, servers, top):
@@ -110,7 +138,7 @@ class _Survey:
         self._text = 0
 
     def add(self, path: str) -> None:
-        """This file, or all in this folder; it is inside the root as far as its own folders go."""
+        """Add a file, or all files of a folder. The folders of the path must be inside the root."""
         waiting = [path]
         while waiting:
             path = waiting.pop()
@@ -137,7 +165,7 @@ class _Survey:
                 yield entry.path
 
     def _behind(self, link: str) -> list[str]:
-        """The target of a link, if that is inside. A folder above the link is never run."""
+        """Return the target of a link if it is inside the root. A target above the link is skipped."""
         real = os.path.realpath(link)
         return [real] if is_within(real, self._top) and not is_within(link, real) else []
 
@@ -170,8 +198,8 @@ class _Survey:
 
 
 def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
-    """The MCP servers that its file names. A file that is not shown to a person cannot be trusted by one."""
-    path = os.path.relpath(os.path.realpath(os.path.join(top, FILE)), top)
+    """Return the MCP servers of ``.mcp.json``. A file that is too large to be shown cannot be trusted."""
+    path = os.path.relpath(os.path.realpath(os.path.join(top, SERVERS_FILE)), top)
     seen = found.get(path)
     if seen is not None and seen.kind == "file" and seen.text is None:
         raise _TooMuch(f"{path} has more than {LARGEST_TEXT // 1024} KiB, or is no text: too much to show")
@@ -179,11 +207,11 @@ def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
 
 
 def _named(settings: Iterable[LayerSettings], servers: Iterable[ServerEntry], top: str) -> Iterator[str]:
-    """Files of the repository, from its root, that its commands name."""
+    """Return the files of the repository that commands name."""
     started = [("command", text) for each in servers for text in (each.command, each.helper) if text]
     for words in map(_words, (*_commands(settings), *started)):
         for word in words:
-            # Over the links of its folders but not over its own, which may come to lead elsewhere.
+            # resolve links of the folders, not the file's own link, whose target may change
             folder, name = os.path.split(os.path.join(top, word))
             path = os.path.join(os.path.realpath(folder), name)
             is_folder = name in ("", "..") or os.path.isdir(path)
@@ -202,12 +230,12 @@ def _commands(settings: Iterable[LayerSettings]) -> Iterator[tuple[str, str]]:
 
 
 def _words(command: tuple[str, str]) -> set[str]:
-    """Words of a command line that may be paths, however they are quoted or nested."""
+    """Return the words of a command line that may be paths, in any quotes."""
     kind, text = command
     if kind == "python":
         return set(_of_module(text.partition(":")[0]))
     words = set(_TOKEN.findall(text))
-    with suppress(ValueError):  # quotes that do not close; the shell will not take it either
+    with suppress(ValueError):  # quotes that are not closed
         words |= set(shlex.split(text))
     for module in _MODULE.findall(text):
         words |= set(_of_module(module))
@@ -220,7 +248,7 @@ def _of_module(name: str) -> tuple[str, ...]:
 
 
 def _effects(settings: Iterable[LayerSettings], files: Iterable[Seen], top: str) -> Iterator[str]:
-    """One line for each thing that happens once this is trusted, safe to show."""
+    """Return one line, safe to show, for each effect of trust."""
     for each in settings:
         for hook in each.hooks:
             yield f"{_does(hook)} {_when(hook)} (hooks.{hook.event}, {_place(hook.origin, top)})"
@@ -257,3 +285,22 @@ def _when(hook: HookLine) -> str:
 
 def _place(origin: Origin, top: str) -> str:
     return f"{visible(os.path.relpath(origin.file, top))}:{origin.line}"
+
+
+def server_entries(text: str) -> tuple[ServerEntry, ...]:
+    """Return the servers of a text; none if it is not a list of servers."""
+    try:
+        found = cast("dict[str, Any]", json.loads(text)["mcpServers"])
+        return tuple(_entry(name, cast("dict[str, Any]", each)) for name, each in found.items() if type(each) is dict)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return ()
+
+
+def _entry(name: str, given: dict[str, Any]) -> ServerEntry:
+    env, args = given.get("env"), given.get("args")
+    pairs = [f"{key}={value}" for key, value in cast("dict[str, Any]", env).items()] if isinstance(env, dict) else []
+    words = [*map(str, cast("list[Any]", args))] if isinstance(args, list) else []
+    command = str(given.get("command") or "")
+    variables = tuple(sorted({*_EXPANSION.findall(json.dumps(given))}))
+    line = shlex.join([*pairs, command, *words]) if command else ""
+    return ServerEntry(name, line, str(given.get("headersHelper") or ""), str(given.get("url") or ""), variables)

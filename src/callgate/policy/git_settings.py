@@ -1,7 +1,8 @@
-"""The settings and hooks of a repository, by which git may run programs even when it only reads (GATE-17).
+"""Reads the settings and hooks of a repository because of which git may run programs even when it only reads (GATE-17).
 
-The settings of a user and of the system are that person's own choice. Those of a repository are read here, strictly: a
-key that is not in the table of harmless ones counts as one that names a program, and so does what cannot be read.
+Settings of the user and of the system are the user's own choice. The settings of the repository are parsed strictly: a
+key that is not in the table of harmless keys counts as one that names a program, and so does a line that cannot be
+read.
 """
 
 import os
@@ -36,14 +37,14 @@ _HARMLESS: Mapping[str, str] = {
 _KNOWN = {section: frozenset(keys.split()) for section, keys in _HARMLESS.items()}
 _HEADER = re.compile(r'\[([A-Za-z0-9-]+)(?:[ \t]+"((?:[^"\\\n]|\\["\\])*)")?\][ \t]*')
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?")
-_HOOK = "post-index-change"  # the one that runs when the index is only refreshed
+_HOOK = "post-index-change"  # the hook that runs when the index is refreshed
 _LARGEST = 1 << 20
 _MOST_MODULES = 64
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
 
 def runs_programs(folder: str) -> str | None:
-    """The reason, in words, why git may run something when it reads in this folder; None where nothing makes it."""
+    """Return why git may run a program when it reads in this folder, or None."""
     if not os.path.isdir(folder):
         return f"{brief(folder)} is not there yet, so git's settings in it are not known"
     try:
@@ -62,9 +63,8 @@ def runs_programs(folder: str) -> str | None:
 
 
 def _repositories(folder: str) -> Iterator[str]:
-    """The folders with settings that git may find from here, upwards: it passes over those that are not whole.
-    ValueError for one that it would take for a bare repository: a working tree may bring that along, settings and all.
-    """
+    """Return the folders with settings that git may find from here upwards; incomplete ones are skipped. ValueError for
+    a bare repository, which a working tree may contain with settings of its own."""
     while True:
         git = os.path.join(folder, ".git")
         if os.path.isdir(git):
@@ -80,7 +80,7 @@ def _repositories(folder: str) -> Iterator[str]:
 
 
 def _linked(git: str) -> str:
-    """The repository that a ``.git`` file of a worktree or a submodule leads to; worktrees share one."""
+    """Return the repository to which the ``.git`` file of a worktree or submodule leads."""
     named = _text(git).removesuffix("\n")
     if not named.startswith("gitdir: "):
         raise ValueError(".git is not a folder, and does not say where one is")
@@ -92,14 +92,14 @@ def _linked(git: str) -> str:
 
 
 def _settings(git: str) -> Iterator[str]:
-    """The files with settings of a repository, of its worktrees and of its submodules."""
+    """Return the settings files of a repository, its worktrees and its submodules."""
     yield os.path.join(git, "config")
     yield os.path.join(git, "config.worktree")
     for name in _names(os.path.join(git, "worktrees")):
         yield os.path.join(git, "worktrees", name, "config.worktree")
     count = 0
     for folder, folders, files in os.walk(os.path.join(git, "modules"), onerror=_refuse):
-        if "HEAD" in files:  # what is below are objects and refs, and submodules of this one
+        if "HEAD" in files:  # below are only objects, refs and submodules
             count += 1
             if count > _MOST_MODULES or os.path.exists(os.path.join(folder, "hooks", _HOOK)):
                 raise ValueError("a submodule has a hook, or there are too many to look at")
@@ -120,7 +120,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _first_unknown(path: str) -> str | None:
-    """The first key that is not known to be harmless; ValueError for a line that is not read here."""
+    """Return the first key that is not known to be harmless. ValueError for a line that cannot be parsed."""
     try:
         text = _text(path)
     except _NO_FILE:

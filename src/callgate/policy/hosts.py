@@ -1,9 +1,9 @@
-"""Host patterns of rules: the one matcher for network rules and for the sandbox's proxy.
+"""Host patterns of network rules and of the sandbox's proxy.
 
-A host is compared in one normal form: lower case, no dot at the end, an international name in its ``xn--`` form, an
-address in the one spelling it has. Whatever programs read in more than one way has no normal form, so no rule covers
-it, and every deny rule touches it. A name may lead to any address: the code that connects calls ``is_private``
-again for the address, and ``covers`` again for the target of a redirection.
+Hosts are compared in a normal form: lower case, no dot at the end, international names in ``xn--`` form, addresses in
+their canonical spelling. A host that programs read in different ways has no normal form: no allow rule covers it and
+every deny rule matches it. A name may resolve to any address: the code that connects calls ``is_private`` again for the
+address, and ``covers`` again for the target of a redirect.
 """
 
 import re
@@ -14,7 +14,7 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 _OF_THE_WEB = (80, 443)
-"""A host on one of these ports is the same as without a port: rules do not tell http from https."""
+"""Ports that are the same as no port: rules do not distinguish http and https."""
 _LAST_PORT = 65_535
 _HOST = late_pattern(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::([1-9][0-9]{0,4}))?")
 _URL = late_pattern(r"https?://([^/?#]+)(?:[/?#].*)?", re.IGNORECASE)
@@ -23,32 +23,31 @@ _LONGEST_HOST = 300  # longer than any name with its port
 _NOT_IN_A_URL = late_pattern(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _LABEL = late_pattern(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _LIKE_A_NUMBER = late_pattern(r"[0-9]+|0x[0-9a-f]*")
-# IDNA 2003 and 2008 make different names of these, so one program would go where another does not. (The two joiners
-# are the others of that kind.)
+# IDNA 2003 and 2008 encode these differently, so programs may connect to different hosts. (The two joiners are the
+# other such characters.)
 _READ_DIFFERENTLY = "ßς"
 
 
 @noun
 class HostPattern:
-    """A host, or with ``below`` every host beneath it but not itself. An empty name stands for every host.
-
-    ``port`` None means the two ports of the web.
-    """
+    """A host, or with ``below`` every host beneath it but not itself. An empty name is every host. ``port`` None means
+    the two ports of the web."""
 
     name: str
     below: bool = False
     port: int | None = None
 
     def covers(self, host: str) -> bool:
-        """True if this allows the host, given as ``name`` or ``name:port``. Every host does not mean those of the own
-        machine or network: they must be named."""
+        """Return True if this allows the host, given as ``name`` or ``name:port``. "Every host" does not include hosts
+        of the own machine or network, which must be named."""
         found = _read(host)
         if found is None or found[1] != self.port:
             return False
         return self._takes(found[0]) if self.name else not is_private(found[0])
 
     def touches(self, host: str) -> bool:
-        """True if this forbids the host: on any port unless it names one, and also where the host is in doubt."""
+        """Return True if this forbids the host: on any port unless the pattern names one, and if the host is
+        ambiguous."""
         found = _read(host)
         if found is None:
             return True
@@ -59,10 +58,10 @@ class HostPattern:
 
 
 def host_pattern(text: str, *, star: bool = False) -> HostPattern:
-    """Parses a rule's host: ``example.com`` (that host alone), ``*.example.com`` (those beneath it), an address, each
-    with ``:port`` for another port than those of the web. ValueError says what is wrong.
+    """Parse the host of a rule: ``example.com`` (that host), ``*.example.com`` (hosts beneath it), an address, each
+    with ``:port``. ValueError says what is wrong.
 
-    With ``star`` it may be ``*``, every host: for a person's own settings, not for a file that a repository brings.
+    star  ``*`` is accepted for every host: in the user's own settings, not in files of a repository
     """
     if text == "*":
         if star:
@@ -83,8 +82,8 @@ def host_pattern(text: str, *, star: bool = False) -> HostPattern:
 
 
 def host_of(url: str) -> str | None:
-    """The host of an ``http`` or ``https`` address in normal form, with ``:port`` if that is not one of the web. None
-    if there is any doubt which host a program would go to."""
+    """Return the host of an ``http`` or ``https`` URL in normal form, with ``:port`` unless it is a port of the web.
+    None if programs could connect to different hosts."""
     if len(url) > _LONGEST_URL or _NOT_IN_A_URL.search(url):
         return None
     found = _URL.fullmatch(url)
@@ -92,7 +91,7 @@ def host_of(url: str) -> str | None:
 
 
 def normal_host(text: str) -> str | None:
-    """A host, or ``host:port``, in the one form in which hosts are compared; None if it is in doubt."""
+    """Return ``host`` or ``host:port`` in the form in which hosts are compared; None if it is ambiguous."""
     found = _read(text)
     if found is None:
         return None
@@ -103,12 +102,12 @@ def normal_host(text: str) -> str | None:
 
 
 def _read(text: str) -> tuple[str, int | None] | None:
-    """The normal name, and the port unless it is one of the web."""
+    """Return the normal name, and the port unless it is a port of the web."""
     if len(text) > _LONGEST_HOST:
         return None
     found = _HOST.fullmatch(text)
     if found is None:
-        name, port = _v6(text), 0  # as programs hand on an address that has no port
+        name, port = _v6(text), 0  # the form of an address without a port
     else:
         name, port = _v6(found[1]) if found[1] is not None else _name(found[2]), int(found[3] or 0)
     if name is None or port > _LAST_PORT:
@@ -121,7 +120,7 @@ def _v6(text: str) -> str | None:
         address = IPv6Address(text)
     except AddressValueError:
         return None
-    # The same machine has another address in IPv4, and a scope means another machine everywhere: no rule speaks of it.
+    # The same machine has an IPv4 address, and a scope differs between machines: no rule can name it.
     return None if address.ipv4_mapped or address.scope_id else f"[{address.compressed}]"
 
 
@@ -135,7 +134,7 @@ def _name(text: str) -> str | None:
     name = ".".join(labels)
     if len(name) > 253:
         return None
-    # Programs read 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; only the usual spelling of one is taken for it.
+    # Programs read 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; only the canonical spelling is accepted.
     return (_v4(name) if text[-1] != "." else None) if _LIKE_A_NUMBER.fullmatch(labels[-1]) else name
 
 
@@ -158,7 +157,7 @@ def _international(label: str) -> str | None:
 
 
 def _in_a_name(sign: str) -> bool:
-    """No other dots, no pictures: what IDNA 2008 lets into a name, and reads as IDNA 2003 did."""
+    """Return True for a character that IDNA 2008 accepts in a name and that IDNA 2003 reads in the same way."""
     return sign == "-" or (category(sign)[0] in "LMN" and sign not in _READ_DIFFERENTLY)
 
 
@@ -182,9 +181,9 @@ _OWN_NETWORK = (
     *("localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa"),
     *("svc", "metadata.tencentyun.com", "metadata.packet.net"),
 )
-"""These names, and those beneath them, belong to the own machine, network, cluster or cloud."""
-# Not private to Python, or not to every version of it: what stands beside a machine in a cloud, and addresses of IPv6
-# that hold one of IPv4.
+"""These names and names beneath them belong to the own machine, network, cluster or cloud."""
+# Not private for every version of Python: services beside a machine in a cloud, and IPv6 addresses that contain an
+# IPv4 address.
 _BESIDE_THE_MACHINE = (IPv4Network("168.63.129.16/32"), IPv4Network("192.0.0.0/24"))
 _HOLDS_IPV4 = (
     *(IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96")),
@@ -193,8 +192,8 @@ _HOLDS_IPV4 = (
 
 
 def is_private(host: str) -> bool:
-    """True if the host belongs to the own machine, its network or its cloud, by its name or as an address; a host in
-    doubt counts as one."""
+    """Return True if the host, a name or an address, belongs to the own machine, network or cloud. An ambiguous host
+    counts as private."""
     found = _read(host)
     if found is None:
         return True
@@ -203,7 +202,7 @@ def is_private(host: str) -> bool:
         return _is_private_v6(IPv6Address(name[1:-1]))
     if _is_address(name):
         return _is_private_v4(IPv4Address(name))
-    # A name without a dot is looked up in the own network first.
+    # A name without a dot is resolved in the own network first.
     return "." not in name or name.endswith(tuple(f".{each}" for each in _OWN_NETWORK)) or name in _OWN_NETWORK
 
 
@@ -226,7 +225,7 @@ _SECOND_LEVEL = frozenset(
         *("net", "nhs", "nom", "or", "org", "plc", "pref", "sch", "web"),
     )
 )
-"""Before a country these are not the name of an owner: ``co.uk``, ``com.br``, ``or.jp``."""
+"""Before a country code these are not the name of an owner: ``co.uk``, ``com.br``, ``or.jp``."""
 _GIVEN_AWAY = frozenset(
     (
         *("github.io", "gitlab.io", "githubusercontent.com", "readthedocs.io", "bitbucket.io", "codeberg.page"),
@@ -244,7 +243,7 @@ _GIVEN_AWAY = frozenset(
 
 
 def is_public_suffix(name: str) -> bool:
-    """True if anyone can register names beneath this one, as far as a short table knows."""
+    """Return True if anyone can register names beneath this one, according to a short table."""
     labels = name.split(".")
     if len(labels) == 1 or name in _GIVEN_AWAY:
         return True

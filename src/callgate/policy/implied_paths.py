@@ -1,5 +1,4 @@
-"""Paths that a command may touch although no word names them: patterns of the shell, and programs that read whole
-folders."""
+"""Finds paths that a command may use although no word names them: globs, and programs that read whole folders."""
 
 import os
 import re
@@ -21,7 +20,7 @@ _INSTALLED = frozenset((".git", "node_modules", ".venv", "venv", "site-packages"
 
 
 def spellings(path: str, pattern: PathPattern) -> list[str]:
-    """The paths that a shell may make of a pattern, as far as names in the rule fit it."""
+    """Return the paths to which the shell may expand a glob, made of the names in a rule."""
     parts = path.split("/")
     if not _GLOB.search(path):
         return []
@@ -31,14 +30,16 @@ def spellings(path: str, pattern: PathPattern) -> list[str]:
 
 
 def _fitting(part: str, names: Sequence[str]) -> list[str]:
-    """Those a shell would put there: it leaves out what begins with a dot, unless the dot is written."""
+    """Return the names that match. Names with a dot first match only if the dot is written."""
     return [name for name in names if fnmatchcase(name, part) and (name[0] != "." or part[0] == ".")]
 
 
 def filled(pattern: str, listed: Callable[[str], Sequence[str] | None]) -> tuple[str, ...] | None:
-    """The paths that a shell makes of a pattern now; None where a folder cannot be listed or there are too many.
-    ``listed`` gives the names in a folder, none for a file. ``**`` stands for folders below as well, as in some
-    shells."""
+    """Return the paths to which the shell expands a glob now; None if a folder cannot be listed or there are too many.
+
+    listed  returns the names in a folder, none for a file
+    ``**`` also matches folders below, as in some shells.
+    """
     found: list[str] = []
     todo = [("/" if pattern.startswith("/") else "", tuple(filter(None, pattern.split("/"))))]
     looked = 0
@@ -62,18 +63,18 @@ def filled(pattern: str, listed: Callable[[str], Sequence[str] | None]) -> tuple
 
 
 def _fits(name: str, part: str) -> bool:
-    """A shell leaves out names that begin with a dot, unless the dot is written."""
+    """Return True if the name matches. A name with a dot first matches only if the dot is written."""
     return fnmatchcase(name, part.replace("[^", "[!")) and (name[0] != "." or part[0] == ".")
 
 
 def says_little(path: str) -> bool:
-    """True if one of its patterns does not fix the beginning of a name: it may match much of a folder."""
+    """Return True if one of the globs does not fix the beginning of a name, so that it may match much of a folder."""
     return any(_GLOB.match(part.lstrip(".")) for part in path.split("/"))
 
 
 def secrets_in(folder: str) -> Iterator[str]:
-    """Paths below the folder that hold keys or passwords, by their names: looked for where people put them, not among
-    installed packages, and not beyond the first few thousand files."""
+    """Return paths below the folder that contain keys or passwords, by their names. Installed packages and all but the
+    first few thousand files are skipped."""
     todo, looked = [folder], 0
     for here in todo:
         try:
@@ -92,7 +93,7 @@ def secrets_in(folder: str) -> Iterator[str]:
 
 
 def may_hold(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: str) -> bool:
-    """True if a path that the pattern matches may be somewhere in the folder."""
+    """Return True if the folder may contain a path that the pattern matches."""
     text = pattern.text.rstrip("/")
     if "/" not in text:
         start = root
@@ -106,7 +107,7 @@ def may_hold(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: str
 
 
 def _literal(path: str) -> str:
-    """As much of the path as has no pattern in it."""
+    """Return the folders of the path before the first glob."""
     found = _GLOB.search(path)
     return path if found is None else path[: found.start()].rpartition("/")[0]
 

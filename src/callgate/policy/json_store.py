@@ -1,4 +1,4 @@
-"""Small JSON files in the person's own data folder: for their eyes only, and replaced as a whole or not at all."""
+"""Reads and writes small JSON files in the user's data folder: private, and replaced atomically."""
 
 import os
 from collections.abc import Generator
@@ -13,7 +13,7 @@ from callgate.words.errors import UsageError
 
 try:
     import fcntl
-except ImportError:  # Windows: two programs that write at once may lose one of two answers there
+except ImportError:  # Windows: of two programs that write at the same time one may lose its change
     fcntl = None
 
 T = TypeVar("T")
@@ -22,11 +22,11 @@ LARGEST = 16 * 1024 * 1024
 
 
 class Damaged(Exception):
-    """A record is there and cannot be used; the message says why, after "it"."""
+    """The file exists and cannot be used; the message says why and continues the word "it"."""
 
 
 def read_record(file: Path) -> dict[str, Any] | None:
-    """The object in the file; None when there is no such file. Damaged for all that is no honest record."""
+    """Return the object in the file, or None if there is no such file. Raise Damaged for anything else."""
     try:
         found = read_regular(file, LARGEST, follow=False)
         if found.is_writable_by_others:
@@ -46,7 +46,8 @@ def read_record(file: Path) -> dict[str, Any] | None:
 
 
 def read_noun(file: Path, kind: type[T]) -> T | None:
-    """The record as a noun with a field ``version``, which must be VERSION; None when there is no such file."""
+    """Return the record as a value type with the field ``version``, which must be VERSION; None if there is no such
+    file."""
     data = read_record(file)
     if data is None:
         return None
@@ -60,13 +61,13 @@ def read_noun(file: Path, kind: type[T]) -> T | None:
 
 
 def write_record(file: Path, value: dict[str, Any]) -> None:
-    """Replace the file as a whole, on disk before this comes back. UsageError when it cannot be written."""
+    """Replace the file atomically and sync it. UsageError if it cannot be written."""
     replace_file(file, dumps(value, indent=1, allow_nan=False).encode("ascii"), 0o600)
 
 
 @contextmanager
 def one_at_a_time(file: Path) -> Generator[None]:
-    """Locks the record against changes by other processes. Reading needs no lock: it finds the old or the new."""
+    """Lock the record against changes by other processes. Reading needs no lock: files are replaced atomically."""
     if fcntl is None:
         yield
         return

@@ -1,7 +1,4 @@
-"""The judge of calls: a method for each standard check of a gate.
-
-The checks read the case, the rulebook and the links of a path. None of them waits.
-"""
+"""The judge of calls: one method for each standard check of a gate. The checks are synchronous."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +35,7 @@ _RISKS: Mapping[Way, str] = {
 
 
 def _risk(subject: Subject, reason: str) -> str | None:
-    """The risk that a person should know of before saying yes, if the reason does not name it."""
+    """Return the risk to show in a question, if the reason does not name it."""
     if subject.look_alike is not None:
         return subject.look_alike
     if subject.doubt is not None:
@@ -59,8 +56,8 @@ def _condition(text: str, root: str, home: str) -> Rule:
 
 
 def loop_guard(case: Case) -> Verdict:
-    """The same call for the third time in a row, or a cycle of calls coming round for the third time. A tool that is
-    meant to be called again and again says so."""
+    """Ask if the same call, or the same cycle of calls, comes for the third time in a row. Tools that declare
+    ``repeats`` are exempt."""
     recent = case.recent
     if not recent or case.traits.repeats or case.arguments_hash not in recent:
         return None
@@ -78,7 +75,7 @@ def loop_guard(case: Case) -> Verdict:
 
 
 class Judge:
-    """The checks, with what they share: the rulebook, and the subject of the case that is being judged."""
+    """The standard checks, the rulebook, and the subject of the case that is being judged."""
 
     def __init__(self, rulebook: Rulebook = EMPTY) -> None:
         self.rulebook = rulebook
@@ -98,7 +95,7 @@ class Judge:
             Check("allow rules", self.allowed, idle=not rulebook.allows),
             Check(DEFAULT, self.default),
         )
-        """In the order of the specification."""
+        """The checks in the order of the specification."""
 
     def subject(self, case: Case) -> Subject:
         subject = self._subject
@@ -108,7 +105,7 @@ class Judge:
         return subject
 
     def _may_touch(self, case: Case) -> bool:
-        """A quick no for calls that name nothing; for one case there is one answer, as there is one subject."""
+        """Return False for calls that name no path, command or address. The answer is cached for one case."""
         known = self._touching
         if known is None or known[0] is not case:
             known = self._touching = (case, may_touch(case))
@@ -117,7 +114,7 @@ class Judge:
     # ---- the checks, in order -----------------------------------------------------------------------------------
 
     def settings(self, case: Case) -> Verdict:
-        """Denies every call while a settings file is broken: its deny rules may be missing."""
+        """Deny every call if a settings file has a fault: its deny rules may be missing."""
         if not self.rulebook.faults:
             return None
         first, *others = self.rulebook.faults
@@ -136,7 +133,7 @@ class Judge:
         return Deny(rule.text, reason, origin=rule.origin)
 
     def _uncompared(self, case: Case) -> Verdict:
-        """Denies a call that names too many files to compare them all with the deny rules on paths."""
+        """Deny a call with more files than can be compared with the deny rules on paths."""
         if case.traits.declared_locks is None or not self.subject(case).overfull:
             return None
         denies = (rule for rule in self.rules(case, "deny") if rule.lives(case.now))
@@ -160,7 +157,7 @@ class Judge:
         danger = subject.danger
         if danger is None:
             return None
-        way: Way = "write"  # with too many places it is unknown which
+        way: Way = "write"  # with too many paths it is unknown which
         if not subject.crowded:
             way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
         reason = sentence(f"{danger}; only a person's yes allows it, each time")
@@ -180,7 +177,7 @@ class Judge:
             reason = sentence(f"the command cannot be read, so nobody knows whether a rule forbids it: {doubt.why}")
             return Ask("ask rules", reason, risk="it may do what a rule forbids", unconditional=True)
         if hooked is not None and isinstance(hooked.decision, Ask):
-            return replace(hooked.decision, unconditional=True)  # it would ask again, whatever is remembered
+            return replace(hooked.decision, unconditional=True)  # the hook would ask again, whatever is remembered
         return None
 
     def interaction(self, case: Case) -> Verdict:
@@ -249,13 +246,14 @@ class Judge:
         return Ask("default", sentence(reason))
 
     def _own_state(self, case: Case) -> bool:
-        """Of a command runner only the command says what it changes."""
+        """Return True if the tool changes only the session's state; for a tool that runs commands only the command
+        decides."""
         return case.traits.own_state and "command" not in case.traits.declared.kinds
 
     # ---- what they share ----------------------------------------------------------------------------------------
 
     def remembered(self, case: Case) -> Allow | None:
-        """A remembered answer that allows the call, when no check before the mode decides the call."""
+        """Return a remembered answer that allows the call, if no check before the mode decides."""
         if not case.policies:
             return None
         before = takewhile(lambda check: check.name != MODE, self.checks)
@@ -265,13 +263,13 @@ class Judge:
         return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
 
     def concerns(self, text: str, case: Case) -> bool:
-        """True if a rule as written matches the call, read as widely as a deny rule: for the conditions of hooks.
-        ValueError if the text is not a rule."""
+        """Return True if a rule matches the call, read as widely as a deny rule: for conditions of hooks. ValueError if
+        the text is not a rule."""
         subject = self.subject(case)
         return _condition(text, subject.root, self._home).against(subject) is not None
 
     def allows(self, case: Case) -> Grants:
-        """The grants of all allow rules; made once for a case."""
+        """Return the grants of all allow rules, cached for one case."""
         made = self._granting
         if made is None or made.subject is not self.subject(case):
             made = self._granting = self.grants(case, self.rules(case, "allow"))
@@ -294,13 +292,13 @@ class Judge:
         return (*rules, *self._answers(case, effect)) if case.policies else rules
 
     def _answers(self, case: Case, effect: Effect) -> list[Rule]:
-        """In an order that is not the order in which they were given."""
+        """Return the remembered answers as rules, in an order that does not depend on when they were given."""
         root = self.subject(case).root
         found = [as_rule(policy, root, self._home) for policy in case.policies if policy.effect == effect]
         return sorted(found, key=lambda rule: rule.text)
 
     def _against(self, case: Case, effect: Effect) -> tuple[Rule, str] | None:
-        """The first rule of that effect that applies, and why."""
+        """Return the first rule with that effect that applies, and why."""
         subject = self.subject(case)
         for rule in self.rules(case, effect):
             why = rule.against(subject)
@@ -309,8 +307,10 @@ class Judge:
         return None
 
     def swept(self, case: Case, hides: Callable[[str], bool] = _hides_nothing) -> str | None:
-        """The reason why a call that reads whole folders may read what a rule on paths, or no rule, lets it read.
-        ``hides`` says of a file with keys or passwords that the call will not see it."""
+        """Return why a call that reads whole folders may read a file that a rule names, or a file with secrets.
+
+        hides  returns True for files with secrets that the call cannot see
+        """
         subject = self.subject(case)
         if not subject.sweeps:
             return None
@@ -328,13 +328,13 @@ class Judge:
         return secret and f"{subject.sweeps[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
 
     def _guards(self, case: Case) -> bool:
-        """True if there may be a narrower rule on the shell that a command in doubt could slip past."""
+        """Return True if there may be a narrower shell rule that a command of unknown effect could bypass."""
         if not self.rulebook.denies and not self.rulebook.asks and not case.policies:
             return False
         return self.subject(case).has("command")
 
     def _guard(self, case: Case) -> Rule | None:
-        """The rule that such a command could slip past, if it is one on commands."""
+        """Return the command rule that such a command could bypass."""
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
         return next((rule for rule in rules if rule.lives(case.now) and self._on_commands(rule)), None)
 
@@ -342,9 +342,8 @@ class Judge:
         return isinstance(rule.content, CommandContent | UnreadableContent) and rule.names(COMMANDS)
 
     def _doubt(self, case: Case) -> "shell.Doubt | None":
-        """The reason why the effect of the command is unknown, if a deny or ask rule may match that effect. A
-        command that can be read and runs other code slips past rules on commands; one that cannot be read, past those
-        on paths too."""
+        """Return why the effect of the command is unknown, if a deny or ask rule may match that effect. A command that
+        runs other code bypasses command rules; a command that cannot be parsed bypasses path rules too."""
         doubt = self.subject(case).doubt if self._guards(case) else None
         if doubt is None or self._guard(case) is not None:
             return doubt

@@ -56,13 +56,13 @@ FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", 
 """The settings files of a repository, in its folder ``.callgate``."""
 
 _NAMED = 5
-"""As many lines are named in a note."""
+"""The number of lines that a note names."""
 
 
 @noun
 class Layers:
-    """The settings that count, with their origin. ``values`` contains only what was set. ``faults``
-    close the gate; ``notes`` say what was ignored, for the person."""
+    """The effective settings with their origins. ``values`` has only values that were set; ``faults`` close the gate;
+    ``notes`` say what was ignored."""
 
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
@@ -70,7 +70,7 @@ class Layers:
     options: Mapping[str, OptionsLine] = field(default_factory=nothing)
     servers: Mapping[str, ServerLine] = field(default_factory=nothing)
     keybindings: tuple[KeyLine, ...] = ()
-    """Of one action the last line counts."""
+    """The last line for an action counts."""
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
 
@@ -81,8 +81,8 @@ class Layers:
 
 
 def read_repository(root: Path) -> tuple[LayerSettings, ...]:
-    """Reads the repository's own settings files. One that leads outside of it is a fault: what it leads to is not the
-    repository's to show, and could change without a question to the person."""
+    """Read the settings files of the repository. A file that is a link to a place outside is a fault: its target is not
+    part of the repository and could change unnoticed."""
     found: list[LayerSettings] = []
     for layer, name in FILES:
         file = root / FOLDER / name
@@ -102,7 +102,7 @@ def spoken(
     deny: Iterable[str] = (),
     values: Mapping[str, str | int | float] | None = None,
 ) -> LayerSettings:
-    """Settings that were given without a file, by ``--mode``, ``--allow`` and ``--max-turns``."""
+    """Return settings that were given without a file, by ``--mode``, ``--allow`` or ``--max-turns``."""
     origin = Origin(layer)
     plain = {**({} if mode is None else {"mode": mode}), **(values or {})}
     listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
@@ -119,9 +119,12 @@ def gather(
     tighten: Sequence[SetValue] = (),
     override: Sequence[SetValue] = (),
 ) -> Layers:
-    """Lays them over each other. Within a layer the later one counts. ``trusted``: the repository is trusted;
-    ``tighten`` are values from elsewhere that, like those of a repository, count only if they are stricter; those in
-    ``override`` count in any case."""
+    """Combine the layers. Within a layer the later value counts.
+
+    trusted   the repository is trusted
+    tighten   values from elsewhere that count only if they are stricter
+    override  values that always count
+    """
     ordered = sorted(settings, key=lambda each: get_args(Layer).index(each.layer))
     notes: list[SettingsFault] = []
     for each in ordered:
@@ -147,13 +150,13 @@ def gather(
 
 
 def _by_rank(ordered: Sequence[LayerSettings]) -> Iterable[LayerSettings]:
-    """The layers outside the repository, managed last."""
+    """Return the layers outside the repository, managed last."""
     outside = [each for each in ordered if each.layer not in IN_REPOSITORY]
     return sorted(outside, key=lambda each: each.layer == "managed")
 
 
 def is_within(path: str, folder: str) -> bool:
-    """True if a resolved path is the folder or beneath it."""
+    """Return True if a resolved path is the folder or beneath it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
@@ -181,7 +184,7 @@ def _ignored(settings: LayerSettings, *, trusted: bool) -> list[SettingsFault]:
 
 
 def _about_search(rule: RuleLine) -> str | None:
-    """The note on a rule about a tool of tool search that does not do what it says."""
+    """Return the note on a rule about a tool of tool search that has another effect than it says."""
     name = rule.text.partition("(")[0].strip()
     if name == EXECUTE:
         return (
@@ -246,7 +249,7 @@ def _overruled(said: SetValue, why: str) -> SettingsFault:
 
 def _is_stricter(said: SetValue, than: str | int | float | tuple[str, ...] | None) -> bool:
     if isinstance(said.value, tuple):
-        from callgate.policy.allowed_hosts import includes  # hosts are the only lists, and few settings have them
+        from callgate.policy.allowed_hosts import includes  # hosts are the only list setting
 
         return said.value != than and includes(than if isinstance(than, tuple) else (), said.value)
     if isinstance(said.value, str):

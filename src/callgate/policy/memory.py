@@ -1,8 +1,8 @@
-"""Remembered answers: what a person said "always" to, until it is revoked or expires.
+"""Stores remembered answers: what a user answered with "always", until it is revoked or expires.
 
-They are kept in the person's own data folder, those for one project too: a repository cannot bring its own. A file
-that is damaged fails closed. Its allows count no more, and since there may have been a deny or an ask in it, there is
-a fault, which closes the gate until the person mends or removes the file.
+The files are in the user's data folder, also the answers for one project: a repository cannot contain any. A damaged
+file fails closed: its allows do not count, and because it may have contained a deny or ask, a fault closes the gate
+until the user repairs or removes the file.
 """
 
 import math
@@ -25,7 +25,7 @@ KeptScope = Literal["user", "project"]
 
 @noun
 class Remembered:
-    """A remembered answer. ``id`` stays the same when the policy changes. An expired one is only listed."""
+    """A remembered answer. ``id`` stays the same when the policy changes. An expired answer is only listed."""
 
     id: str
     policy: ApprovalPolicy
@@ -34,7 +34,7 @@ class Remembered:
 
 
 class Memory:
-    """The answers for one workspace: the person's own, and those for this project. Each call looks at the disk."""
+    """The answers for one workspace: those of the user, and those for this project. Each method reads the files."""
 
     def __init__(self, data: Path, root: Path, *, clock: Callable[[], float] = time) -> None:
         key = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
@@ -46,7 +46,7 @@ class Memory:
         }
 
     def policies(self) -> tuple[Remembered, ...]:
-        """All that can be read, in the order they were made, the person's own first."""
+        """Return all readable answers in the order in which they were made, those of the user first."""
         found: list[Remembered] = []
         for scope in self._files:
             try:
@@ -59,7 +59,7 @@ class Memory:
         return tuple(each.policy for each in self.policies() if not each.expired)
 
     def faults(self) -> tuple[SettingsFault, ...]:
-        """Files that exist and cannot be used: the judge must deny every call and name them."""
+        """Return the files that exist and cannot be used: the judge must deny every call and name them."""
         found: list[SettingsFault] = []
         for scope, file in self._files.items():
             try:
@@ -70,8 +70,8 @@ class Memory:
         return tuple(found)
 
     def add(self, policy: ApprovalPolicy) -> Remembered:
-        """Remember it. What says the same of the same calls already is replaced and keeps its id. UsageError for the
-        scope of a session, which is not kept here, and when the file is damaged or cannot be written."""
+        """Store an answer. An answer with the same effect, tool and pattern is replaced and keeps its id. UsageError
+        for the scope "session", which is not stored, and if the file is damaged or cannot be written."""
         if policy.scope == "session":
             raise UsageError("an answer for this session is not remembered beyond it: choose project or user")
         _check_moments(policy)
@@ -85,16 +85,16 @@ class Memory:
         return added
 
     def revoke(self, id: str) -> Remembered:
-        """Forget it. UsageError when there is none with this id."""
+        """Remove an answer. UsageError if the id is unknown."""
         return self._change(id, None)
 
     def replace(self, id: str, policy: ApprovalPolicy) -> Remembered:
-        """Put this policy in its place; the id stays. UsageError when there is none with this id."""
+        """Replace the policy of an answer; the id stays. UsageError if the id is unknown."""
         _check_moments(policy)
         return self._change(id, policy)
 
     def _change(self, id: str, policy: ApprovalPolicy | None) -> Remembered:
-        """The answer with this id as it is afterwards, or, where None takes it out, as it was."""
+        """Replace or remove the answer with this id. Return the new one, or the removed one."""
         for scope in self._files:
             with one_at_a_time(self._files[scope]):
                 found = self._usable(scope)
@@ -150,7 +150,7 @@ class _Kept:
 
 
 def _has_real_moments(policy: ApprovalPolicy) -> bool:
-    """Rejects times that are infinite or not a number, since they never compare as over."""
+    """Return False for times that are infinite or not a number, since they never expire."""
     return math.isfinite(policy.created_at) and math.isfinite(policy.expires_at or 0.0)
 
 

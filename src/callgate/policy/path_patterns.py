@@ -1,11 +1,11 @@
 """Path patterns of rules: the globs of ``.gitignore``, bound to the project root when the rule is loaded.
 
-    //abs/x   from the root of the file system       x       anywhere below the project
-    ~/x       from the home folder                   x/y     from the project root, like /x and ./x
-    x/        the folder and everything below it     **      any number of folders
+  //abs/x   from the root of the file system       x       anywhere below the project
+  ~/x       from the home folder                   x/y     from the project root, like /x and ./x
+  x/        the folder and everything below it     **      any number of folders
 
-What a pattern matches it matches with everything below. Matching takes time in proportion to the path: every choice a
-star leaves is made once (the first fit of each piece is as good as any later one), never tried again.
+A match includes everything below. Matching takes time linear in the length of the path, without backtracking: the first
+match of each piece is as good as any later one.
 """
 
 import os
@@ -23,7 +23,7 @@ from callgate.words.resolved_path import ResolvedPath
 MOST_CHARACTERS = 1_000
 MOST_PARTS = 100
 
-# What a person does not see in a rule, or a file system does not see in a name.
+# Characters that are invisible in a rule, or that a file system ignores in a name.
 _IGNORED = late_pattern(
     r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -37,8 +37,12 @@ _ANY_FOLDERS = r"(?:/[^/]++)*?"
 
 @noun
 class PathPattern:
-    """``text`` is what stood in the rule. ``below``: it names a folder, so a file of that name is not meant. ``inner``:
-    it ends in ``**`` and means what is in the folder."""
+    """A compiled pattern.
+
+    text   the text of the rule
+    below  the pattern names a folder, so a file of that name does not match
+    inner  the pattern ends in ``**`` and means the content of the folder
+    """
 
     text: str
     below: bool
@@ -48,14 +52,14 @@ class PathPattern:
     loose: tuple[re.Pattern[str], ...]
 
     def covers(self, place: ResolvedPath, *, changed: bool = False) -> bool:
-        """For allowing: nothing is wrong with the path, and every hop of it matches. A folder that is itself
-        ``changed`` is not one of the things in it; to read it is to read those."""
+        """Return True for allow rules: the path has no fault and every hop matches. A folder that is itself ``changed``
+        is not part of its content."""
         pattern, spelled = (self.folded, same_name) if place.folds else (self.exact, str)
         inner = self.inner and changed
         return place.fault is None and all(self._hits(pattern, spelled(hop), place, inner) for hop in place.hops)
 
     def touches(self, place: ResolvedPath) -> bool:
-        """For denying and asking: any hop matches, as it is or as some other system would read it."""
+        """Return True for deny and ask rules: any hop matches, also as another file system would read it."""
         return any(
             self.exact.match(hop) is not None or any(pattern.match(lax) is not None for pattern in self.loose)
             for hop in place.hops
@@ -70,7 +74,8 @@ class PathPattern:
 
 
 def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
-    """ValueError says what is wrong, where, and what to write instead. ``root`` and ``home`` are absolute."""
+    """Compile a pattern. ``root`` and ``home`` are absolute. ValueError says what is wrong, where, and what to write
+    instead."""
     _refuse(content)
     base, rest, start = _bound(content, root, home)
     below = rest.endswith("/") or rest in ("", ".")
@@ -80,7 +85,7 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
     anywhere = base is None and len(parts) == 1 and "/" not in rest.rstrip("/")
     pieces = [_pieces(at, part) for at, part in parts]
     if below and pieces[-1:] == [[_ANY_DEPTH]]:
-        pieces.append([_ANY])  # as git has it, **/ are the folders, and ** is what is in them
+        pieces.append([_ANY])  # as in git: **/ matches the folders, ** their content
     inner = pieces[-1:] == [[_ANY_DEPTH]]
     while pieces[-1:] == [[_ANY_DEPTH]]:
         pieces.pop()
@@ -100,19 +105,18 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
 
 
 def named_below(path: str) -> str:
-    """A path below the workspace as rules name it that are made for a person: it is that place alone, a name without a
-    folder too, and it may begin with a blank."""
+    """Return the pattern for exactly this path below the workspace."""
     return f"./{literal(path)}"
 
 
 def literal(path: str) -> str:
-    """A path as a pattern that means it alone."""
+    """Return the path as a pattern that matches only it."""
     return _SPECIAL.sub(r"\\\g<0>", path)
 
 
 def loose_name(path: str) -> str:
-    """A path as the most careless file system would read it: case, accents, width, look-alikes that are the same letter
-    to Unicode, unseen characters, dots and blanks at the end of a name and what follows a colon do not count."""
+    """Return a path as the most tolerant file system reads it: case, accents, width, Unicode look-alikes, invisible
+    characters, dots and blanks at the end of a name, and text after a colon are ignored."""
     return "/".join(map(_careless, _letters(path).split("/")))
 
 
@@ -146,7 +150,8 @@ def _refuse(content: str) -> None:
 
 
 def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
-    """The start of the pattern (None: anywhere in the project), the rest of it, and the length of the part before."""
+    """Return the folder in which the pattern starts (None: anywhere in the project), its rest, and the length of the
+    part before."""
     if content.startswith("//"):
         return "/", content[2:], 2
     if content == "~" or content.startswith("~/"):
@@ -164,7 +169,7 @@ def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
 
 
 def _split(rest: str, start: int) -> list[tuple[int, str]]:
-    """The parts between slashes, each with the place of its first character."""
+    """Return the parts between slashes with the position of their first character."""
     found: list[tuple[int, str]] = []
     for part in rest.split("/"):
         if part == "..":
@@ -175,7 +180,7 @@ def _split(rest: str, start: int) -> list[tuple[int, str]]:
 
 
 _Piece = tuple[Literal["text", "expression", "any", "depth"], str]
-"""Text that stands for itself, a regular expression for one character, a star in a name, or any number of folders."""
+"""A literal text, a regular expression for one character, a star in a name, or any number of folders."""
 _ANY_DEPTH: _Piece = ("depth", "")
 _ANY: _Piece = ("any", "")
 _ONE: _Piece = ("expression", "[^/]")
@@ -212,7 +217,8 @@ def _pieces(start: int, part: str) -> list[_Piece]:
 
 
 def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
-    """The characters between brackets, and the position after them. ``at`` is the position after the first."""
+    """Parse a bracket expression from ``at``, the position after its bracket. Return the piece and the position after
+    it."""
     opened = f"[ at character {start + at}"
     negated = part[at : at + 1] in ("!", "^")
     at = first = at + negated
@@ -243,8 +249,8 @@ def _names(path: str) -> list[str]:
 
 
 def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tuple[list[str], int]]:
-    """Spellings of the beginning, each with the number of parts it stands for: as written, and where its links
-    lead when the rule is loaded. A rule on /etc/x also means the target where /etc is a link."""
+    """Return the spellings of the literal beginning with the number of parts each replaces: as written, and with links
+    resolved. A rule on /etc/x also matches the target of a link /etc."""
     literal: list[str] = []
     for part in pieces:
         if len(part) != 1 or part[0][0] != "text":
@@ -258,7 +264,7 @@ def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tu
 def _compiled(
     pieces: list[list[_Piece]], before: list[str], fold: Callable[[str], str], *, skip: int = 0
 ) -> re.Pattern[str]:
-    """Runs of parts between any-depths: the first is fixed, of each later one the first fit is taken for good."""
+    """Build the regular expression. Between any-depths an atomic group takes the first match."""
     fixed = "".join("/" + re.escape(fold(name)) for name in before)
     runs = [""]
     for part in pieces[skip:]:
@@ -271,14 +277,15 @@ def _compiled(
 
 
 def _name_expression(part: Sequence[_Piece], fold: Callable[[str], str]) -> str:
-    """One name. Between two stars the first fit is taken for good; after the last one the end of the name decides."""
+    """Build the expression of one name. Between stars an atomic group takes the first match; the last piece is at the
+    end."""
     runs = [""]
     for number, (kind, text) in enumerate(part, start=1):
         if kind == "any":
             runs.append("")
         elif kind == "expression":
             runs[-1] += text
-        else:  # elsewhere than at the end of a name dots and blanks always count
+        else:  # only at the end of a name dots and blanks are ignored
             spelled = _letters if fold is loose_name and number < len(part) else fold
             runs[-1] += re.escape(spelled(text))
     middle = "".join(f"(?>[^/]*?{run})" for run in runs[1:-1])

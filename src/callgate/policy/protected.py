@@ -1,8 +1,8 @@
-"""Protected places: no call touches them without a person's yes, whatever the mode and the rules.
+"""Protected places: every access needs a user's yes, whatever the mode and the rules.
 
-A name counts in every spelling that some file system takes for it: other case, other width, unseen characters, dots and
-blanks at its end, ``.git::$DATA``, ``GIT~1``. What does not exist yet counts as well. Ordinary project files stay
-ordinary, also those whose code is run later (Makefile, package.json, conftest.py): they are what agents are for.
+A name matches in every spelling that some file system takes for it: other case, other width, invisible characters, dots
+and blanks at its end, ``.git::$DATA``, ``GIT~1``. Places that do not exist match too. Ordinary project files are not
+protected, also files whose code is run later (Makefile, package.json, conftest.py).
 """
 
 import os
@@ -30,7 +30,7 @@ BUILD = "is run by the build service, which has passwords of its own"
 SYSTEM = "decides how this machine starts, or who may use it"
 SECRET = "holds keys or passwords"
 
-# Names, or names in a row, wherever they are; in small letters. Secrets are not even read.
+# Names, or paths of several names, at any depth, in lower case. Secrets may not even be read.
 _NAMES: Mapping[str, str] = {
     REPOSITORY: """
         .git .hg .svn .jj .bzr .sl .pijul .fossil _darcs .gitmodules .gitattributes .gitconfig .hgrc .githooks
@@ -79,7 +79,7 @@ _NAMES: Mapping[str, str] = {
         id_ed25519_sk
     """,
 }
-# Whole paths outside the workspace.
+# Absolute paths outside the workspace.
 _PATHS: Mapping[str, str] = {
     SYSTEM: """
         /proc /sys /dev /boot /etc/passwd /etc/group /etc/pam.d /etc/profile /etc/profile.d /etc/bash.bashrc
@@ -97,8 +97,8 @@ _KEY_ENDINGS = (".key", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
 _WORDS = late_pattern(r"[^a-z]+")
 _PRIVATE = frozenset(("key", "keys", "priv", "private", "privkey", "privatekey", "keypair"))
 _PUBLIC = frozenset(("pub", "public", "pubkey", "publickey"))
-_HOME_SECRETS = (".npmrc", ".yarnrc.yml")  # in a project they hold no tokens, or should not
-_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")  # in small letters they are any document
+_HOME_SECRETS = (".npmrc", ".yarnrc.yml")  # in a project they should contain no tokens
+_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")  # in lower case they are ordinary documents
 _ENVIRONMENT = late_pattern(r"\.env(?:\.(?!(?:example|sample|template|dist)\Z).*)?", re.DOTALL)
 _WORKSPACE_FILE = ".code-workspace"
 _PROCESS_SECRETS = late_pattern(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)|/proc/kcore")
@@ -111,20 +111,20 @@ _TOP = late_pattern(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
 
 
 def names_in_a_row(*, secret: bool) -> tuple[str, ...]:
-    """The names of secrets, or of all other protected places, each a relative path in small letters."""
+    """Return the relative paths of secrets, or of all other protected places, in lower case."""
     chosen = (entries for why, entries in _NAMES.items() if (why == SECRET) == secret)
     return tuple(name for entries in chosen for name in entries.split())
 
 
 def secrets_of(home: str) -> tuple[str, ...]:
-    """Places with keys or passwords in the person's folder and on this machine, by their names."""
+    """Return the places with keys or passwords in the home folder and on this machine, by their names."""
     names = (*names_in_a_row(secret=True), *_HOME_SECRETS)
     return (*(f"{home.rstrip('/')}/{name}" for name in names), *_PATHS[SECRET].split())
 
 
 def danger(place: ResolvedPath, what: What, *, root: str, home: str) -> str | None:
-    """The reason why a person must say yes to this, as a sentence; None when nothing is special about it. ``root`` is
-    the workspace, ``home`` the person's folder; both absolute."""
+    """Return why this access needs a user's yes, as a sentence; None if it does not. ``root`` and ``home`` are
+    absolute."""
     why = (
         (place.fault and place.fault.replace(_own_process(), "/proc/self/"))
         or (_removed(place, root, home) if what == "remove" else None)
@@ -136,14 +136,13 @@ def danger(place: ResolvedPath, what: What, *, root: str, home: str) -> str | No
 
 
 def _shown(place: ResolvedPath) -> str:
-    """Escaped, so that nothing in a name can dress up the sentence."""
+    """Return the path escaped, so that a name cannot imitate text of the sentence."""
     leads = place.resolved != place.hops[0] and not any(hop.startswith(_own_process()) for hop in place.hops)
     to = f" (which leads to {brief(repr(place.resolved))})" if leads else ""
     return f"{brief(repr(place.spelled))}{to}"
 
 
 def _own_process() -> str:
-    """The path of this process in ``/proc``, which says nothing to the reader of a sentence."""
     return f"/proc/{os.getpid()}/"
 
 
@@ -160,7 +159,7 @@ def _removed(place: ResolvedPath, root: str, home: str) -> str | None:
 
 
 def _all_of(path: str) -> str:
-    """``x/*`` is everything in ``x``."""
+    """Return the folder of a path such as ``x/*`` that means everything in it."""
     above, _, name = path.rpartition("/")
     return (above or "/") if name in _EVERYTHING else path
 
@@ -206,17 +205,17 @@ def _secret(path: str, outside: bool) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """A file or folder of this name holds keys or passwords, wherever it is."""
+    """Return True if a file or folder of this name contains keys or passwords, wherever it is."""
     return _SUSPECT.search(name) is not None and _secret(f"/{name}", outside=False) is not None
 
 
 def _is_environment(name: str) -> bool:
-    """``.env`` and ``.env.local``, but not ``.env.example``, which shows names without values."""
+    """Return True for ``.env`` and ``.env.local``, False for ``.env.example``, which has no values."""
     return _ENVIRONMENT.fullmatch(name) is not None or ".env" in _meant(name)
 
 
 def _is_key(name: str) -> bool:
-    """A certificate is no secret, and ``.pem`` may be either: the words of its name say which."""
+    """Return True for the name of a key file. The words of a name with ``.pem`` tell a key from a certificate."""
     if name.endswith(".pem"):
         words = set(_WORDS.split(name))
         return not words.isdisjoint(_PRIVATE) and words.isdisjoint(_PUBLIC)
@@ -241,7 +240,7 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
 
 
 def _holds(loose: str) -> str | None:
-    """The reason why a folder counts as a whole: a protected place may be in it, so it comes and goes with it."""
+    """Return why a folder is protected as a whole: it may contain a protected place."""
     parts = tuple(loose.rstrip("/").split("/"))
     for last in (parts[-1:], parts[-2:]):
         for names, why in _WRITTEN.get(last[0], ()) if last[0][:1] == "." else ():
@@ -251,7 +250,7 @@ def _holds(loose: str) -> str | None:
 
 
 def _at(why: str, loose: str) -> bool:
-    system = loose.removeprefix("/private")  # where macOS keeps them
+    system = loose.removeprefix("/private")  # the path on macOS
     if not _GLOB.search(system):
         return any(_beneath(system, path) for path in _PATHS[why].split())
     parts = system.split("/")
@@ -259,14 +258,14 @@ def _at(why: str, loose: str) -> bool:
 
 
 def _in_row(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """True if the first parts are these names, or shell patterns that match them."""
+    """Return True if the first parts are these names, or globs that match them."""
     return len(parts) >= len(names) and all(name in _meant(part) for part, name in zip(parts, names, strict=False))
 
 
 @lru_cache(maxsize=1024)
 def _meant(part: str) -> frozenset[str]:
-    """The protected names that a shell may put where this part is. A pattern that fits nearly everything counts for
-    no name, and only one that begins with a dot fits what begins with a dot."""
+    """Return the protected names to which the shell may expand this part. A glob that matches nearly everything counts
+    for none, and only a glob that begins with a dot matches names with a dot first."""
     found = _GLOB.search(part)
     if found is None:
         return frozenset((part,))
@@ -282,7 +281,7 @@ def _beneath(path: str, folder: str) -> bool:
 
 
 Table = dict[str, list[tuple[tuple[str, ...], str]]]
-"""For the first name of what is protected: all its names in a row, and why."""
+"""Key: the first name of a protected path. Values: all its names, and why it is protected."""
 
 
 def _table(reasons: Iterable[str]) -> Table:
@@ -296,8 +295,8 @@ def _table(reasons: Iterable[str]) -> Table:
 
 _WRITTEN = _table(why for why in _NAMES if why != SECRET)
 _SECRETS = _table([SECRET])
-# Most names are plainly none of these, and a workspace has thousands: they neither begin with a dot or the name of a
-# secret, nor end like a key, nor could be read as another name.
+# A quick filter for the thousands of names in a workspace: a name that does not match begins neither with a dot nor
+# with the name of a secret, does not end like a key, and cannot be another spelling.
 _SUSPECT = late_pattern(
     rf"(?:^|/)(?:\.|ssh_host_|{'|'.join(re.escape(name) for name in _SECRETS if name[0] != '.')})"
     rf"|(?:{'|'.join(map(re.escape, (*_KEY_ENDINGS, '.pem')))})(?:[. /:]|$)|[~*?\[:]|[^!-}}]",
@@ -306,7 +305,7 @@ _SUSPECT = late_pattern(
 
 
 def _short(name: str) -> str:
-    """The letters of a name's old short form: six of its stem, three of its ending."""
+    """Return the letters of a name's 8.3 form: six of its stem, three of its extension."""
     stem, _, ending = name.lstrip(".").rpartition(".")
     letters = re.sub(r"[^a-z0-9_-]", "", stem or ending)[:6]
     return f"{letters}.{ending[:3]}" if stem else letters
@@ -323,7 +322,7 @@ _LONG_NAMES = {
 
 
 def _long(name: str) -> str:
-    """The protected name that a short form like ``git~1`` may stand for; any other name as it is."""
+    """Return the protected name for which an 8.3 form such as ``git~1`` may stand; any other name unchanged."""
     short = _SHORT_FORM.fullmatch(name)
     return name if short is None else _LONG_NAMES.get(short[1] + short[2], name)
 

@@ -1,7 +1,4 @@
-"""The reason why no allow rule settles a call, and which rule would: words for a question, found when there is one.
-
-What is said to allow a call has been tried: with those rules it is allowed.
-"""
+"""Says in a question why no allow rule covers the call, and which rules would allow it. Suggested rules were tried."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -31,7 +28,7 @@ _YOURS = Origin("user")
 
 @noun
 class Guard:
-    """A rule that a command in doubt may slip past."""
+    """A rule that a command of unknown effect may bypass."""
 
     rule: Rule
 
@@ -40,7 +37,7 @@ class Guard:
 
 
 def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
-    """The reason why a call that changes something is not allowed, and what would allow it."""
+    """Return why a call that changes something is not allowed, and what would allow it."""
     subject = grants.subject
     if subject.declared.command is not None or "command" in subject.declared.kinds:
         return _about_command(grants, guard)
@@ -62,12 +59,12 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
 
 
 def what_would_read(grants: Grants) -> str:
-    """Names the rules that would open all places outside the workspace, as the end of a sentence."""
+    """Return the end of a sentence that names rules which allow all places outside the workspace."""
     return _on_files(READING, grants.subject.outside, grants)
 
 
 def what_would_run(grants: Grants) -> str:
-    """Names the rules that would allow the command, as the end of a sentence."""
+    """Return the end of a sentence that names rules which allow the command."""
     analysis = grants.subject.analysis
     return "" if analysis is None else _listed(_wanted(grants, analysis))
 
@@ -89,7 +86,7 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
         return f"rules on commands do not cover {analysis.fault}"
     rules = _command_rules(grants)
     answer = _tried(grants, analysis, rules)
-    if isinstance(answer, shell.Granted):  # by its words it is covered
+    if isinstance(answer, shell.Granted):  # its words are covered
         rule = rules[answer.used[0]]
         return f"{rule.text} does not cover this: {grants.why_not(rule)}{would}"
     if answer.why.startswith(_NO_RULE):
@@ -106,7 +103,6 @@ def _command_rules(grants: Grants) -> list[Rule]:
 
 
 def _living(grants: Grants) -> list[Rule]:
-    """The rules about this tool that have not expired."""
     case = grants.subject.case
     return [rule for rule in grants.rules if rule.is_for(grants.subject) and rule.lives(case.now)]
 
@@ -120,7 +116,7 @@ def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) ->
 
 
 def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
-    """Rules as narrow as an "always" would be, which together allow the command; empty when there are none."""
+    """Return rules as narrow as an "always", which together allow the command; empty if there are none."""
     runs = shell.inside(analysis).runs
     words = sum(len(simple.words) for simple in analysis.script.commands)
     if analysis.fault is not None or len(runs) > _MOST_RUNS or words > _MOST_WORDS:
@@ -135,7 +131,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     have, files = _patterns(_command_rules(grants)), replace(grants.files, may_write=may_write)
 
     def needed(new: "Sequence[shell.ShellPattern]") -> "list[shell.ShellPattern]":
-        """Those of the new patterns that are needed to allow it; none where they do not."""
+        """Return the new patterns that are needed to allow the command; none if they do not allow it."""
         answer = shell.grant(analysis, (*have, *new), files)
         if isinstance(answer, shell.NotGranted) or (answer.free and grants.swept):
             return []
@@ -144,7 +140,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     plain = [found for run in runs if (found := shell.alone(run)) is not None]
     new = [shell.parse_pattern(f"{prefix}:*") for each in plain if (prefix := shell.prefix_of(each))]
     found = (needed(new) if new else []) or needed([*new, *_exactly(runs)])
-    for pattern in found if len(found) > 1 else ():  # a command that needs no rule alone needs none here
+    for pattern in found if len(found) > 1 else ():  # a command that needs no rule by itself needs none here
         found = needed([each for each in found if each is not pattern]) or found
     texts = [f"{COMMANDS}({each.content})" for each in found]
     places = map(grants.subject.place_in_shell, written)
@@ -156,7 +152,7 @@ def _exactly(runs: "Sequence[shell.CommandRun]") -> "Iterator[shell.ShellPattern
     for run in runs:
         command = None if any(word.globs for word in run.words) else shell.alone(run)
         if command is not None:
-            with suppress(ValueError):  # a line end, and what else no rule holds
+            with suppress(ValueError):  # a line end, and other text that a rule cannot contain
                 yield shell.parse_pattern(command.text)
 
 
@@ -179,7 +175,7 @@ def _on_files(tool: str, touches: Sequence[Touch], grants: Grants) -> str:
 
 
 def _on_file(tool: str, place: ResolvedPath, root: str) -> str | None:
-    """The rule on just this place; None where it would have to say more than a name."""
+    """Return the rule on exactly this path; None if it cannot be written as a plain name."""
     if place.fault is not None or len(place.hops) != 1 or not _PLAIN_PATH.fullmatch(place.resolved):
         return None
     if not place.inside:
@@ -191,7 +187,7 @@ def _on_file(tool: str, place: ResolvedPath, root: str) -> str | None:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """As the end of a sentence; nothing where it would take too many words."""
+    """Return the end of a sentence; empty if it would be too long."""
     if not texts or len(texts) > _MOST_RULES or any(len(text) > _LONGEST for text in texts):
         return ""
     *most, last = texts

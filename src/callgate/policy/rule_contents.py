@@ -1,7 +1,7 @@
-"""The content of a rule, between its brackets: a command, a path, a host, an agent or arguments.
+"""The content of a rule in brackets: a command, a path, a host, an agent or arguments.
 
-Each kind answers two questions that are not each other's opposite: does a deny or ask rule apply (the wide reading),
-and does an allow rule cover the call (the narrow one).
+Each kind has two methods that are not opposites: ``against`` says whether a deny or ask rule applies (wide), ``covers``
+whether an allow rule covers the call (narrow).
 """
 
 from collections.abc import Sequence
@@ -25,30 +25,31 @@ from callgate.words.resolved_path import ResolvedPath
 WRITES: frozenset[Way] = frozenset({"write", "remove"})
 READS: frozenset[Way] = frozenset({"read"})
 _SOME_NAME = "any name at all"
-"""A file that no rule is about, to find out whether a rule is about all that is in a folder."""
+"""A file name that no rule names: tests whether a rule matches everything in a folder."""
 
 
 class Content(Protocol):
     def against(self, subject: Subject) -> str | None:
-        """The reason why a deny or ask rule with this content applies to the call, or None."""
+        """Return why a deny or ask rule with this content applies to the call, or None."""
         ...
 
     def covers(self, subject: Subject) -> bool:
-        """True if an allow rule with this content covers the call all by itself."""
+        """Return True if an allow rule with this content covers the whole call."""
         ...
 
 
 class RuleContent(Content, Protocol):
-    """A content that a person wrote into a rule."""
+    """A content that was written in a rule."""
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
-        """A self-test: whether a rule of that effect covers the content of a call. ValueError when it is none."""
+        """Run a self-test: return whether a rule with that effect covers the content of a call. ValueError if it is
+        invalid."""
         ...
 
 
 @noun
 class CommandContent:
-    """A pattern for the declared command of a call; with a ``field``, for the command in that argument."""
+    """A pattern for the declared command of a call, or with ``field`` for the command in that argument."""
 
     pattern: "shell.ShellPattern"
     field: str = ""
@@ -71,7 +72,7 @@ class CommandContent:
 
 @noun
 class PathContent:
-    """A pattern for the places a call touches in one of these ways; with a ``field``, for the path in that argument."""
+    """A pattern for the paths that a call accesses in these ways, or with ``field`` for the path in that argument."""
 
     pattern: PathPattern
     ways: frozenset[Way]
@@ -89,7 +90,7 @@ class PathContent:
         return None
 
     def swept(self, subject: Subject) -> str | None:
-        """The reason why the call may read what the pattern matches without naming it: it reads whole folders."""
+        """Return why the call, which reads whole folders, may read a file that the pattern matches."""
         if self.field or "read" not in self.ways:
             return None
         for folder in subject.swept_folders:
@@ -99,13 +100,13 @@ class PathContent:
 
     def covers(self, subject: Subject) -> bool:
         if not (self.field or subject.placed or subject.declared.command is not None):
-            return False  # its places are only guessed
+            return False  # its paths are only guessed
         meant = self._meant(subject)
         others = all(touch.place.inside or self.opens(touch) for touch in subject.touches)
         return bool(meant) and others and all(map(self.opens, meant))
 
     def opens(self, touch: Touch) -> bool:
-        """True if an allow rule covers this place in the way it is touched."""
+        """Return True if an allow rule covers this access to this path."""
         return self.pattern.covers(touch.place, changed=touch.way != "read")
 
     def _meant(self, subject: Subject) -> Sequence[Touch]:
@@ -114,7 +115,7 @@ class PathContent:
             return (Touch(subject.case.resolve_path(value), "write"),) if isinstance(value, str) else ()
         ways = self.ways
         if ways == READS and subject.case.tool.previews:
-            ways = READS | WRITES  # who shows a change of a file shows what was in it
+            ways = READS | WRITES  # a preview of a change shows the old content of the file
         return tuple(touch for touch in subject.touches if touch.way in ways)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
@@ -126,7 +127,7 @@ class PathContent:
 
 
 def _something_in(place: ResolvedPath) -> ResolvedPath:
-    """A place below the folder: a rule on everything in a folder also applies to a call that walks through it."""
+    """Return a path below the folder: a rule on everything in a folder also applies to a call that walks through it."""
     return replace(
         place,
         spelled=join(place.spelled, _SOME_NAME),
@@ -190,7 +191,7 @@ class FieldsContent:
 
 @noun
 class ExactArguments:
-    """Exactly the arguments with this hash."""
+    """Matches only arguments with this hash."""
 
     hashed: str
 
@@ -203,7 +204,7 @@ class ExactArguments:
 
 @noun
 class UnreadableContent:
-    """A remembered content that can no longer be read: it allows nothing, and as deny or ask it matches every call."""
+    """A remembered content that cannot be read: it allows nothing, and as deny or ask it matches every call."""
 
     why: str
 
@@ -216,8 +217,8 @@ class UnreadableContent:
 
 @noun
 class DeclaredContent:
-    """The brackets of a rule on a tool that is only known when it is called: a command, a path or an agent type, as
-    the tool declares. Where it declares none of them the rule allows nothing and stands against the whole tool."""
+    """The content of a rule on a tool that is unknown until it is called: a command, a path or an agent type, as the
+    tool declares. If it declares none of them, the rule allows nothing and as deny or ask matches every call."""
 
     text: str
     root: str
@@ -243,7 +244,7 @@ class DeclaredContent:
 
 
 def parse_content(tool: str, content: str, *, root: str, home: str) -> RuleContent:
-    """ValueError says what is wrong and at which character of the content."""
+    """Parse the content. ValueError says what is wrong and at which character."""
     row = known(tool)
     if row.content is not None:
         ways = {"reads": READS, "writes": WRITES}.get(row.kind, READS | WRITES)
@@ -275,7 +276,7 @@ def _parse(kind: Kind, content: str, ways: frozenset[Way], root: str, home: str)
     if prefix != "domain" or not colon:
         raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
     try:
-        return HostContent(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
+        return HostContent(host_pattern(host, star=True))  # files of a repository have no allow rules
     except ValueError as error:
         raise ValueError(f"{error}, at character {len(prefix) + 2}") from None
 

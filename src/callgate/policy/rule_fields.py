@@ -1,8 +1,8 @@
 """Rules on the arguments of a tool: ``mcp__db__query(table=users, mode=read*)``.
 
-A rule looks at top-level arguments by name and at nothing else: never at the text of the JSON, never at a key inside
-a value. Several fields are parted by commas and must all hold. ``*`` stands for any run of characters within a value;
-a backslash takes ``*``, ``,`` and itself for what they are. Blanks around names and values do not count.
+A rule compares top-level arguments by name, never the text of the JSON or keys inside a value. Several fields are
+separated by commas and must all match. ``*`` matches any text within a value; a backslash escapes ``*``, ``,`` and
+itself. Blanks around names and values are ignored.
 """
 
 import re
@@ -18,12 +18,12 @@ _TOKEN = late_pattern(r"\\(.?)|[*,]|\s+|[^\\*,\s]+", re.DOTALL)
 
 @noun
 class Wild:
-    """Text in which a ``*`` stands for any run of characters; ``parts`` is what stands between the stars."""
+    """A text in which ``*`` matches any text; ``parts`` is the text between the stars."""
 
     parts: tuple[str, ...]
 
     def fits(self, text: str) -> bool:
-        """Takes time in proportion to the text, however many stars there are."""
+        """Match in linear time."""
         first, *middle = self.parts
         if not middle:
             return text == first
@@ -44,17 +44,15 @@ class Wild:
 
 @noun
 class FieldPattern:
-    """One ``name=value``."""
-
     name: str
     value: Wild
 
     def covers(self, arguments: Mapping[str, Any]) -> bool:
-        """Allow side: the argument is text, a number or a boolean, and is as the rule says."""
+        """Allow side: return True if the argument is a text, number or boolean that matches."""
         return self._fits(arguments.get(self.name))
 
     def touches(self, arguments: Mapping[str, Any]) -> bool:
-        """Deny side: also a list that has such a value among others."""
+        """Deny side: return True also for a list with a value that matches."""
         value = arguments.get(self.name)
         if isinstance(value, list | tuple):
             return any(self._fits(each) for each in cast("list[object]", value))
@@ -65,12 +63,12 @@ class FieldPattern:
 
 
 def parse_fields(content: str) -> tuple[FieldPattern, ...]:
-    """ValueError says what is wrong and at which character."""
+    """Parse the fields. ValueError says what is wrong and at which character."""
     return tuple(FieldPattern(name, value) for name, value in _parts(content))
 
 
 def example(content: str) -> dict[str, str]:
-    """The arguments a self-test stands for: ``a=1, b=x``."""
+    """Return the arguments of a self-test: ``a=1, b=x``."""
     return {name: str(value) for name, value in _parts(content)}
 
 
@@ -94,9 +92,9 @@ def _parts(content: str) -> Iterator[tuple[str, Wild]]:
 
 
 def _value(content: str, at: int) -> tuple[Wild, int]:
-    """The value that starts there and where it ends."""
+    """Return the value that starts there, and where it ends."""
     parts = [""]
-    blanks = ""  # not part of the value until something else follows
+    blanks = ""  # not part of the value until other text follows
     for token in _TOKEN.finditer(content, at):
         text, escaped = token[0], token[1]
         if text == ",":
@@ -118,13 +116,13 @@ def _value(content: str, at: int) -> tuple[Wild, int]:
 
 
 def written(value: object) -> str | None:
-    """The value as a rule would write it, before escapes; None for what no rule on a field covers."""
+    """Return the value as written in a rule, before escapes; None if no field rule can cover it."""
     text = next(iter(_spellings(value)), None)
     return text if text and text.isprintable() and text == text.strip() else None
 
 
 def _spellings(value: object) -> tuple[str, ...]:
-    """The texts by which a rule may write the value; none for null, objects and lists."""
+    """Return the texts of a value in rules; none for null, objects and lists."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, bool):

@@ -1,5 +1,4 @@
-"""Hints on rules that are valid and may still not mean what their author intended. They are for a person who checks
-settings, and decide nothing."""
+"""Hints on rules that are valid but may not mean what their author intended. They are for people and decide nothing."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -15,8 +14,11 @@ _BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")
 
 
 def hint(rule: Rule, tools: Collection[str] = (), servers: Collection[str] = ()) -> str | None:
-    """The rule to write instead, or None when this one looks as if it were meant. ``tools`` are known besides the
-    well-known ones, ``servers`` are the MCP servers that are configured."""
+    """Return the rule that was probably meant, or None.
+
+    tools    further known tools
+    servers  configured MCP servers
+    """
     content = rule.content
     if isinstance(content, CommandContent):
         return _on_command(rule, content)
@@ -30,8 +32,8 @@ def hint(rule: Rule, tools: Collection[str] = (), servers: Collection[str] = ())
 
 
 def name_notes(lines: Iterable[RuleLine], tools: Collection[str], servers: Collection[str]) -> list[SettingsFault]:
-    """Notes on rules whose names are nearly those of a tool or of a server. Nothing else of a rule is looked at, so
-    that the start of a session can tell them."""
+    """Return notes on rules whose names are close to the name of a tool or server. Only names are compared, so that a
+    session can do it at its start."""
     told = ((line, _on_name(line.text.partition("(")[0], tools, servers)) for line in lines)
     return [SettingsFault(f"{line.effect} {line.text}: {found}", line.origin) for line, found in told if found]
 
@@ -48,10 +50,10 @@ def _on_name(name: str, tools: Collection[str], servers: Collection[str]) -> str
 
 
 def _on_server(name: str, servers: Collection[str]) -> str | None:
-    """Only for a name close to that of a configured server: other servers may be those of other folders."""
+    """Return a note only for a name close to a configured server: others may be configured elsewhere."""
     if not servers or any(f"{name}__".startswith(f"mcp__{each}__") for each in servers):
         return None
-    from difflib import get_close_matches  # only for a name that is not known
+    from difflib import get_close_matches  # only for an unknown name
 
     close = get_close_matches(sure_server(name) or server_of(name) or "", servers, n=1, cutoff=_CLOSE)
     return f"there is no such server: if {close[0]} is meant, write mcp__{close[0]}" if close else None

@@ -1,9 +1,8 @@
-"""Rules as they are written, ``Tool`` or ``Tool(content)``, and all the rules of a session as one Rulebook.
+"""Parses rules, ``Tool`` or ``Tool(content)``, and compiles all rules of a session to one Rulebook.
 
-A tool is named as it is called. ``mcp__server`` and ``mcp__server__*`` are every tool of that server; ``mcp__*`` is
-every tool of every server and ``*`` every tool there is, both for deny and ask only. The first ``(`` opens the content
-and the last character of the rule closes it; what is between stands for itself, so brackets in it need neither balance
-nor escape.
+A tool has its exact name. ``mcp__server`` and ``mcp__server__*`` are every tool of that server; ``mcp__*`` is every
+tool of every server and ``*`` every tool, both only for deny and ask. The first ``(`` opens the content and the last
+character of the rule closes it; brackets in the content need no escape.
 """
 
 import re
@@ -26,7 +25,7 @@ _LAYERS: tuple[str, ...] = get_args(Layer)
 
 
 def parse_rule(text: str) -> tuple[str, str | None]:
-    """The tool and the content, None for a rule on the whole tool. ValueError says what is wrong and at which
+    """Return the tool and the content, None for a rule on the whole tool. ValueError says what is wrong and at which
     character."""
     for at, letter in enumerate(text, start=1):
         if unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs"):
@@ -54,9 +53,12 @@ def parse_rule(text: str) -> tuple[str, str | None]:
 
 @noun
 class Rule:
-    """A rule ready to be matched. ``server`` is the MCP server it names, ``*`` for every one, None where it names a
-    tool. ``kind`` is the part of a subject by which it reaches tools of any name. ``reaches``: it may allow what is
-    outside the workspace."""
+    """A compiled rule.
+
+    server   the MCP server that it names, ``*`` for all, None if it names a tool
+    kind     the part of a subject by which it applies to tools of any name
+    reaches  it may allow what is outside the workspace
+    """
 
     effect: Effect
     text: str
@@ -73,8 +75,10 @@ class Rule:
         return self.expires_at is None or now < self.expires_at
 
     def names(self, tool: str, server: str = "") -> bool:
-        """True if it names the tool of this name: the wide reading, for deny and ask. ``server`` is the one the tool
-        says it belongs to; without it every way to read the name counts."""
+        """Return True if it names the tool, read widely for deny and ask.
+
+        server  the server of the tool; if empty, every way to split the name counts
+        """
         if self.tool in (tool, "*") or (server and self.tool == f"mcp__{server}"):
             return True
         if self.server is None:
@@ -84,28 +88,28 @@ class Rule:
         return server == self.server if server else tool.startswith(f"mcp__{self.server}__")
 
     def names_surely(self, tool: str, server: str = "") -> bool:
-        """The narrow reading, for allow: a name that several servers may have counts for none."""
+        """Return True if it names the tool, read narrowly for allow: an ambiguous name matches no server."""
         return self.tool == tool or (self.server is not None and (server or sure_server(tool)) == self.server)
 
     def concerns(self, subject: Subject) -> bool:
-        """True if a deny or ask rule applies to the tool, before its content is compared."""
+        """Return True if a deny or ask rule applies to the tool, before its content is compared."""
         if self.kind and (subject.has(self.kind) or (self.content is not None and self.kind in ("reads", "writes"))):
             return True
         return any(self.names(name, subject.case.traits.server) for name in subject.names)
 
     def against(self, subject: Subject) -> str | None:
-        """The reason why a deny or ask rule applies to the call, in words, or None."""
+        """Return why a deny or ask rule applies to the call, or None."""
         if not self.lives(subject.case.now) or not self.concerns(subject):
             return None
         return f"it is about every call of {self.tool}" if self.content is None else self.content.against(subject)
 
     def is_for(self, subject: Subject) -> bool:
-        """True if an allow rule applies to the tool: by its own name, or by the one part that it declares."""
+        """Return True if an allow rule applies to the tool, by its name or by the only part that it declares."""
         own = self.names_surely(subject.case.name, subject.case.traits.server)
         return own or (self.kind not in ("", "reads", "writes") and subject.is_just(self.kind))
 
     def covers(self, subject: Subject) -> bool:
-        """True if an allow rule covers the call by itself, places outside the workspace aside."""
+        """Return True if an allow rule covers the call, except for paths outside the workspace."""
         if not self.lives(subject.case.now) or not self.is_for(subject):
             return False
         return self.content is None or self.content.covers(subject)
@@ -121,7 +125,7 @@ def make_rule(
     expires_at: float | None = None,
     note: str | None = None,
 ) -> Rule:
-    """ValueError says what is wrong and at which character of the text."""
+    """Compile a rule. ValueError says what is wrong and at which character of the text."""
     tool, inside = parse_rule(text)
     if effect == "allow" and tool in ("*", "mcp__*"):
         raise ValueError(f"an allow rule names its tool or server, {tool} is for deny and ask, at character 1")
@@ -148,26 +152,27 @@ def make_rule(
 
 
 def server_of(tool: str) -> str | None:
-    """The MCP server that a rule names as a whole: ``mcp__a`` and ``mcp__a__*`` name ``a``, ``mcp__*`` names all."""
+    """Return the MCP server that a rule names as a whole: ``a`` for ``mcp__a`` and ``mcp__a__*``, ``*`` for
+    ``mcp__*``."""
     whole = tool.removesuffix("__*") if tool != "mcp__*" else tool
     found = _SERVER.fullmatch(whole)
     return "*" if tool == "mcp__*" else whole.removeprefix("mcp__") if found else None
 
 
 def sure_server(tool: str) -> str:
-    """The MCP server of a tool by its name alone; empty where the name can be read in two ways."""
+    """Return the MCP server of a tool by its name; empty if the name is ambiguous."""
     found = re.fullmatch(r"mcp__((?:[^_]|_(?!_))*[^_])__([^_](?:[^_]|_(?!_))*)", tool)
     return found[1] if found else ""
 
 
 def _moved(message: str, by: int) -> str:
-    """A position in the content as one in the rule."""
+    """Convert a position in the content to a position in the rule."""
     return re.sub(r"\bcharacter (\d+)", lambda found: f"character {int(found[1]) + by}", message)
 
 
 @noun
 class Ignored:
-    """A line that has no effect, and why."""
+    """A line without effect, and why."""
 
     line: RuleLine
     why: str
@@ -175,7 +180,7 @@ class Ignored:
 
 @noun
 class Rulebook:
-    """All rules that count. Their order says which one is named when several apply, and never what is decided."""
+    """All effective rules. Their order decides which one is named if several apply, never the decision."""
 
     root: str = ""
     home: str = ""
@@ -189,7 +194,7 @@ class Rulebook:
     def of(
         lines: Iterable[RuleLine], *, root: str, home: str, now: float = 0.0, faults: Iterable[SettingsFault] = ()
     ) -> "Rulebook":
-        """Compile every line and run its self-tests. ``faults`` are those found before, while the files were read."""
+        """Compile every line and run its self-tests. ``faults`` are faults found earlier in the files."""
         wrong = list(faults)
         ignored: list[Ignored] = []
         rules: list[Rule] = []
@@ -217,7 +222,8 @@ class Rulebook:
         return (*self.denies, *self.asks, *self.allows)
 
     def denies_whole(self, tool: str, server: str = "") -> bool:
-        """True if a rule without an end denies every call of the tool of this name, so that no model is told of it."""
+        """Return True if a rule that does not expire denies every call of the tool: then it is not offered to the
+        model."""
         whole = (rule for rule in self.denies if rule.content is None and rule.expires_at is None)
         return any(rule.names(tool, server) for rule in whole)
 
@@ -277,7 +283,7 @@ def _compiled(line: RuleLine, root: str, home: str) -> Rule | SettingsFault:
 
 
 def _tried(rule: Rule, example: str, root: str, home: str) -> bool:
-    """The self-tests of a rule without content are names of tools."""
+    """Run a self-test. For a rule without content the example is the name of a tool."""
     if rule.content is None:
         return rule.names(example) if rule.effect != "allow" else rule.names_surely(example)
     return cast(RuleContent, rule.content).tried(example, rule.effect, root=root, home=home)

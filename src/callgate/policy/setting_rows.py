@@ -1,46 +1,17 @@
 """The table of settings: one row each, from which files, variables, commands and documentation are derived.
 
 A setting with a value of its own is a field of ``SettingValues``: the row gives its key, kind, default and help, and
-optionally an environment variable. Code reads it as ``config.settings.limits_max_turns``; the field is the key with
-``_`` for the dot. Settings that stand in tables and lists of a file, such as hooks, are the rows of ``TABLE_ROWS``.
+optionally an environment variable. Code reads it as ``config.settings.limits_max_turns``; the key is the name of the
+field with a dot for the first ``_``. Settings in tables and lists of a file, such as hooks, are ``TABLE_ROWS``.
 """
 
 from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, Literal, TypeVar
 
+from callgate.policy import setting_kinds as kinds
 from callgate.policy.entries import HOOK_TIMEOUT
-from callgate.policy.setting_kinds import (
-    ADDRESS,
-    CALLABLE,
-    CHORDS,
-    COLUMNS,
-    COUNT,
-    DOLLARS,
-    DURATION,
-    EDITING,
-    EFFORT,
-    EXPRESSION,
-    FAMILY,
-    FLAG,
-    HEADERS,
-    HOSTS,
-    INTERVAL,
-    MODE,
-    MOMENT,
-    NUMBER,
-    RULES,
-    SEARCH,
-    TABLE,
-    TEXT,
-    TEXTS,
-    THEME,
-    THINKING,
-    TOKENS,
-    VARIABLE,
-    VIEW,
-    Kind,
-)
+from callgate.policy.setting_kinds import Kind
 from callgate.policy.shorten import brief
 from callgate.words.errors import UsageError
 from callgate.words.limits import ExecutorSettings, LoopLimits
@@ -78,28 +49,9 @@ class Setting:
         return self.name.rpartition(".")[0]
 
 
-def setting(
-    name: str,
-    kind: Kind[T],
-    default: T,
-    help: str,
-    *,
-    repository: RepositoryUse = "stricter",
-    variable: str = "",
-    variable_use: VariableUse = "value",
-) -> T:
-    """Define a setting as the default of a field of ``SettingValues``; see ``Setting``."""
-    row = Setting(
-        name,
-        kind,
-        help,
-        default,
-        field=name.replace(".", "_"),
-        repository=repository,
-        variable=variable,
-        variable_use=variable_use,
-    )
-    return field(default=default, metadata={"row": row})
+def setting(kind: Kind[T], default: T, help: str, **more: str) -> T:
+    """Define a row as the default of a field of ``SettingValues``. The arguments are fields of ``Setting``."""
+    return field(default=default, metadata={"kind": kind, "help": help, **more})
 
 
 _CALLS, _LOOP = ExecutorSettings(), LoopLimits()
@@ -110,202 +62,162 @@ class SettingValues:
     """The value of every setting."""
 
     mode: Mode = setting(
-        "mode",
-        MODE,
+        kinds.MODE,
         "default",
-        "How calls are judged that no rule speaks of.",
+        "The permission mode: how calls are judged that no rule covers.",
         variable="CALLGATE_MODE",
         variable_use="tightens",
     )
     questions_deadline: float | None = setting(
-        "questions.deadline",
-        DURATION,
-        _CALLS.patience,
-        "How long a question waits before it is denied; for ever, unless given.",
+        kinds.DURATION, _CALLS.patience, "The time until an unanswered question is denied. Default: no limit."
     )
     questions_notify: str | None = setting(
-        "questions.notify",
-        TEXT,
+        kinds.TEXT,
         None,
-        "A command line to run when a question waits for somebody who is away.",
+        "A command that is run when a question waits and nobody is at the terminal.",
         repository="trusted",
     )
     limits_denials_in_a_row: int = setting(
-        "limits.denials_in_a_row", COUNT, _LOOP.denials_in_a_row, "So many denials in a row pause the agent."
+        kinds.COUNT, _LOOP.denials_in_a_row, "The number of denials in a row that pauses the agent."
     )
     limits_denials_in_session: int = setting(
-        "limits.denials_in_session", COUNT, _LOOP.denials, "So many denials in a session pause the agent."
+        kinds.COUNT, _LOOP.denials, "The number of denials in a session that pauses the agent."
     )
     limits_max_concurrency: int = setting(
-        "limits.max_concurrency",
-        COUNT,
+        kinds.COUNT,
         _CALLS.max_concurrency,
-        "How many calls of one message run at once.",
+        "The number of calls of one message that run at once.",
         variable="CALLGATE_MAX_CONCURRENCY",
     )
     limits_max_turns: int | None = setting(
-        "limits.max_turns", COUNT, _LOOP.max_turns, "How many turns a prompt may take; any number, unless given."
+        kinds.COUNT, _LOOP.max_turns, "The number of turns for a prompt. Default: no limit."
     )
     limits_max_output_tokens: int | None = setting(
-        "limits.max_output_tokens",
-        TOKENS,
-        _LOOP.max_output_tokens,
-        "How many tokens a prompt may make the model write.",
+        kinds.TOKENS, _LOOP.max_output_tokens, "The number of tokens that the model may write for a prompt."
     )
     limits_max_seconds: float | None = setting(
-        "limits.max_seconds",
-        DURATION,
-        _LOOP.max_seconds,
-        "How long the agent may work on a prompt; for ever, unless given.",
+        kinds.DURATION, _LOOP.max_seconds, "The time for a prompt. Default: no limit."
     )
     limits_max_cost: float | None = setting(
-        "limits.max_cost",
-        DOLLARS,
-        _LOOP.max_cost,
-        "What a session may cost: no request is sent that would pass it.",
+        kinds.DOLLARS, _LOOP.max_cost, "The highest cost of a session: a request that could exceed it is not sent."
     )
     limits_warn_cost: float | None = setting(
-        "limits.warn_cost", DOLLARS, _LOOP.warn_cost, "What a session may cost before a person is told, once."
+        kinds.DOLLARS, _LOOP.warn_cost, "The cost of a session at which a warning is shown once."
     )
     limits_background_after: float | None = setting(
-        "limits.background_after",
-        DURATION,
+        kinds.DURATION,
         None,
-        "How long a command runs before it goes on in the background; it is bound by its timeout, unless given.",
+        "The time after which a command continues in the background. Default: only its timeout applies.",
     )
     sandbox_auto_allow: bool = setting(
-        "sandbox.auto_allow", FLAG, True, "Whether a command in a proven sandbox runs without a question."
+        kinds.FLAG, True, "Whether a command in a proven sandbox runs without a question."
     )
     sandbox_allow_hosts: tuple[str, ...] = setting(
-        "sandbox.allow_hosts", HOSTS, (), "Hosts that commands in the sandbox may reach; none, unless given."
+        kinds.HOSTS, (), "Hosts that commands in the sandbox may reach. Default: none."
     )
     models_default: str | None = setting(
-        "models.default",
-        TEXT,
+        kinds.TEXT,
         None,
         "The model that answers, such as anthropic/claude-opus-5-5 or ollama/qwen3.",
         repository="trusted",
         variable="CALLGATE_MODEL",
     )
     models_cheap: str | None = setting(
-        "models.cheap",
-        TEXT,
-        None,
-        "The model that writes titles and summaries; the one that answers, unless given.",
-        repository="trusted",
+        kinds.TEXT, None, "The model for titles and summaries. Default: the model that answers.", repository="trusted"
     )
     models_fallback: str | None = setting(
-        "models.fallback",
-        TEXT,
-        None,
-        "The model for a turn in which the other one is overloaded.",
-        repository="trusted",
+        kinds.TEXT, None, "The model for a turn in which the default model is overloaded.", repository="trusted"
     )
     models_effort: WantedEffort | None = setting(
-        "models.effort",
-        EFFORT,
+        kinds.EFFORT,
         None,
-        "How much work a model puts into an answer; its own default, unless given.",
+        "The reasoning effort of a model. Default: the model's own.",
         repository="trusted",
         variable="CALLGATE_EFFORT",
         variable_use="overrides",
     )
     session_compact: bool = setting(
-        "session.compact", FLAG, True, "Whether a history is compacted by itself before it is too long for the model."
+        kinds.FLAG, True, "Whether the history is compacted automatically before it is too long for the model."
     )
-    session_title: bool = setting(
-        "session.title", FLAG, True, "Whether a cheap model writes a title after the first prompt."
-    )
+    session_title: bool = setting(kinds.FLAG, True, "Whether a cheap model writes a title after the first prompt.")
     tools_search: str = setting(
-        "tools.search",
-        SEARCH,
+        kinds.SEARCH,
         "on",
-        "Which tools the model finds by search instead of having them in every request: on defers all but the core, off"
-        " none, auto:N all where they would take more than N percent of the context window.",
+        "The tools that the model finds by search instead of in every request: on: all but the core; off: none; auto:N:"
+        " all, if they would take more than N percent of the context window.",
         variable="CALLGATE_TOOL_SEARCH",
     )
-    mcp_connect_timeout: float = setting(
-        "mcp.connect_timeout", DURATION, 30.0, "How long an MCP server may take to connect."
-    )
-    mcp_call_timeout: float = setting(
-        "mcp.call_timeout", DURATION, 600.0, "How long an MCP server may take for a call."
-    )
+    mcp_connect_timeout: float = setting(kinds.DURATION, 30.0, "The time for connecting an MCP server.")
+    mcp_call_timeout: float = setting(kinds.DURATION, 600.0, "The time for a call to an MCP server.")
     statusline_command: str | None = setting(
-        "statusline.command",
-        TEXT,
-        None,
-        "A command line that prints the status line of the terminal.",
-        repository="trusted",
+        kinds.TEXT, None, "A command that prints the status line of the terminal.", repository="trusted"
     )
     statusline_refresh: float = setting(
-        "statusline.refresh",
-        INTERVAL,
+        kinds.INTERVAL,
         0.0,
-        "How often it is run without an event; never, unless given.",
+        "The time between two runs without an event. Default: no such runs.",
         repository="trusted, no note",
     )
     statusline_padding: int = setting(
-        "statusline.padding",
-        COLUMNS,
-        0,
-        "Blank columns at the left of the status line.",
-        repository="trusted, no note",
+        kinds.COLUMNS, 0, "Blank columns at the left of the status line.", repository="trusted, no note"
     )
     tui_editing: Literal["emacs", "vim"] = setting(
-        "tui.editing", EDITING, "emacs", "The keys that edit the input line.", repository="trusted"
+        kinds.EDITING, "emacs", "The keys that edit the input line.", repository="trusted"
     )
     tui_theme: str = setting(
-        "tui.theme",
-        THEME,
+        kinds.THEME,
         "auto",
-        "The colours of the terminal; auto goes by its background, and is dark if unknown.",
+        "The colours of the terminal; auto: by its background, dark if that is unknown.",
         repository="trusted, no note",
     )
     tui_view: str = setting(
-        "tui.view",
-        VIEW,
+        kinds.VIEW,
         "inline",
-        "The view of the terminal: inline leaves finished output in its scrollback, full takes the whole screen.",
+        "The view of the terminal; inline: finished output stays in the scrollback; full: the whole screen.",
     )
 
 
-_OWN = "Ignored in files of a repository, as all of this table is."
+_OWN = "This table is ignored in files of a repository."
 TABLE_ROWS: tuple[Setting, ...] = (
-    Setting("permissions.allow", RULES, "Calls that run without a question. Ignored in files of a repository.", ()),
-    Setting("permissions.ask", RULES, "Calls that are always put to a person.", ()),
-    Setting("permissions.deny", RULES, "Calls that never run; nothing overrides it.", ()),
-    Setting("permissions.*.rule", TEXT, "The rule itself, where it is written as a table."),
-    Setting("permissions.*.match", TEXTS, "Contents that the rule must cover: a self-test."),
-    Setting("permissions.*.not_match", TEXTS, "Contents that the rule must not cover: a self-test."),
-    Setting("permissions.*.expires", MOMENT, "When the rule ends."),
-    Setting("permissions.*.note", TEXT, "Why the rule is there, for people."),
-    Setting("hooks.*.command", TEXT, "A command line to run. A hook has exactly one of command, python and url."),
-    Setting("hooks.*.python", CALLABLE, "A Python callable."),
-    Setting("hooks.*.url", ADDRESS, "An address to post to."),
-    Setting("hooks.*.matcher", EXPRESSION, "For which tools; it must match the whole name. All, unless given."),
-    Setting("hooks.*.if", TEXT, "A rule that must cover the call."),
-    Setting("hooks.*.timeout", DURATION, f"How long it may take; {HOOK_TIMEOUT:g} seconds unless given."),
-    Setting("hooks.*.fail_closed", FLAG, "Whether a timeout, crash or bad answer denies. It does not, unless given."),
-    Setting("models.options.*.thinking", THINKING, f"How the model thinks. {_OWN}"),
-    Setting("models.options.*.effort", EFFORT, "The effort of this model, in place of models.effort."),
-    Setting("models.options.*.temperature", NUMBER, "How far answers may vary, for models that take it."),
-    Setting("models.options.*.stop", TEXTS, "Texts that end an answer."),
-    Setting("models.options.*.service_tier", TEXT, "The class of service, as the provider calls it."),
-    Setting("models.options.*.body", TABLE, "Fields that are added to the body of every request."),
-    Setting("models.options.*.headers", HEADERS, "Headers that are added to every request."),
-    Setting("providers.*.family", FAMILY, f"The API that the server speaks. {_OWN}"),
-    Setting("providers.*.base_url", ADDRESS, "Where the server is."),
-    Setting("providers.*.key_variable", VARIABLE, "The environment variable that holds the key."),
-    Setting("providers.*.key_command", TEXT, "A command line that prints the key."),
-    Setting("providers.*.headers", HEADERS, "Headers that are added to every request to this server."),
-    Setting("providers.*.quirks", TEXTS, "Peculiarities of the server, see the guide on models."),
-    Setting("providers.*.idle_timeout", DURATION, "How long the server may be silent within an answer."),
-    Setting("keybindings.*.*", CHORDS, f"Keys for an action of the terminal: [keybindings.input] submit. {_OWN}"),
+    Setting(
+        "permissions.allow", kinds.RULES, "Calls that run without a question. Ignored in files of a repository.", ()
+    ),
+    Setting("permissions.ask", kinds.RULES, "Calls that always need an answer of the user.", ()),
+    Setting("permissions.deny", kinds.RULES, "Calls that are always denied.", ()),
+    Setting("permissions.*.rule", kinds.TEXT, "The rule, if it is written as a table."),
+    Setting("permissions.*.match", kinds.TEXTS, "Self-test: contents that the rule must cover."),
+    Setting("permissions.*.not_match", kinds.TEXTS, "Self-test: contents that the rule must not cover."),
+    Setting("permissions.*.expires", kinds.MOMENT, "When the rule expires."),
+    Setting("permissions.*.note", kinds.TEXT, "A comment."),
+    Setting("hooks.*.command", kinds.TEXT, "A command. A hook has exactly one of command, python and url."),
+    Setting("hooks.*.python", kinds.CALLABLE, "A Python callable."),
+    Setting("hooks.*.url", kinds.ADDRESS, "An address for a POST request."),
+    Setting("hooks.*.matcher", kinds.EXPRESSION, "The tools, by their whole names. Default: all."),
+    Setting("hooks.*.if", kinds.TEXT, "The hook runs only for calls that this rule covers."),
+    Setting("hooks.*.timeout", kinds.DURATION, f"The timeout. Default: {HOOK_TIMEOUT:g} seconds."),
+    Setting(
+        "hooks.*.fail_closed", kinds.FLAG, "Whether a timeout, crash or invalid answer denies the call. Default: false."
+    ),
+    Setting("models.options.*.thinking", kinds.THINKING, f"The thinking mode. {_OWN}"),
+    Setting("models.options.*.effort", kinds.EFFORT, "The effort of this model; overrides models.effort."),
+    Setting("models.options.*.temperature", kinds.NUMBER, "The sampling temperature, for models that support it."),
+    Setting("models.options.*.stop", kinds.TEXTS, "Texts that end an answer."),
+    Setting("models.options.*.service_tier", kinds.TEXT, "The provider's service tier."),
+    Setting("models.options.*.body", kinds.TABLE, "Fields that are added to the body of every request."),
+    Setting("models.options.*.headers", kinds.HEADERS, "Headers that are added to every request."),
+    Setting("providers.*.family", kinds.FAMILY, f"The API that the server speaks. {_OWN}"),
+    Setting("providers.*.base_url", kinds.ADDRESS, "The base URL of the server."),
+    Setting("providers.*.key_variable", kinds.VARIABLE, "The environment variable that holds the key."),
+    Setting("providers.*.key_command", kinds.TEXT, "A command that prints the key."),
+    Setting("providers.*.headers", kinds.HEADERS, "Headers that are added to every request to this server."),
+    Setting("providers.*.quirks", kinds.TEXTS, "Deviations of the server from the API, see the guide on models."),
+    Setting("providers.*.idle_timeout", kinds.DURATION, "The time that the server may be silent within an answer."),
+    Setting("keybindings.*.*", kinds.CHORDS, f"Keys for an action of the terminal: [keybindings.input] submit. {_OWN}"),
 )
 VALUE_ROWS: Mapping[str, Setting] = {
     row.name: row
     for each in fields(SettingValues)
-    for row in (each.metadata["row"],)  # pyright: ignore[reportArgumentType]
+    for row in (Setting(each.name.replace("_", ".", 1), default=each.default, field=each.name, **each.metadata),)
 }
 """The settings with a value of their own, by key."""
 SETTINGS: tuple[Setting, ...] = (*VALUE_ROWS.values(), *TABLE_ROWS)
@@ -326,3 +238,39 @@ def from_variables(environment: Mapping[str, str]) -> dict[str, Any]:
 def rows_of(section: str) -> dict[str, Setting]:
     """Return the rows of a section such as ``hooks.*``, or of the top of a file, by the last parts of their keys."""
     return {row.name.rpartition(".")[2]: row for row in SETTINGS if row.section == section}
+
+
+@noun
+class Variable:
+    """``key`` is the setting that the variable sets, or empty."""
+
+    name: str
+    meaning: str
+    key: str = ""
+
+
+_USES = {"value": "", "tightens": " It can only make it stricter.", "overrides": " Nothing overrides it."}
+VARIABLES: tuple[Variable, ...] = (
+    Variable("CALLGATE_CONFIG_DIR", "The folder of your own settings. It may not lie in the workspace."),
+    Variable(
+        "CALLGATE_DATA_DIR",
+        "The folder of what is kept: sessions, keys, trust and answers, of which the last two do not count from inside "
+        "the workspace.",
+    ),
+    *(
+        Variable(row.variable, f"{row.help}{_USES[row.variable_use]}", row.name)
+        for row in VALUE_ROWS.values()
+        if row.variable
+    ),
+    Variable("CALLGATE_PROMPT_CACHE", '"off" keeps providers from caching prompts.'),
+    Variable("CALLGATE_RECORD", "A folder in which exchanges with models are recorded, without keys."),
+    Variable("CALLGATE_RIPGREP", "The search that Grep and Glob use: packaged, system or builtin."),
+    Variable("CALLGATE_MCP_TOKEN", "The token that clients of callgate mcp serve --http have to send."),
+    Variable("CALLGATE_DEMO_SPEED", "So many times faster does callgate demo play."),
+)
+
+FOR_HOOKS = {
+    "CALLGATE_EVENT": "the event that a hook is run for",
+    "CALLGATE_PROJECT_DIR": "the workspace",
+}
+"""Variables that hooks are given."""

@@ -12,10 +12,10 @@ import pytest
 
 from callgate.host.clock import LoopClock
 from callgate.host.host_addresses import HttpTarget
-from callgate.policy.hooks import hook_address as addresses
-from callgate.policy.hooks.hook_address import Post, parse_address
+from callgate.policy.hooks import hook_runners as addresses
 from callgate.policy.hooks.hook_answers import LARGEST
 from callgate.policy.hooks.hook_protocol import SILENT, HookAnswer, HookFailure
+from callgate.policy.hooks.hook_runners import Post, parse_address
 from callgate.testing import ManualClock
 from callgate.words.decisions import Allow, Deny
 from tests.policy.hooks.kit import Bench, as_json, hook, permission

@@ -17,7 +17,7 @@ from callgate.formats.display import counted
 from callgate.host.sandbox.sandbox import BACKENDS
 from callgate.policy.entries import HookLine
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.hooks.runners import target_fault
+from callgate.policy.hooks.hook_runners import target_fault
 from callgate.policy.sandbox_policy import NO_HOSTS, Proofs
 from callgate.policy.trust import ChangedFolder, Trusted
 from callgate.transcript.lock import holder_of, lock_path

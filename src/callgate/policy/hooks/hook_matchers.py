@@ -6,9 +6,8 @@ from dataclasses import replace
 from math import isfinite
 
 from callgate.policy.entries import EVENTS, IN_REPOSITORY, HookLine, SettingsFault
-from callgate.policy.hooks.hook_address import parse_address, shown_address
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS, SUBJECTS
-from callgate.policy.hooks.runners import Function, target_fault
+from callgate.policy.hooks.hook_runners import Function, parse_address, shown_address, target_fault
 from callgate.policy.setting_kinds import EXPRESSION
 from callgate.words.noun import noun
 

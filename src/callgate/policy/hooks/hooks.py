@@ -24,7 +24,7 @@ from callgate.policy.hooks.hook_protocol import (
     facts_of_call,
     facts_of_result,
 )
-from callgate.policy.hooks.runners import Function, Surroundings, ask
+from callgate.policy.hooks.hook_runners import Function, Surroundings, ask
 from callgate.words.calls import HOOK_STOP, Result
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.errors import UsageError, in_words
