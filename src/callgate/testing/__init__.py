@@ -1,4 +1,4 @@
-"""Fakes and conformance checks for all code that builds on Callgate, its own tests included."""
+"""Fakes and conformance checks for tests of Callgate and of code that uses it."""
 
 from callgate.testing.checks.call_checks import check_gate, check_journal, check_tool, check_toolbox
 from callgate.testing.checks.host_checks import ProcessSamples, check_clock, check_files, check_host, check_processes

@@ -1,4 +1,4 @@
-"""Time under a test's control: a clock moved by hand, and an event loop that never waits for a timer."""
+"""Time controlled by tests: a manual clock, and an event loop that never waits for a timer."""
 
 import asyncio
 import heapq
@@ -37,7 +37,7 @@ class ManualTimer:
 
 
 class ManualClock:
-    """A Clock that stands still until a test moves it."""
+    """A Clock that only moves when a test advances it."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self._start = now
@@ -52,7 +52,7 @@ class ManualClock:
         return self._time
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> ManualTimer:
-        """Even a delay of 0 waits for the next ``advance``."""
+        """Schedule a callback. Even with a delay of 0 it runs in the next ``advance``."""
         timer = ManualTimer(self._time + max(delay, 0.0), callback)
         heapq.heappush(self._timers, (timer.when, next(self._order), timer))
         return timer
@@ -67,20 +67,20 @@ class ManualClock:
 
     @property
     def next_timer(self) -> float | None:
-        """The time when the next timer is due, on the monotonic clock."""
+        """The time of the next timer on the monotonic clock."""
         while self._timers and not self._timers[0][2].waiting:
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     def advance(self, seconds: float) -> None:
-        """Move on, firing due timers in order, each at its own time. Tasks they wake run only afterwards."""
+        """Advance the clock and fire due timers in order, each at its own time. Tasks that they wake run afterwards."""
         end = self._time + seconds
         while (due := self.next_timer) is not None and due <= end:
             self._fire(due)
         self._time = end
 
     async def advance_and_settle(self, seconds: float) -> None:
-        """Move on as real time would: whatever a timer wakes runs until it waits before the next timer fires."""
+        """Advance the clock like real time: tasks that a timer wakes run before the next timer fires."""
         end = self._time + seconds
         await settle()
         while (due := self.next_timer) is not None and due <= end:
@@ -94,9 +94,9 @@ class ManualClock:
 
 
 async def settle(rounds: int = 100) -> None:
-    """Let every task run until it waits for something that is not already there.
+    """Let every task run until it waits for a timer, a thread or I/O.
 
-    Exact on a VirtualLoop. Elsewhere it is as many trips through the event loop as ``rounds`` says.
+    Exact on a VirtualLoop. On other loops it yields to the event loop ``rounds`` times.
     """
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop):
@@ -107,15 +107,16 @@ async def settle(rounds: int = 100) -> None:
 
 
 class StuckError(AssertionError):
-    """Nothing is ready, no timer is set and nothing outside can wake the loop: a test would hang for ever."""
+    """No task is ready, no timer is set and no thread or I/O can wake the loop: the test would hang."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop that jumps to the next timer when nothing else is left to do.
+    """An event loop that jumps to the next timer when no task is ready.
 
-    Work in threads takes no virtual time: with a timer set, the loop jumps and does not wait for a thread, except
-    for those of ``run_in_executor`` (``asyncio.to_thread``) and inside ``hold()``. Without a timer it really waits:
-    ``patience`` real seconds, or not at all where nothing exists that could wake it, and then raises StuckError.
+    Work in threads takes no virtual time: with a timer set, the loop jumps instead of waiting for a thread. Exceptions
+    are
+    threads of ``run_in_executor`` (``asyncio.to_thread``) and code inside ``hold()``. Without a timer the loop waits
+    ``patience`` real seconds, or not at all if no thread or file could wake it, and then raises StuckError.
     """
 
     def __init__(self, patience: float = 30.0) -> None:
@@ -137,7 +138,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Time stands still inside: the loop really waits for threads and I/O."""
+        """Stop virtual time inside the block: the loop waits for threads and I/O."""
         self._holds += 1
         try:
             yield
@@ -145,7 +146,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self._holds -= 1
 
     async def idle(self) -> None:
-        """Return when every other task waits for a timer, a thread or I/O, before any time passes."""
+        """Return when every other task waits for a timer, a thread or I/O, before virtual time passes."""
         waiter = self.create_future()
         self._idlers.append(waiter)
         await waiter
@@ -157,15 +158,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
     async def shutdown_default_executor(self, *args: Any) -> None:
-        with self.hold():  # its own timeout must not pass while a thread is being joined
+        with self.hold():  # its timeout must not expire while a thread is joined
             await super().shutdown_default_executor(*args)
 
     def _release(self, _future: Future[Any]) -> None:
         self._holds -= 1
 
     def pass_time(self, timeout: float | None, select: Callable[[float], Ready], files: int) -> Ready:
-        """Called when nothing can run for ``timeout`` seconds, instead of waiting; ``select`` really waits for the
-        loop's files."""
+        """Replace the wait of ``timeout`` seconds when no task is ready. ``select`` waits for the loop's files."""
         if self._idlers:
             idlers, self._idlers = self._idlers, []
             for waiter in idlers:
@@ -188,7 +188,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             when = heapq.heappop(self._due)
             if when > goal - tick:  # earlier ones were cancelled
                 landing = when
-        if landing + 1e-9 == landing:  # after some months a tick is lost in the float, and asyncio compares with it
+        if (
+            landing + 1e-9 == landing
+        ):  # at large times a tick is below the float precision, and asyncio compares with it
             landing = math.nextafter(landing, math.inf)
         self._time = max(self._time, landing)
 
@@ -202,7 +204,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Asks the loop what to do instead of waiting."""
+    """Calls ``VirtualLoop.pass_time`` instead of waiting."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
@@ -215,6 +217,6 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """``asyncio.run`` in virtual time: sleeping for an hour takes no time at all."""
+    """Like ``asyncio.run``, in virtual time: sleeping for an hour takes no time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)

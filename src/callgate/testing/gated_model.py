@@ -1,4 +1,4 @@
-"""A model whose events a test lets through one at a time."""
+"""A model whose events a test releases one at a time."""
 
 import asyncio
 from asyncio import Future
@@ -10,7 +10,7 @@ from callgate.words.model import Abilities, MessageEnded, ModelEvent, Request
 
 
 class _Signal:
-    """Wakes all that wait for a condition, to look again."""
+    """Wakes all tasks that wait for a condition, so that they check it again."""
 
     def __init__(self) -> None:
         self._waiters: list[Future[None]] = []
@@ -29,10 +29,12 @@ class _Signal:
 
 
 class GatedStream:
-    """Hands on an event of its source only when released. Over when its reader closes it or is cancelled in it.
+    """A stream that passes on an event of its source only when a test releases it. It ends when it is closed or
+    cancelled.
 
-    The end of the source follows MessageEnded by itself; where a message breaks off, its end or its error takes a
-    release like any event.
+    After MessageEnded the stream ends without a release. If a message is cut off, its end or error needs a release like
+    an
+    event.
     """
 
     def __init__(self, source: AsyncIterator[ModelEvent]) -> None:
@@ -47,7 +49,7 @@ class GatedStream:
 
     @property
     def over(self) -> bool:
-        """Nothing more will pass."""
+        """True if no more events will pass."""
         return self._over or self._whole
 
     def __aiter__(self) -> Self:
@@ -81,9 +83,9 @@ class GatedStream:
                 await close()
 
     async def release(self) -> bool:
-        """Let one event through and wait until it has been processed: its reader asks for the next or has gone.
+        """Release one event and wait until it was processed: the next event is requested or the stream is closed.
 
-        False when there was none to let through.
+        Return False if there was no event.
         """
         before = len(self.passed)
         await self._signal.until(lambda: self._asked or self.over)
@@ -96,18 +98,18 @@ class GatedStream:
         return len(self.passed) > before
 
     async def release_all(self) -> None:
-        """Let through whatever is still to come; returns when the message is over."""
+        """Release all further events and wait for the end of the message."""
         self.open()
         await self._signal.until(lambda: self.over)
         await self._last_words()
 
     def open(self) -> None:
-        """Let through whatever is still to come, without waiting for it."""
+        """Release all further events without waiting."""
         self._open = True
         self._signal.pulse()
 
     async def _last_words(self) -> None:
-        """After MessageEnded a reader may just walk away, so its return is waited for only so long."""
+        """After MessageEnded the consumer may not request another event, so wait for that only briefly."""
         for _ in range(100):
             if self._asked or self._over:
                 return
@@ -115,7 +117,7 @@ class GatedStream:
 
 
 class GatedModel:
-    """Puts a gate before every stream of another model, or before a fixed list of events."""
+    """Gates every stream of another model, or of a fixed list of events."""
 
     def __init__(self, source: Model | Iterable[ModelEvent]) -> None:
         self.streams: list[GatedStream] = []
@@ -142,28 +144,28 @@ class GatedModel:
 
     @property
     def passed(self) -> list[ModelEvent]:
-        """All events let through so far."""
+        """All events released so far."""
         return [event for stream in self.streams for event in stream.passed]
 
     async def release(self, n: int = 1) -> None:
-        """Let ``n`` events through, across messages; returns when the last has been processed."""
+        """Release ``n`` events, across messages, and wait until the last was processed."""
         while n > 0:
             if await (await self._current()).release():
                 n -= 1
 
     async def release_until(self, kind: type[ModelEvent]) -> None:
-        """Let events through up to and including the next one of this kind."""
+        """Release events up to and including the next one of this type."""
         while True:
             stream = await self._current()
             if await stream.release() and isinstance(stream.passed[-1], kind):
                 return
 
     async def release_all(self) -> None:
-        """Let the rest of the current message through; returns when it is over."""
+        """Release the rest of the current message and wait for its end."""
         await (await self._current()).release_all()
 
     def open(self) -> None:
-        """No gate any more, for this message and all that follow."""
+        """Remove the gate, for this message and all further ones."""
         self._open = True
         for stream in self.streams:
             stream.open()

@@ -1,4 +1,4 @@
-"""A Host without a machine: files and artifacts are dictionaries."""
+"""A Host in memory: files and artifacts are dictionaries."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -19,8 +19,8 @@ ROOT = "/workspace"
 
 
 class MemoryHost:
-    """``files`` and ``artifacts`` map absolute paths to bytes; relative paths start at ``/workspace``.
-    ``processes`` answers commands from a script."""
+    """A host in memory. ``files`` and ``artifacts`` map absolute paths to bytes; relative paths start at
+    ``/workspace``; ``processes`` runs scripted commands."""
 
     def __init__(self, files: Mapping[str, bytes | str] | None = None, clock: Clock | None = None) -> None:
         self.files = MemoryFiles(self.resolve_path)
@@ -56,7 +56,7 @@ class MemoryHost:
         return ResolvedPath(path, (found,), found, inside=inside, kind=kind, fault=oddity(path))
 
     def text(self, path: str) -> str:
-        """A file's content, for assertions."""
+        """Return the content of a file as text."""
         return self.files[self.normal(path)].decode()
 
     async def keep(self, name: str, data: bytes) -> str:
@@ -73,11 +73,11 @@ class MemoryHost:
 
     @property
     def begun_tasks(self) -> BackgroundTasks | None:
-        """The list of background tasks, if there may be any."""
+        """The background tasks, or None if ``tasks`` was never used."""
         return self.tasks if "tasks" in vars(self) else None
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
-        """Of contents that are at hand; modes and links are nothing here."""
+        """Apply a change set to the dictionary. Modes and links are not supported."""
         outside = [path for path in changes.paths if not self.normal(path).startswith(ROOT + "/")]
         if outside:
             raise ToolFailure(f"outside the workspace {ROOT}: {', '.join(outside)}")
@@ -103,7 +103,7 @@ class MemoryHost:
 
 
 class MemoryFiles(dict[str, bytes]):
-    """See ``host.ports.Files``. A folder is there as long as a file is in it; there are no links and no times."""
+    """Implements ``host.ports.Files``. A folder exists as long as it has a file; there are no links and no times."""
 
     on_disk = False
 

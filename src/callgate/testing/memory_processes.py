@@ -1,4 +1,4 @@
-"""Processes without a machine: each command is answered from a script."""
+"""Processes in memory: commands are scripted."""
 
 import asyncio
 import signal
@@ -9,9 +9,13 @@ from callgate.words.noun import noun
 
 @noun
 class ScriptedCommand:
-    """The behaviour of a command: what it writes to its two outputs, its code, and, with ``waits``, that it then runs
-    until it is ended. ``stubborn``: only a kill ends it. ``fault``: it cannot be started. ``echoes``: it writes its
-    input first."""
+    """The behaviour of a command.
+
+    waits     it runs until it is ended
+    stubborn  only a kill ends it
+    echoes    it first writes its input
+    fault     it cannot be started
+    """
 
     output: bytes = b""
     errors: bytes = b""
@@ -23,9 +27,14 @@ class ScriptedCommand:
 
 
 class MemoryProcesses:
-    """``scripts`` has a ScriptedCommand for the last argument of a command, which is the text that a shell is given, or
-    for the end of it: Bash sets a trap before the text. One without a script writes nothing and ends with 0.
-    ``started`` are the commands so far, ``running`` what waits."""
+    """Runs scripted commands.
+
+    scripts  the command by its last argument, which is the text given to a shell, or by the end of that text: Bash sets
+    a
+             trap before the text. Other commands write nothing and exit with 0
+    started  the commands so far
+    running  the processes that have not ended
+    """
 
     def __init__(self) -> None:
         self.scripts: dict[str, ScriptedCommand] = {}
@@ -90,7 +99,7 @@ class MemoryProcess:
 
 
 class MemoryOutput:
-    """An OutputFile in memory; ``artifacts`` of the host has its bytes too."""
+    """An OutputFile in memory. Its bytes are also in the host's ``artifacts``."""
 
     fault = ""
 

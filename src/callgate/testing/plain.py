@@ -1,4 +1,4 @@
-"""A tool, a toolbox and a run with nothing behind them: enough to drive the engine, or one tool, in a test."""
+"""A minimal tool, toolbox and run, to test the engine or one tool."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from callgate.words.traits import Traits
 
 Arguments = Mapping[str, Any]
 Body = Callable[[Arguments, Run], object]
-"""Gives a value, a Result, or something to await for one."""
+"""Returns a value or Result, or an awaitable of one."""
 
 Preview = Callable[[Arguments, Run], ChangeSet | Awaitable[ChangeSet]]
 
@@ -30,7 +30,7 @@ READER = Traits(effects="none")
 
 
 class PlainTool:
-    """A Tool made of a function of ``(arguments, run)`` that takes any JSON object."""
+    """A Tool made of a function of ``(arguments, run)`` that accepts any JSON object."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ def _nothing(_arguments: Arguments, _run: Run) -> str:
 
 
 class PlainToolbox:
-    """A Toolbox of exactly these tools."""
+    """A ToolSource with a fixed list of tools."""
 
     def __init__(self, *tools: Tool) -> None:
         self._tools = tools
@@ -107,7 +107,7 @@ class PlainToolbox:
 
 
 class PlainRun:
-    """The Run a tool gets when a test calls it by hand. ``said`` keeps its progress; set ``cancelled`` to stop it."""
+    """The Run for a tool that a test calls directly. ``said`` has its progress; set ``cancelled`` to stop it."""
 
     def __init__(
         self,

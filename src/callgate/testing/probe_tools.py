@@ -1,4 +1,4 @@
-"""Small tools that make a test's point: calls overlap, calls wait, calls run in this order."""
+"""Tools that make concurrency visible in tests: overlapping calls, waiting calls, the order of calls."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from callgate.words.traits import Traits
 
 
 class Barrier(PlainTool):
-    """Proves that calls overlap: none returns before ``parties`` of them are inside at once."""
+    """A tool whose calls return only after ``parties`` of them run at the same time."""
 
     def __init__(self, parties: int, name: str = "Barrier", traits: Traits = READER) -> None:
         super().__init__(name, self._meet, traits=traits)
@@ -33,7 +33,7 @@ class Barrier(PlainTool):
 
 
 class Latch(PlainTool):
-    """Calls stay inside until the test opens the latch, for all or for one call."""
+    """A tool whose calls wait until the test opens the latch, for all or for one call."""
 
     def __init__(self, name: str = "Latch", traits: Traits = READER) -> None:
         super().__init__(name, self._wait, traits=traits)
@@ -44,7 +44,7 @@ class Latch(PlainTool):
         self._always = False
 
     def open(self, call_id: str | None = None) -> None:
-        """Let this call go, or everybody, those to come included. A call may be let go before it comes."""
+        """Let one call continue, or all calls, including later ones. A call may be released before it arrives."""
         if call_id is None:
             self._always = True
             for event in self._opened.values():
@@ -53,7 +53,7 @@ class Latch(PlainTool):
             self._event(call_id).set()
 
     async def entered(self, *call_ids: str) -> None:
-        """Wait until these calls are inside; without ids, until any call is."""
+        """Wait until these calls are waiting; without ids, until any call is."""
         while not (set(call_ids) <= set(self.inside) if call_ids else self.inside):
             self._entered.clear()
             await self._entered.wait()
@@ -79,7 +79,8 @@ class Latch(PlainTool):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """``what`` is ``started``, ``ended`` (whatever way) or ``cancelled``; ``at`` is on the host's monotonic clock."""
+    """``what`` is ``started``, ``ended`` (in any way) or ``cancelled``; ``at`` is a time on the host's monotonic
+    clock."""
 
     what: str
     call_id: str
@@ -88,7 +89,7 @@ class Moment:
 
 
 class Recorder:
-    """Notes when calls of the tools it watches start and end."""
+    """Records when calls of the watched tools start and end."""
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
@@ -98,7 +99,7 @@ class Recorder:
 
     @property
     def order(self) -> list[str]:
-        """Like ``["started a", "started b", "ended a"]``, with call ids."""
+        """The moments as text with call ids, such as ``["started a", "started b", "ended a"]``."""
         return [f"{moment.what} {moment.call_id}" for moment in self.moments]
 
     @property
@@ -119,7 +120,7 @@ class Recorder:
 
 
 class _WatchedTool:
-    """Notes the start and the end of each run; everything else is the tool's own."""
+    """Wraps a tool and records the start and the end of each run."""
 
     def __init__(self, tool: Tool, moments: list[Moment]) -> None:
         self._tool = tool

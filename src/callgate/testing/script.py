@@ -1,12 +1,12 @@
-"""The script of a model, one turn a message.
+"""The script of a model: one turn for each message.
 
     ScriptedModel(
         turn(say("Reading."), call("Read", path="a.py"), pause(0.2), call("Read", path="b.py")),
         turn(say("Both are fine.")),
     )
 
-A turn ends with the stop reason its steps suggest, unless its last step says otherwise: ``stop``, ``limit``,
-``cut_off``, ``fail``. Where the script must react, a function of the request stands for a turn.
+The stop reason of a turn follows from its steps, unless the last step is ``stop``, ``limit``, ``cut_off`` or ``fail``.
+A turn can also be a function of the request.
 """
 
 import json
@@ -63,7 +63,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """No reason and no error: the stream just ends."""
+    """The end of a message. Without a reason and an error, the stream ends without MessageEnded."""
 
     reason: StopReason | None = None
     usage: Usage = NO_USAGE
@@ -85,7 +85,7 @@ Played = tuple[ModelEvent, ...] | Pause | Exception
 
 
 def turn(*steps: Step) -> ScriptedTurn:
-    """One message of the model."""
+    """Return one message of the model."""
     for at, step in enumerate(steps):
         if isinstance(step, Ended) and at < len(steps) - 1:
             raise UsageError(f"a turn goes on after its end: {steps[at + 1]}")
@@ -96,7 +96,7 @@ def turn(*steps: Step) -> ScriptedTurn:
 
 
 def say(text: str, *, over: float = 0.0) -> Speech:
-    """Text, spread over so many seconds. Neighbours join into one part, pauses between them included."""
+    """Stream text for so many seconds. Adjacent texts are one part, including pauses between them."""
     return Speech("text", text, over)
 
 
@@ -105,30 +105,30 @@ def think(text: str, *, signature: str | None = None, over: float = 0.0) -> Spee
 
 
 def call(name: str, /, **arguments: Any) -> Called:
-    """A well-formed call with the next free id. For another id or odd arguments: ``raw_call``."""
+    """Return a well-formed call with the next free id. For another id or malformed arguments use ``raw_call``."""
     return Called(name, json.dumps(arguments, ensure_ascii=False), None, closed=True)
 
 
 def raw_call(
     name: str, arguments: str | Mapping[str, Any], *, id: str | None = None, kept: Opaque | None = None
 ) -> Called:
-    """A call whose arguments are this text, whatever it is; ``kept`` is the provider's data on it."""
+    """Return a call with this arguments text, valid or not. ``kept`` is opaque data of the provider about the call."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return Called(name, text, id, closed=True, kept=kept)
 
 
 def open_call(name: str, text: str, *, id: str | None = None) -> Called:
-    """A call whose arguments never close."""
+    """Return a call whose arguments are not complete."""
     return Called(name, text, id, closed=False)
 
 
 def pause(seconds: float = 0.0) -> Pause:
-    """Wait on the model's clock; 0 is one trip through the event loop."""
+    """Wait on the model's clock; 0 yields once to the event loop."""
     return Pause(seconds)
 
 
 def send(*events: ModelEvent) -> Sent:
-    """Events as they are, for streams no other step can make."""
+    """Send events as they are, for streams that no other step can produce."""
     return Sent(events)
 
 
@@ -137,22 +137,22 @@ def stop(reason: StopReason, usage: Usage = NO_USAGE) -> Ended:
 
 
 def limit(usage: Usage = NO_USAGE) -> Ended:
-    """The token limit was reached."""
+    """End the message because the token limit was reached."""
     return Ended("max_tokens", usage)
 
 
 def cut_off() -> Ended:
-    """The stream ends without its end marker."""
+    """End the stream without MessageEnded."""
     return Ended()
 
 
 def fail(error: Exception | str) -> Ended:
-    """The stream breaks."""
+    """End the stream with an error."""
     return Ended(error=ModelError(error) if isinstance(error, str) else error)
 
 
 def played(scene: ScriptedTurn, started: MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> list[Played]:
-    """The turn as events, pauses and errors, ready to be streamed."""
+    """Return the turn as events, pauses and errors."""
     take = _Take(started, chunk, new_id)
     for step in scene.steps:
         take.add(step)

@@ -1,4 +1,4 @@
-"""A model that reads its lines from a script."""
+"""A model that plays a script."""
 
 import asyncio
 from asyncio import Future
@@ -13,10 +13,11 @@ from callgate.words.model import Abilities, MessageStarted, ModelEvent, Request
 
 
 class ScriptedModel:
-    """Plays one turn a request. ``requests`` keeps what it was asked.
+    """Plays one turn for each request. ``requests`` has the requests so far.
 
-    ``chunk`` is the length of the deltas; without it text comes in words and arguments in 16 characters. Pauses are
-    taken on ``clock``, or else on the event loop. ``otherwise`` is played when the script is over.
+    chunk      the length of deltas; by default text is streamed in words and arguments in 16 characters
+    clock      the clock for pauses; by default the event loop
+    otherwise  the turn after the end of the script
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class ScriptedModel:
         self._otherwise = otherwise
         self._ids = (f"call_{number}" for number in count(1))
         self._at = 0
-        # Prepared here, so that streaming costs next to nothing.
+        # Prepared here, so that streaming is cheap.
         self._scenes = [
             self._prepared(scene, number) if isinstance(scene, ScriptedTurn) else scene
             for number, scene in enumerate(scenes, 1)
@@ -64,7 +65,7 @@ class ScriptedModel:
     def _reaction(self, scene: Scene, request: Request, number: int) -> list[Played]:
         try:
             return self._prepared(scene if isinstance(scene, ScriptedTurn) else scene(request), number)
-        except Exception as error:  # raised to the reader of the stream
+        except Exception as error:  # raised by the stream
             return [error]
 
     async def _play(self, prepared: list[Played]) -> AsyncIterator[ModelEvent]:

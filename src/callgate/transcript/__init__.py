@@ -1,1 +1,1 @@
-"""The record of a session: its log, what is loaded of it, and its import and export."""
+"""The log of a session: writing, loading, masking of secrets, questions, lists, checks, import and export."""

@@ -1,10 +1,9 @@
-"""Answers that other programs leave for the one that has the session open: a file for each question.
+"""Answers from other programs to questions of an open session: one file for each question.
 
-``<session id>/answers/<key>.json`` appears whole or not at all, and once: while it exists, any other answer is refused.
-It is written under a lock on the folder, which the system releases when its holder dies: what is unfinished there while
-the lock is free was left behind by a program that was killed. Only its owner can read it. It holds the answer exactly,
-secrets included, so it is removed as soon as the answer is on record. It is read only if it is a regular file of the
-same user that no other user can write to.
+``<session id>/answers/<key>.json`` is created atomically and only once: while it exists, other answers are refused.
+Files are written under a lock on the folder, so unfinished files there are from a killed program if the lock is free.
+A file is readable by its owner only. It has the exact answer, secrets included, so it is removed as soon as the answer
+is in the log. It is read only if it is a regular file of the same user that no other user can write.
 """
 
 import os
@@ -28,11 +27,11 @@ from callgate.words.noun import noun
 
 try:
     import fcntl
-except ImportError:  # Windows, where a Store says that it cannot be used
+except ImportError:  # Windows, which Store does not support
     fcntl = None
 
 LARGEST = 4 << 20
-"""Bytes of an answer; who wants to hand over more puts it into a file and says which."""
+"""The maximum size of an answer in bytes."""
 
 _VERSION = 1
 _ANSWER = late_pattern(r"[0-9a-f]{32}\.json")
@@ -41,7 +40,7 @@ _OTHERS_MAY_WRITE = 0o022
 
 
 class AnswerRefused(CallgateError):
-    """The question is not open, or has an answer already: ``first`` is that one, where it is known."""
+    """The question is not open, or was answered already: ``first`` is that answer, if it is known."""
 
     def __init__(self, message: str, first: Confirmation | None = None) -> None:
         super().__init__(message)
@@ -49,12 +48,12 @@ class AnswerRefused(CallgateError):
 
 
 class _Unusable(Exception):
-    """Says why a file is no answer."""
+    """The file is not a valid answer; the message says why."""
 
 
 @noun
-class Waiting:
-    """An answer that was left. ``key`` is that of its question."""
+class WaitingAnswer:
+    """An answer file that was read. ``key`` is the key of its question."""
 
     key: str
     confirmation: Confirmation
@@ -62,29 +61,29 @@ class Waiting:
 
 @noun
 class FoundAnswers:
-    """``faults`` say in words what lay there and is no answer; it was set aside where that was possible."""
+    """``faults`` describes invalid files, which are renamed if possible."""
 
-    answers: tuple[Waiting, ...] = ()
+    answers: tuple[WaitingAnswer, ...] = ()
     faults: tuple[str, ...] = ()
 
 
 @noun
-class Left:
-    """An answer of ours, as it was left."""
+class LeftAnswer:
+    """An answer file that this program wrote."""
 
     path: Path
     data: bytes
 
     @property
     def is_there(self) -> bool:
-        """True if the file still exists and was not replaced by another."""
+        """True if the file still exists and was not replaced."""
         try:
             return read_beside(self.path) == self.data
         except OSError:
             return False
 
     def take_back(self) -> None:
-        """Remove it, unless it is gone."""
+        """Remove the file, if it still exists."""
         with suppress(OSError):
             if self.is_there:
                 self.path.unlink()
@@ -97,8 +96,8 @@ def answers_folder(log: Path) -> Path:
 # ---- leaving one --------------------------------------------------------------------------------------------------
 
 
-def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) -> Left:
-    """Leave an answer, synced to disk. AnswerRefused, with its author, when there is one."""
+def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) -> LeftAnswer:
+    """Write the answer file, synced to disk. AnswerRefused if there is an answer already."""
     data = _written(asked, confirmation)
     place = answers_folder(log)
     name, draft = f"{asked.key}.json", f"{asked.key}.tmp"
@@ -107,7 +106,7 @@ def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) ->
         with _opened(place) as folder, _alone(folder):
             first = _first(folder, name)
             if first is not None:
-                raise AnswerRefused(f"call {confirmation.call_id} was answered already{told(first)}", first)
+                raise AnswerRefused(f"call {confirmation.call_id} was answered already{described(first)}", first)
             _drop_unfinished(folder)
             write_new(draft, data, 0o600, dir_fd=folder)
             try:
@@ -118,11 +117,11 @@ def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) ->
             sync_folder(place)
     except OSError as error:
         raise JournalError(f"the answer cannot be left in {place}: {error.strerror or error}") from error
-    return Left(place / name, data)
+    return LeftAnswer(place / name, data)
 
 
 def _first(folder: int, name: str) -> Confirmation | None:
-    """The answer that has this name; a file that is none is set aside."""
+    """Return the answer with this file name, or None. An invalid file is renamed."""
     try:
         return _read(folder, name)
     except FileNotFoundError:
@@ -138,8 +137,8 @@ def _drop_unfinished(folder: int) -> None:
             os.unlink(name, dir_fd=folder)
 
 
-def told(first: Confirmation | None) -> str:
-    """The answer and its author, in words; empty if unknown."""
+def described(first: Confirmation | None) -> str:
+    """Return the answer and its author as text; empty if unknown."""
     if first is None:
         return ""
     return f": {first.outcome.replace('_', ' ')}, by {first.by}" + (f" at {first.door}" if first.door else "")
@@ -151,7 +150,7 @@ def _written(asked: AskedQuestion, confirmation: Confirmation) -> bytes:
         "since": asked.since,
         "answers": asked.answers,
         "answer": to_json(confirmation),
-        "token": os.urandom(8).hex(),  # so that no two files are the same
+        "token": os.urandom(8).hex(),  # makes every file different
     }
     data = dumps(whole, allow_nan=False).encode()
     if len(data) > LARGEST:
@@ -163,16 +162,16 @@ def _written(asked: AskedQuestion, confirmation: Confirmation) -> bytes:
 
 
 def waiting_answers(log: Path) -> FoundAnswers:
-    """Everything that was left and not forgotten yet. Must not raise. Blocks."""
-    answers: list[Waiting] = []
+    """Return all answer files. Must not raise. Blocks."""
+    answers: list[WaitingAnswer] = []
     faults: list[str] = []
     place = answers_folder(log)
     try:
         with _opened(place) as folder:
             for name in _names(folder, _ANSWER):
                 try:
-                    answers.append(Waiting(name[:32], _read(folder, name)))
-                except FileNotFoundError:  # taken back
+                    answers.append(WaitingAnswer(name[:32], _read(folder, name)))
+                except FileNotFoundError:  # removed by its author
                     continue
                 except (OSError, _Unusable) as error:
                     with suppress(OSError), _alone(folder):
@@ -186,7 +185,7 @@ def waiting_answers(log: Path) -> FoundAnswers:
 
 
 def read_answer(log: Path, key: str) -> Confirmation | None:
-    """The answer that was left for this question, if there is one. Must not raise."""
+    """Return the answer that was left for the question, or None. Must not raise."""
     try:
         with _opened(answers_folder(log)) as folder:
             return _read(folder, f"{key}.json")
@@ -195,14 +194,14 @@ def read_answer(log: Path, key: str) -> Confirmation | None:
 
 
 def forget_answers(log: Path, keys: Iterable[str]) -> None:
-    """Remove what was left for these questions. Must not raise. Blocks."""
+    """Remove the answer files of these questions. Must not raise. Blocks."""
     for key in keys:
         with suppress(OSError):
             (answers_folder(log) / f"{key}.json").unlink()
 
 
 def tidy_answers(log: Path, keys: Collection[str]) -> None:
-    """Only what was left for these questions stays; what programs that died did not finish goes too. Must not raise."""
+    """Remove the answer files of all other questions and files of killed programs. Must not raise."""
     with suppress(OSError), _opened(answers_folder(log)) as folder:
         for name in _names(folder, _ANSWER):
             if name[:32] not in keys:
@@ -214,7 +213,7 @@ def tidy_answers(log: Path, keys: Collection[str]) -> None:
 
 @contextmanager
 def _opened(place: Path) -> Generator[int]:
-    """A descriptor of the folder, if it is really one, and ours. OSError otherwise."""
+    """Open the folder. OSError unless it is a folder of this user that no other user can write."""
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(folder)
@@ -230,7 +229,7 @@ def _names(folder: int, kind: re.Pattern[str]) -> list[str]:
 
 
 def _read(folder: int, name: str) -> Confirmation:
-    """_Unusable says what is wrong with it."""
+    """Read and check an answer file. _Unusable if it is invalid."""
     try:
         found = read_regular(name, LARGEST, follow=False, dir_fd=folder)
     except FileNotFoundError:
@@ -267,7 +266,7 @@ def _confirmation(name: str, data: bytes) -> Confirmation:
 
 @contextmanager
 def _alone(folder: int) -> Generator[None]:
-    """One program at a time; the system lets go of it for a program that dies."""
+    """Lock the folder. The system releases the lock if the process dies."""
     assert fcntl is not None
     fcntl.flock(folder, fcntl.LOCK_EX)
     try:

@@ -1,4 +1,4 @@
-"""Every decision on record as rows: who or which rule let a call through, on which arguments, and what came out."""
+"""All recorded decisions as rows: which user or rule allowed a call, with which arguments, and its result."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -28,14 +28,16 @@ from callgate.words.noun import noun
 
 @noun
 class AuditRow:
-    """One call, from its arrival (``at``, and ``n`` in the log) to its outcome; or a policy or mode that was set.
+    """One call, from its arrival (``at``, line number ``n``) to its result; or a policy or mode that was set.
 
-    ``decision`` is the last one, ``by`` who made it and ``decided_at`` when; what was decided or answered before it is
-    told in ``reason``. A call that was refused before anybody decided has the decision ``none``. ``question`` is
-    empty, ``asked``, or the answer; ``door`` is where that answer was given. The hash is that of the arguments which
-    were decided about, and ``edited`` says that the model had written others. ``origin`` is where the rule that decided
-    stands: its layer, file and line. ``about`` is the first text among those arguments, such as a path or a command,
-    cut to one short line: enough to recognise the call.
+    decision        the last decision, ``none`` for a call that was refused before one was made
+    by, decided_at  author and time of that decision
+    reason          its reason, and earlier decisions and answers
+    question        empty, ``asked``, or the answer; ``door`` is the interface where it was given
+    arguments_hash  the hash of the arguments that were decided about
+    edited          the model had sent other arguments
+    origin          the rule that decided: settings layer, file and line
+    about           the first text among the arguments, such as a path or a command, shortened to one line
     """
 
     at: float
@@ -63,7 +65,8 @@ _LONGEST_ABOUT = 120
 
 
 def audit_rows(events: Iterable[tuple[int, Durable]]) -> list[AuditRow]:
-    """Rows in the order of the log, for events with their ``n``. Events of calls that never arrived are left out."""
+    """Return the rows in log order, for events with their line numbers. Events of calls without an arrival are
+    ignored."""
     found: list[_Call | AuditRow] = []
     calls: dict[str, _Call] = {}
     for n, event in events:
@@ -95,7 +98,7 @@ def audit_rows(events: Iterable[tuple[int, Durable]]) -> list[AuditRow]:
 
 @dataclass(slots=True)
 class _Call:
-    """The facts of the log about one call so far."""
+    """The recorded facts about one call so far."""
 
     n: int
     arrived: CallArrived
@@ -117,7 +120,7 @@ class _Call:
             self._take(event.decision.arguments)
 
     def ask(self, question: Question) -> None:
-        if self.answered is not None:  # other arguments, or a restart: it is a new question
+        if self.answered is not None:  # a new question, after changed arguments or a restart
             door = f" at {self.answered.door}" if self.answered.door else ""
             self.before.append(f"{self.answered.outcome} by {self.answered.by}{door}")
             self.answered = None
@@ -141,7 +144,7 @@ class _Call:
     def row(self) -> AuditRow:
         decision = None if self.decided is None else self.decided.decision
         result, answered = self.result, self.answered
-        lasted = self.duration_ms if (self.duration_ms or 0) >= 0 else None  # a clock that jumped back measured nothing
+        lasted = self.duration_ms if (self.duration_ms or 0) >= 0 else None  # negative if the clock was set back
         hashed = self.arrived.arguments_hash if self.decided is None else self.decided.arguments_hash
         return AuditRow(
             at=self.arrived.at,
@@ -228,7 +231,7 @@ def _reach(policy: ApprovalPolicy) -> str:
 
 
 def as_json(rows: Iterable[AuditRow]) -> str:
-    """A list with a row on each line. Times are seconds since the epoch, exactly as in the log."""
+    """Return a JSON list with a row on each line. Times are seconds since the epoch, as in the log."""
     lines: list[str] = []
     for row in rows:
         data = to_json(row)
@@ -238,7 +241,8 @@ def as_json(rows: Iterable[AuditRow]) -> str:
 
 
 def as_csv(rows: Iterable[AuditRow]) -> str:
-    """RFC 4180 with a header, times in UTC. No cell is a formula to a spreadsheet or a command to a terminal."""
+    """Return CSV (RFC 4180) with a header and times in UTC. Cells are escaped against formulas in spreadsheets and
+    control sequences."""
     out = StringIO()
     write = csv.writer(out)
     names = [each.name for each in fields(AuditRow)]
@@ -262,9 +266,9 @@ def _csv_cell(name: str, value: Any) -> str:
 
 
 def utc(at: float, precision: str = "seconds") -> str:
-    """Date and time; a time that no calendar has is a number."""
+    """Format a time; if it is outside the calendar, return the number."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at)
-    except (OverflowError, ValueError):  # no time that a calendar has
+    except (OverflowError, ValueError):  # outside the calendar
         return str(at)
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")

@@ -1,6 +1,6 @@
-"""One event, one line; see docs/decisions/0008 for what is on it.
+"""Encodes events as log lines and decodes them; docs/decisions/0008 describes the format.
 
-The sum covers the bytes of the line before it: a line can be checked without parsing it and without its neighbours.
+The sum is over the bytes of the line before it, so a line can be checked without parsing it and without its neighbours.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 START = "0" * 32
-"""What the first line gives as the sum of the line before."""
+"""The previous sum in the first line."""
 
 _TAIL = len(',"sum":"') + 32 + len('"}')
 
@@ -44,15 +44,15 @@ _UNKNOWN = Row(folds=False)
 
 
 _WITH_BYTES = tuple(f'"type":"{cls.__name__}"' for cls in (Image, Resource, FileChange))
-"""In a line with bytes. They are base64 there, where no secret can be seen from outside."""
+"""Marks of bytes in a line. They are base64, in which secrets cannot be searched."""
 
 
 class BadLine(Exception):
-    """Says why these bytes are no line of a log."""
+    """The bytes are not a valid log line; the message says why."""
 
 
 class LogEntry(NamedTuple):
-    """A line that was read. ``event`` is None for a type, or a shape, that this version does not know."""
+    """A decoded line. ``event`` is None if this version does not know its type or its fields."""
 
     n: int
     type: str
@@ -71,7 +71,7 @@ class LogEntry(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The fields that place a line in the log."""
+    """The fields that define the position of a line in the log."""
 
     n: int
     sum: str
@@ -79,7 +79,7 @@ class Head(NamedTuple):
 
 
 class Encoder:
-    """Makes the lines of one session, one after the other. ``event`` is what the last one says: without secrets."""
+    """Encodes the events of one session. ``event`` is the last encoded event, without secrets."""
 
     def __init__(self, session: str, masker: Masker, *, n: int = 0, prev: str = START) -> None:
         self.session = session
@@ -89,7 +89,8 @@ class Encoder:
         self._masker = masker
 
     def encode(self, event: Durable, line: Line) -> bytes:
-        """The next line, with its line end. Never fails: what JSON cannot say is there as its ``repr``."""
+        """Return the next line with its line end. Never fails: values that JSON does not support are encoded as their
+        ``repr``."""
         self.n += 1
         name = _NAMES[type(event)]
         text = self._data(event)
@@ -102,7 +103,7 @@ class Encoder:
         )
         try:
             body = f'{head}{text},"prev":"{self.prev}"'.encode()
-        except UnicodeEncodeError:  # half a character: an escape can say it
+        except UnicodeEncodeError:  # a lone surrogate, which only an escape can encode
             body = f'{head}{dumps(loads(text))},"prev":"{self.prev}"'.encode()
         self.prev = _sum(body)
         return b'%s,"sum":"%s"}\n' % (body, self.prev.encode())
@@ -117,7 +118,7 @@ class Encoder:
 
 
 def read_line(raw: bytes, summed: str | None = None) -> LogEntry:
-    """BadLine says what is wrong with it. ``summed`` is its sum, if it was checked before."""
+    """Decode a line. BadLine if it is invalid. ``summed`` is its sum, if it was checked before."""
     body = summed or checked(raw)
     try:
         found = _decode(raw.decode())
@@ -148,7 +149,7 @@ def read_line(raw: bytes, summed: str | None = None) -> LogEntry:
     if known is not None:
         try:
             event = cast(Durable, from_json(known, {**data, "at": at}))
-        except UsageError:  # written by a version that means something else by it: kept, not folded
+        except UsageError:  # fields of another version: the line is kept, but not folded
             event = None
     parent = parent if isinstance(parent, str) else None
     return LogEntry(n, kind, own, parent, at, str(session), data, str(prev), body, event)
@@ -160,7 +161,7 @@ _HEAD = late_pattern(
 
 
 def read_head(raw: bytes, summed: str | None = None) -> Head:
-    """Enough to place the line, without parsing it. BadLine says what is wrong with it."""
+    """Decode only the position of a line, if possible without parsing it. BadLine if it is invalid."""
     found = _HEAD.match(raw)
     if found is None or _row(found[2].decode()).target:
         entry = read_line(raw, summed)
@@ -171,7 +172,7 @@ def read_head(raw: bytes, summed: str | None = None) -> Head:
 
 
 def checked(raw: bytes) -> str:
-    """The line's sum, if it fits. BadLine otherwise."""
+    """Return the sum of the line. BadLine if it does not match."""
     if raw[-_TAIL : -_TAIL + 8] != b',"sum":"' or raw[-2:] != b'"}':
         raise BadLine("it does not end as a line should")
     wanted = _sum(raw[:-_TAIL])
@@ -188,7 +189,7 @@ def _line(kind: str, own: str, parent: str | None, data: Mapping[str, Any]) -> L
 
 
 def _row(kind: str) -> Row:
-    """A type that this version does not know is a fact."""
+    """Return the row of an event type; unknown types are treated as facts."""
     return _ROWS.get(kind, _UNKNOWN)
 
 

@@ -1,4 +1,4 @@
-"""The parts to keep of a history that is too long: where a tail may begin, and old results in short."""
+"""Shortens a history that is too long: finds the start of a tail to keep, and cuts old results."""
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import replace
@@ -8,14 +8,14 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Content, Message, Resource, ResultPart, Text
 
 Summarize = Callable[[Sequence[Message], str], Awaitable[str] | str]
-"""Puts messages into words that can stand for them; the text says what to mind."""
+"""Summarizes messages; the text has instructions."""
 
 LEFT_OUT = late_pattern(r"\n… ([\d,]{1,20}) of ([\d,]{1,20}) characters of this old result left out …\n")
 
 
 def kept_from(messages: Sequence[Message], keep: int) -> str | None:
-    """The id of the message with which a tail of at least ``keep`` messages begins: the shortest that holds the call of
-    every result in it; all there is if that is not as many. None if nothing is to be kept."""
+    """Return the id of the first message of the shortest tail that has at least ``keep`` messages and, for each result
+    in it, the call. If there are fewer messages, the tail is all of them. None if ``keep`` is 0."""
     if keep <= 0:
         return None
     reach = _reach(messages)
@@ -28,7 +28,7 @@ def kept_from(messages: Sequence[Message], keep: int) -> str | None:
 
 
 def _reach(messages: Sequence[Message]) -> list[int]:
-    """For each message how far back the calls lie that it answers; itself if it answers none."""
+    """Return for each message the index of the earliest message with a call that it answers, or its own index."""
     reach = list(range(len(messages)))
     waiting: dict[str, list[int]] = {}
     for at, message in enumerate(messages):
@@ -49,10 +49,11 @@ def trimmed(
     keep_last: int,
     done: Container[tuple[str, str]] = (),
 ) -> list[ResultReplaced]:
-    """Old results of more than ``over`` characters, as their head and tail with a note of how much is left out.
+    """Cut old results of more than ``over`` characters to head and tail, with a note about the length of the omitted
+    part.
 
-    The last ``keep_last`` messages stay as they are, and so do results in ``done`` (by message and call id), results
-    that were trimmed before and those that would not get shorter. The text depends on the result and ``over`` alone.
+    Unchanged are the last ``keep_last`` messages, results in ``done`` (by message and call id), results that were cut
+    before, and results that would not get shorter. The text depends only on the result and ``over``.
     """
     found: list[ResultReplaced] = []
     seen: set[tuple[str, str]] = set()
@@ -70,7 +71,7 @@ def trimmed(
 
 
 def _shortened(content: tuple[Content, ...], over: int) -> tuple[Content, ...] | None:
-    """All text in one, cut; what is no text stays. None if it is better left alone."""
+    """Return all text as one cut text, followed by the other content. None if the result must not be cut."""
     texts = [part.text for part in content if isinstance(part, Text | Resource) and part.text]
     full = "\n".join(texts)
     if len(full) <= over or _was_cut(full):
@@ -81,7 +82,7 @@ def _shortened(content: tuple[Content, ...], over: int) -> tuple[Content, ...] |
 
 
 def _head_and_tail(text: str, limit: int) -> str:
-    """At most ``limit`` characters, the note included; the note alone when there is no room for more."""
+    """Return at most ``limit`` characters including the note, or only the note if there is no room for more."""
     longest = _note(len(text), len(text))
     room = max(0, limit - len(longest))
     head = room * 2 // 3
@@ -93,7 +94,7 @@ def _note(left_out: int, total: int) -> str:
 
 
 def _was_cut(text: str) -> bool:
-    """True if it has a note with numbers that add up; a text that only quotes one has not."""
+    """Return True if the text has a note whose numbers match; a text that quotes a note does not."""
     for note in LEFT_OUT.finditer(text):
         left_out, total = (int(number.replace(",", "") or 0) for number in note.groups())
         if total - left_out == len(text) - len(note[0]):

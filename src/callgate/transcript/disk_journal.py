@@ -1,6 +1,6 @@
-"""The Journal on disk: one log, one thread that writes it, one lock.
+"""The journal on disk: one log, one thread that writes it, one lock.
 
-A new session has no file before its first message: who opens the program and leaves again leaves nothing behind.
+A new session has no file before its first message, so starting and leaving the program creates no files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from callgate.conversation.ports import Drafted
 from callgate.core.ports import Maybe
 from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
-from callgate.transcript.answer_files import Waiting, forget_answers, tidy_answers, waiting_answers
+from callgate.transcript.answer_files import WaitingAnswer, forget_answers, tidy_answers, waiting_answers
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
@@ -52,7 +52,7 @@ _MOVES = (Rewound, Branched)
 
 
 class DiskJournal(WrittenJournal):
-    """A session on disk, open for writing. Made by a Store."""
+    """A session on disk, open for writing. Created by a Store."""
 
     def __init__(self, log: Path, masker: Masker, *, loaded: LoadedLog | None = None, fd: int = -1) -> None:
         self._events: Sequence[Durable] | None = () if loaded is None else loaded.events
@@ -66,11 +66,11 @@ class DiskJournal(WrittenJournal):
             draft=("", ()) if loaded is None else read_draft(log),
         )
         self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
-        self._waiting: tuple[Waiting, ...] = ()  # answers that other programs left, as last seen
-        self._faults: dict[str, bool] = {}  # what was found instead of an answer, and whether that was told
-        self._moved = False  # where the leaf is now has to be found out
+        self._waiting: tuple[WaitingAnswer, ...] = ()  # answer files, as last read
+        self._faults: dict[str, bool] = {}  # invalid answer files, and whether they were reported
+        self._moved = False  # the log must be read to find the new leaf
         self.notes: tuple[str, ...] = ()
-        """Notes for a person who resumes the session."""
+        """Notes for the user who resumes the session."""
         if loaded is not None and loaded.unknown:
             self.notes = (f"{loaded.unknown} lines of this session are of a newer version of Callgate and left out",)
 
@@ -89,7 +89,8 @@ class DiskJournal(WrittenJournal):
         self._questions.fold(event)
 
     def read(self) -> Iterable[Durable]:
-        """The events that were live when it was opened. Only once: they are not kept for a second Session."""
+        """Return the events that were live when the log was opened. Can be called once, because they are not kept in
+        memory."""
         if self._closed or self._events is None:
             how = "closed" if self._closed else "that of another Session already"
             raise StateError(f"the journal of session {self.session} is {how}: open it anew")
@@ -110,27 +111,27 @@ class DiskJournal(WrittenJournal):
         return await self._writer.call(partial(self._log.recall, message_id))
 
     async def answers(self) -> Sequence[Confirmation]:
-        """Answers of other programs to questions that are open now. Each is repeated until it is on record, or
+        """Return answers of other programs to the open questions. Each is returned again until it is recorded or
         forgotten."""
         if self._closed or self._held is not None or not self._questions.open:
             return ()
         found = await in_thread(partial(waiting_answers, self.path))
         self._faults |= {fault: False for fault in found.faults if fault not in self._faults}
         self._waiting = found.answers
-        if self._moved:  # what is open has to be found out
+        if self._moved:  # the open questions are not known yet
             return ()
         open_now = {asked.key for asked in self._questions.open.values()}
         return tuple(each.confirmation for each in found.answers if each.key in open_now)
 
     def answer_faults(self) -> Sequence[str]:
-        """In words, what was found where answers should be and is none. Each is told once."""
+        """Return descriptions of invalid answer files, each of them once."""
         new = [fault for fault, is_told in self._faults.items() if not is_told]
         self._faults |= dict.fromkeys(new, True)
         return new
 
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
-        """Remove what other programs answered about these calls, as far as ``answers`` gave it, as soon as all that was
-        appended is on disk: it is on record, or cannot be taken. One need not wait for that."""
+        """Remove the answer files of these calls, as far as ``answers`` returned them, once all events so far are on
+        disk. The result need not be awaited."""
         calls = set(call_ids)
         keys = [each.key for each in self._waiting if each.confirmation.call_id in calls]
         if not keys or self._closed:
@@ -140,13 +141,13 @@ class DiskJournal(WrittenJournal):
 
 
 class _Lines:
-    """The log as the writing thread knows it."""
+    """The log, as used by the writing thread."""
 
     def __init__(
         self, log: Path, masker: Masker, loaded: LoadedLog | None, fd: int, questions: QuestionFold | None = None
     ) -> None:
         self.path = log
-        self._questions = questions  # the loop's: looked at when it appends nothing any more
+        self._questions = questions  # owned by the loop; read here only after its last append
         self.tally = Tally() if loaded is None else loaded.tally
         self._fd = fd
         self._new = loaded is None
@@ -156,7 +157,7 @@ class _Lines:
         self._end = 0 if loaded is None else loaded.end
         self._indexed = self._end if loaded is not None and loaded.indexed else -1
         self._complete = loaded is None or loaded.complete
-        self._moved = False  # the chain may not know where the leaf is, and the tally counts what is dead
+        self._moved = False  # the chain may not know the leaf, and the tally counts dead branches
         self._boundary = False
         self.masker = masker
         self.draft: tuple[str, Drafted] | None = None
@@ -180,7 +181,7 @@ class _Lines:
         return data
 
     def write(self, tape: Tape, events: Iterable[Durable]) -> None:
-        """All of them, synced; without the writer's thread."""
+        """Write all events and sync them, without the writing thread."""
         for event in events:
             tape.put(self.line(event, tape.end))
             if tape.crowded:
@@ -196,13 +197,13 @@ class _Lines:
             self._drafted = True
 
     def rest(self) -> None:
-        if self._draft_over:  # the message itself is on disk
+        if self._draft_over:  # the complete message is on disk
             drop_draft(self.path)
             self._drafted = self._draft_over = False
         if self._moved:
-            drop_index(self.path)  # what it says is not live any more, and what is has to be read first
+            drop_index(self.path)  # it lists dead branches
         elif self._boundary:
-            self.read_live()  # what a list shows is counted anew; it is not much after a boundary
+            self.read_live()  # counts the summary anew; few events are live after a compaction
         elif self._end - self._indexed >= _INDEX_EVERY:
             self._write_index()
 
@@ -211,7 +212,7 @@ class _Lines:
             return
         fd, self._fd = self._fd, -1
         size = os.fstat(fd).st_size
-        if size == 0 and self._new:  # not even the first line could be written
+        if size == 0 and self._new:  # the first line could not be written
             self.path.unlink(missing_ok=True)
         elif size == self._end:
             if self._questions is not None:
@@ -237,7 +238,7 @@ class _Lines:
         return events
 
     def recall(self, message_id: str) -> Message | None:
-        """From anywhere in the log: also from what was not loaded, which the chain then learns about."""
+        """Find a message anywhere in the log. If it was not loaded, read the whole chain first."""
         if message_id not in self._chain and not self._complete:
             self._know_all()
         return read_message(self._fd, self._chain.where(message_id))
@@ -247,7 +248,7 @@ class _Lines:
         return [(entry.n, entry.event) for entry in found if entry.n > number and entry.event is not None]
 
     def _know_all(self) -> None:
-        """Of dead branches and of what is before a boundary too."""
+        """Read the whole chain, including dead branches and the part before the last compaction."""
         known = whole(self._fd, self.path.stem).chain
         known.take_open(self._chain)
         self._chain, self._complete = known, True
@@ -267,7 +268,7 @@ class _Lines:
 
 
 def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
-    """A whole new log, written under another name and renamed once all of it is on disk. Blocks."""
+    """Write a new log under a temporary name and rename it once it is on disk. Blocks."""
     part, fd = log.with_name(f"{log.name}.{os.getpid()}.tmp"), -1
     try:
         make_folders(log.parent, 0o700)
@@ -287,8 +288,7 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
 
 
 def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events: Iterable[Durable]) -> None:
-    """More lines at the end of a log that is locked, loaded and mended, all of them on disk or none. Lets go of the
-    lock. Blocks."""
+    """Append events to a locked, loaded and repaired log, all of them or none, and release the lock. Blocks."""
     end = loaded.end
     lines = _Lines(log, masker, loaded, fd)
     try:
@@ -302,7 +302,7 @@ def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events:
 
 
 def _create(log: Path) -> int:
-    """The file, locked, its name on disk."""
+    """Create the log, lock it, and sync its folder."""
     make_folders(log.parent, 0o700)
     fd = open_log(log, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:

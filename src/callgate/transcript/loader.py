@@ -1,4 +1,4 @@
-"""From a file to the events that are live, and all that is needed to write on."""
+"""Loads a log: the live events, and the state needed to continue it."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ _SUM_AND_END = len('0123456789abcdef0123456789abcdef"}\n')
 
 
 class LoadedLog:
-    """A log as it was found. ``end`` is behind the last intact line; ``ended``: with its line end."""
+    """A loaded log. ``end`` is the offset after the last intact line; ``ended``: that line has its line end."""
 
     def __init__(self, fd: int, session: str) -> None:
         self.session = session
@@ -34,14 +34,14 @@ class LoadedLog:
         self.ended = True
         self.indexed = False
         self.complete = True
-        """Whether the chain knows all messages, not only the live ones."""
+        """True if the chain has all messages, not only the live ones."""
         self.unknown = 0
-        """Live lines of a type or version that this one does not know."""
+        """The number of live lines of an unknown type or version."""
         self.damages: list[Damage] = []
 
     @property
     def new_damages(self) -> list[Damage]:
-        """Those that are not on record yet."""
+        """The damages that are not recorded in the log yet."""
         known = {each for event in self.events if isinstance(event, LinesQuarantined) for each in event.ranges}
         return [each for each in self.damages if (each.offset, each.length) not in known]
 
@@ -51,7 +51,7 @@ class LoadedLog:
 
 
 def read_log(log: Path) -> LoadedLog:
-    """``load``, without locking or changing anything."""
+    """Load a log without locking or changing it."""
     try:
         fd = open_log(log, os.O_RDONLY)
     except OSError as error:
@@ -63,10 +63,10 @@ def read_log(log: Path) -> LoadedLog:
 
 
 def load(fd: int, log: Path) -> LoadedLog:
-    """Read what is live. JournalError only if nothing can be read at all: damage is in ``damages``."""
+    """Read the live events. JournalError only if the file cannot be read; damaged lines are in ``damages``."""
     index = read_index(log)
     collecting = gc.isenabled()
-    gc.disable()  # hundreds of thousands of objects to keep: the collector would look at them again and again
+    gc.disable()  # creates up to hundreds of thousands of objects, which the collector would scan repeatedly
     try:
         loaded = None if index is None else _from_index(fd, log.stem, index)
         loaded = loaded or whole(fd, log.stem)
@@ -81,7 +81,7 @@ def load(fd: int, log: Path) -> LoadedLog:
 
 
 def summarize(fd: int, log: Path) -> Summary:
-    """The summary for a list, from the index and the lines after it if that is enough."""
+    """Return the summary for a list, if possible from the index and the lines after it."""
     index = read_index(log)
     if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
         tail = LoadedLog(fd, log.stem)
@@ -96,7 +96,7 @@ def summarize(fd: int, log: Path) -> Summary:
 
 
 def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:
-    """The events that stand there."""
+    """Return the events in these byte ranges."""
     events: list[Durable] = []
     for raw in LogReader(fd).lines(ranges):
         with suppress(BadLine):
@@ -107,13 +107,13 @@ def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:
 
 
 def read_message(fd: int, where: tuple[int, int] | None) -> Message | None:
-    """The message that stands there, if one does."""
+    """Return the message at this byte range, if there is one."""
     found = () if where is None else read_live(fd, [where])
     return next((event.message for event in found if isinstance(event, MessageAdded)), None)
 
 
 def whole(fd: int, session: str) -> LoadedLog:
-    """Look at every line, parse the live ones."""
+    """Read the head of every line and parse the live ones."""
     loaded = LoadedLog(fd, session)
     reader = LogReader(fd)
     first: Raw | None = None
@@ -130,21 +130,21 @@ def whole(fd: int, session: str) -> LoadedLog:
         if first is None and head.line.kind == "message":
             first = raw
     loaded.damages = reader.damages
-    if first is not None:  # how it began is shown also when that is not live any more
+    if first is not None:  # the first prompt is shown even if it is not live any more
         begun = read_message(fd, (first.start, first.end))
         loaded.tally = Tally(Summary(first_prompt="" if begun is None else prompt_of(begun)))
     for raw in LogReader(fd).lines(loaded.chain.live()):
         try:
             _keep(loaded, read_line(raw.data, raw.sum))
-        except BadLine as why:  # its head is sound, so it has its place; the rest is not
+        except BadLine as why:  # only its head is valid
             loaded.damages.append(Damage(raw.start, len(raw.data), str(why)))
     _count(loaded, loaded.events)
     return loaded
 
 
 def _from_index(fd: int, session: str, index: Index) -> LoadedLog | None:
-    """Parse what the index calls live and what came after it. None when it does not fit the file, or when something
-    after it reaches back."""
+    """Parse the ranges that the index lists and the lines after them. None if the index does not match the file, or if
+    a later line refers to an earlier part."""
     loaded = LoadedLog(fd, session)
     if index.upto > loaded.size or not _fits(fd, index):
         return None
@@ -165,8 +165,11 @@ def _from_index(fd: int, session: str, index: Index) -> LoadedLog | None:
 
 
 def _parsed(loaded: LoadedLog, lines: Iterable[Raw], *, live: bool) -> bool:
-    """Take these lines as live. False when they do not go together. ``live``: they are known to be, so moves have been
-    made, and a message whose parent is not among them follows the one before it (``Chain.add``)."""
+    """Add these lines to the loaded log. Return False if they do not form a chain.
+
+    live  the lines are known to be live: moves were applied, and a message whose parent is missing follows the message
+          before it (``Chain.add``)
+    """
     try:
         for raw in lines:
             entry = read_line(raw.data, raw.sum)
@@ -198,7 +201,7 @@ def _count(loaded: LoadedLog, events: Iterable[Durable]) -> None:
 
 
 def _know_open_turn(loaded: LoadedLog) -> None:
-    """So that what follows about its calls hangs on its message."""
+    """Let the chain know the open turn, so that later events about its calls are attached to its message."""
     starts = (at for at in reversed(range(len(loaded.events))) if isinstance(loaded.events[at], TurnStarted))
     for event in loaded.events[next(starts, 0) :]:
         loaded.chain.place(event)

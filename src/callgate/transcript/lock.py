@@ -1,6 +1,6 @@
-"""One writer per session: a lock on the log itself, which the system releases when its holder dies.
+"""One writer per session: a lock on the log file, which the system releases when the process dies.
 
-A file beside it names the holder. That file is only for people: one left behind by a crash locks nothing.
+A file beside the log names the holder. It is only informative: one left by a crash locks nothing.
 """
 
 import os
@@ -16,7 +16,7 @@ from callgate.words.noun import noun
 
 try:
     import fcntl
-except ImportError:  # Windows, where a Store says that it cannot be used
+except ImportError:  # Windows, which Store does not support
     fcntl = None
 
 
@@ -30,12 +30,12 @@ def _try_lock(fd: int) -> bool:
 
 
 _held: dict[int, tuple[int, int]] = {}
-"""Descriptors that were locked, with the file each was of; a number may be that of another file by now."""
+"""Locked descriptors with their files; a number may have been reused for another file."""
 
 
-def _let_go_in_child() -> None:
-    """A child process made by fork shares the lock, which would outlive its holder: the child's descriptors lead
-    nowhere."""
+def _close_in_child() -> None:
+    """Redirect locked descriptors in a forked child to /dev/null; otherwise the child would keep the lock when its
+    parent dies."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd, file in _held.items():
         with suppress(OSError):
@@ -47,12 +47,12 @@ def _let_go_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_in_child)
+    os.register_at_fork(after_in_child=_close_in_child)
 
 
 @noun
 class LockHolder:
-    """The process that has a session open; empty if it left no name."""
+    """The process that has a session open; all fields are empty if unknown."""
 
     pid: int | None = None
     since: float | None = None
@@ -70,7 +70,7 @@ def lock_path(log: Path) -> Path:
 
 
 def take_lock(fd: int, log: Path, now: float) -> None:
-    """Lock the open log for writing, and say so. SessionLocked names the holder."""
+    """Lock the open log for writing and write the holder's file. SessionLocked names the holder."""
     try:
         got = _try_lock(fd)
     except OSError as error:
@@ -89,7 +89,7 @@ def take_lock(fd: int, log: Path, now: float) -> None:
     status = os.fstat(fd)
     _held[fd] = (status.st_dev, status.st_ino)
     name = dumps({"pid": os.getpid(), "since": now, "host": os.uname().nodename})
-    with suppress(OSError):  # only for people
+    with suppress(OSError):  # only informative
         file = open_beside(lock_path(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(file, name.encode())
@@ -98,23 +98,23 @@ def take_lock(fd: int, log: Path, now: float) -> None:
 
 
 def drop_name(log: Path) -> None:
-    """Before the lock is let go by closing the log."""
+    """Remove the holder's file, before the lock is released by closing the log."""
     drop_beside(lock_path(log))
 
 
 def read_holder(log: Path) -> LockHolder:
-    """The holder that the file names; ``holder_of`` checks that the lock is held."""
+    """Read the holder's file; whether the lock is held is checked by ``holder_of``."""
     try:
         said = loads(read_beside(lock_path(log)))
         since = float(said["since"])
-        gmtime(since)  # a moment that can be told
+        gmtime(since)  # raises for a time outside the calendar
         return LockHolder(int(said["pid"]), since, str(said["host"]))
     except (OSError, ValueError, OverflowError, LookupError, TypeError, RecursionError):
         return LockHolder()
 
 
 def holder_of(log: Path) -> LockHolder | None:
-    """The holder of the lock right now, or None."""
+    """Return the current holder of the lock, or None."""
     fd = open_log(log, os.O_RDONLY)
     try:
         return None if _try_lock(fd) else read_holder(log)
@@ -123,7 +123,7 @@ def holder_of(log: Path) -> LockHolder | None:
 
 
 def open_log(log: Path, flags: int) -> int:
-    """A descriptor of a regular file, and nothing that only looks like one: JournalError. OSError as usual."""
+    """Open a log. JournalError unless it is a regular file; other errors are OSError."""
     try:
         return open_beside(log, flags)
     except NotRegular:
@@ -139,7 +139,7 @@ def unreadable(log: Path, error: OSError) -> JournalError:
 
 
 def _is_still_there(fd: int, log: Path) -> bool:
-    """False if the log was removed between opening and locking."""
+    """Return False if the log was removed between opening and locking."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(log, follow_symlinks=False))
     except OSError:

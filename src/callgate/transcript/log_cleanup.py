@@ -1,7 +1,7 @@
-"""Cleaning up: files that crashed programs left behind, sessions unused for long, one that is named.
+"""Removes files of crashed programs, sessions unused for long, or a named session.
 
-Nothing is removed that a program has open, or that may just be in the making; nothing that this program did not put
-there, and nothing behind a symbolic link.
+Files that a program has open or may just be creating are kept, as are files that Callgate did not create. Symbolic
+links are not followed.
 """
 
 import os
@@ -20,7 +20,7 @@ from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
 
 FRESH = 3600.0
-"""Seconds: a file younger than this may still be in the making."""
+"""Seconds; a younger file may still be in use by the program that creates it."""
 
 _OF_LOG = re.compile(r"(.+)(\.index|\.lock|\.draft|\.jsonl\.broken)")
 _DRAFT = re.compile(r".+\.\d+\.tmp")
@@ -29,7 +29,7 @@ _SESSION = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 
 @noun
 class Removed:
-    """``session`` is set for a whole session; otherwise it was litter."""
+    """A removed file. ``session`` is set if it is a whole session."""
 
     path: str
     size: int
@@ -40,7 +40,8 @@ class Removed:
 
 @noun
 class Cleaned:
-    """``kept`` are old and in use; ``failed`` could not be removed, and say why."""
+    """The result of a cleanup. ``kept`` are old sessions in use; ``failed`` could not be removed, with the reason in
+    ``why``."""
 
     removed: tuple[Removed, ...]
     kept: tuple[Removed, ...]
@@ -54,8 +55,8 @@ class Cleaned:
 def collect(
     data: Path, *, now: float, project: str | None = None, older_than: float | None = None, dry_run: bool = False
 ) -> Cleaned:
-    """Clean up a data folder, or one project in it. With ``older_than``, sessions last written to so many seconds ago
-    go too."""
+    """Clean up a data folder, or one project in it. ``older_than``: also remove sessions last written more seconds
+    ago."""
     work = _Collection(now, dry_run)
     for folder in _entries(data / "projects"):
         if project not in (None, folder.name):
@@ -69,9 +70,9 @@ def collect(
 
 
 def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
-    """Remove a session and all that belongs to it; lists the files. SessionLocked when a program has it open; then, and
-    when it cannot be opened, nothing is removed."""
-    # Looked at before: taking the lock leaves a name of our own.
+    """Remove a session with all its files and list them. SessionLocked if a program has it open; then nothing is
+    removed."""
+    # Listed before locking, which creates a file of our own.
     found = [(path, _size(path)) for path in _parts(log) if os.path.lexists(path)]
     with _unused(log, now):
         remove_session(log)
@@ -79,9 +80,9 @@ def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
 
 
 def remove_session(log: Path) -> int:
-    """Remove the log and all that belongs to it; gives the bytes. The caller holds its lock."""
+    """Remove a session with all its files and return their size. The caller holds the lock."""
     size = 0
-    # The log goes first: what an interruption leaves behind is litter, and not a session without its parts.
+    # The log is removed first: an interruption then leaves files to clean up, not an incomplete session.
     for path in _parts(log):
         size += _remove(path)
     return size
@@ -106,7 +107,7 @@ class _Collection:
                 continue
             try:
                 self._one(path, _status(path), older_than)
-            except FileNotFoundError:  # another program cleans up too
+            except FileNotFoundError:  # removed by another cleanup
                 continue
             except OSError as error:
                 self.failed.append(Removed(str(path), 0, _why(error)))
@@ -134,7 +135,7 @@ class _Collection:
         found = Removed(str(log), sum(map(_size, parts)), why, log.stem, used_at)
         try:
             with self._locked(log):
-                # It was looked at before it was locked.
+                # Check again: the first check was before the lock.
                 if self._now - _status(log).st_mtime >= older_than:
                     if not self._dry_run:
                         remove_session(log)
@@ -166,7 +167,7 @@ class _Collection:
 
 @contextmanager
 def _unused(log: Path, now: float) -> Generator[None]:
-    """Holds the session's lock. SessionLocked names the holder of it, or of an agent's."""
+    """Hold the lock of a session. SessionLocked if it or a child session is open."""
     _refuse_used(*_agents(log))
     fd = open_log(log, os.O_RDWR)
     try:
@@ -203,7 +204,7 @@ def _status(path: Path) -> os.stat_result:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder; nothing there has none."""
+    """Return the size of a file or of all files in a folder; 0 if it does not exist."""
     try:
         status = _status(path)
         if not S_ISDIR(status.st_mode):

@@ -1,7 +1,7 @@
-"""Secrets never reach the disk: keys of known kinds and the values of secret environment variables are masked.
+"""Masks secrets before they are written: keys of known formats and the values of secret environment variables.
 
-A masked secret reads ``[masked:<kind>]`` behind at most its well-known prefix; the kind of a variable's value is the
-variable's name. Almost no line holds a secret, so nearly all the time goes into finding that out: see ``_suspects``.
+A masked secret is ``[masked:<kind>]``, after its known prefix if it has one; for a variable the kind is its name.
+Almost no line has a secret, so speed depends on ``_suspects``.
 """
 
 import os
@@ -27,21 +27,21 @@ T = TypeVar("T")
 
 MASK = late_pattern(r"(\[masked:\w{1,64}\])", re.ASCII)
 SHORTEST = 8
-"""Values of variables that are shorter would be found in words and numbers that have nothing to do with them."""
+"""The minimum length of a variable's value; shorter ones would match unrelated words and numbers."""
 DEEPEST = 100
-_UNFINISHED = late_pattern(r"[!-~]*\Z")  # all secrets are made of these
+_UNFINISHED = late_pattern(r"[!-~]*\Z")  # the characters of secrets
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when it is first needed, which in most sessions is never: all of them take as long as the rest of a
-    start."""
+    """Compile a pattern at its first use: all of them together take as long as the rest of a start, and most are never
+    used."""
     return re.compile(pattern, re.ASCII)
 
 
 @noun
 class SecretRule:
-    """One kind of secret. Nothing matches without one of the ``starts`` in the text; group 1 of the pattern stays."""
+    """One format of secrets. A text without any of the ``starts`` cannot match; group 1 of the pattern is kept."""
 
     kind: str
     starts: tuple[str, ...]
@@ -61,8 +61,11 @@ class SecretRule:
 
 
 def _at_a_beginning(start: str, inside: str = "A-Za-z0-9") -> str:
-    """Behind ``start``: it does not stand inside a longer word. What an escape leaves in front of it is no word: the
-    letter of ``\\n``, the digits of ``\\u00e9`` and ``%3D``, the ``m`` behind a colour."""
+    """Return a pattern which asserts that ``start`` is not inside a longer word.
+
+    What an escape leaves in front of it does not count as a word: the letter of ``\\n``, the digits of ``\\u00e9`` and
+    ``%3D``, the ``m`` of a colour.
+    """
     before = (
         r"\\[abfnrtv]",
         r"\\u[0-9A-Fa-f]{4}",
@@ -76,8 +79,8 @@ def _at_a_beginning(start: str, inside: str = "A-Za-z0-9") -> str:
 
 
 _END = r"(?![A-Za-z0-9])"
-# Kind, how it starts, what follows: at least 16 letters, digits, _ or - where the start ends in _ - or a dot. Where the
-# length is open, the pattern takes all there is: so nothing is tried twice, and what follows is never a word's rest.
+# Kind, start, rest: at least 16 letters, digits, _ or - if the start ends in _ - or a dot. A pattern of open length
+# matches as much as possible, so that there is no backtracking.
 _TOKENS = (
     ("anthropic", "sk-ant-", r"[\w-]{16,}"),
     ("openai", "sk-proj- sk-svcacct- sk-admin-", r"[\w-]{20,}"),
@@ -113,18 +116,18 @@ _TOKENS = (
     ("figma", "figd_", r"[\w-]{30,}"),
 )
 
-# What may stand between a name and its value; in JSON a line end is a backslash and a letter.
+# Characters between a name and its value; in JSON a line end is a backslash and a letter.
 _BLANKS = r"(?:\\+[nrt]|[ \t\r\n])"
 _QUOTES = rf"""(?:{_BLANKS}|["'\\])*+"""
 _PRIVATE_KEY = (
     r"()-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:"
     r"(?=(?s:.){0,400}?[A-Za-z0-9+/]{24})[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{0,60}-----"
-    rf"|{_BLANKS}*+[A-Za-z0-9+/=]{{32,}}+(?:{_BLANKS}++[A-Za-z0-9+/=]{{20,}}+)*)"  # cut off before its end
+    rf"|{_BLANKS}*+[A-Za-z0-9+/=]{{32,}}+(?:{_BLANKS}++[A-Za-z0-9+/=]{{20,}}+)*)"  # the key is cut off
 )
 _URL_PASSWORD = (
     r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
 )
-# How people write api-key and auth-token behind their A; each is looked for as it is.
+# The spellings of api-key and auth-token after the A, each searched literally.
 _HEADER_WORDS = (
     *((one, two) for one in ("pi", "PI") for two in ("key", "Key", "KEY")),
     *((one, two) for one in ("uth", "UTH") for two in ("token", "Token", "TOKEN")),
@@ -189,12 +192,12 @@ def _token(kind: str, start: str, body: str) -> SecretRule:
 
 
 RULES = (*_SPECIAL, *(_token(kind, start, body) for kind, starts, body in _TOKENS for start in starts.split()))
-"""In the order in which they are applied; a private key first, whatever else may be found inside it."""
+"""In the order in which they are applied. Private keys come first, because they may contain other matches."""
 
 
 # ---- finding quickly ----------------------------------------------------------------------------------------------
-# A pattern that begins with one literal sign is searched faster than most words are. So what starts with a word and
-# _ or - is looked for by that sign; anything else first among the capitals and digits of the text, which are few.
+# A pattern that starts with one literal character is searched faster than most words. So starts that end in _ or -
+# are searched by that character; others first among the capitals and digits of the text, which are few.
 
 
 def _behind(sign: str, also: str = "") -> re.Pattern[str]:
@@ -211,12 +214,12 @@ _GRAM = 4
 
 
 def _sieved(text: str) -> str:
-    """The ASCII capitals and digits of the text."""
+    """Return the ASCII capitals and digits of the text."""
     return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
 
 
 def _by_capitals() -> tuple[tuple[str, str, SecretRule], ...]:
-    """Starts that are not looked for by a sign: the capitals and digits in them, themselves, their rule."""
+    """Return the starts that are not searched by ``_`` or ``-``: their capitals and digits, the start, its rule."""
     starts = [(start, rule) for rule in RULES for start in rule.starts]
     signed = ("://", "aws_secret_access_key")
     return tuple((_sieved(each), each, rule) for each, rule in starts if each not in signed and each[-1] not in "_-")
@@ -226,24 +229,24 @@ _CAPITALS = _by_capitals()
 
 
 _GIVEN_BACK: Mapping[type, str] = {CallArrived: "kept", CallPart: "kept", Thinking: "signature"}
-"""Fields that a provider checks byte for byte: with a mask in them it would refuse the next request."""
+"""Fields that the provider verifies; it would reject the next request if they were masked."""
 
 
 _LEARNT: dict[str, str] = {}
-"""Keys that this program has read, as the process has one environment; with the names for their masks."""
+"""Secrets from ``learn_secret`` with the names for their masks. Global, like the environment of the process."""
 
 
 def learn_secret(name: str, value: str) -> None:
-    """Makes every Masker of this program mask a value that stands in no variable, such as a key from a keyring."""
+    """Make every Masker of this process mask a value that is in no variable, such as a key from a keyring."""
     if len(value) >= SHORTEST and not _is_harmless(value):
         _LEARNT.setdefault(value, name)
 
 
 class Masker:
-    """Masks what is found in texts and nouns. Threads may share it."""
+    """Masks secrets in texts and nouns. Thread-safe."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        """With the values of secret variables in ``environment``, the process's own by default."""
+        """Use the values of secret variables in ``environment``, by default of the process."""
         given = dict(os.environ if environment is None else environment)
         self._own = [(name, secret) for name in sorted(given) for secret in _secrets_of(name, given[name])]
         self._learnt = -1
@@ -251,7 +254,7 @@ class Masker:
         self._learn()
 
     def _learn(self) -> None:
-        """Looks for what was learnt meanwhile. Threads that do so at once set the same."""
+        """Add secrets that were learnt since the last call. Idempotent, so threads may run it at the same time."""
         count, values = len(_LEARNT), dict[str, str]()
         for name, secret in (*self._own, *((name, value) for value, name in list(_LEARNT.items())[:count])):
             mask = _mask_of(name)
@@ -259,7 +262,7 @@ class Masker:
                 values.setdefault(spelling, mask)
         self._values = {each: values[each] for each in sorted(values, key=len, reverse=True)}
         sieves = {each: _sieved(each) for each in self._values}
-        # Any place where such a sieve stands covers a whole gram that begins at a multiple of the step.
+        # Every occurrence of such a sieve contains a complete gram that starts at a multiple of the step.
         least = _STEP + _GRAM - 1
         long = [sieve for sieve in sieves.values() if len(sieve) >= least]
         self._grams = frozenset(sieve[i : i + _GRAM] for sieve in long for i in range(_STEP))
@@ -267,8 +270,8 @@ class Masker:
         self._learnt = count
 
     def finds(self, text: str) -> bool:
-        """True if the JSON of a log line has something to mask, whatever escapes it is written with. Bytes are base64
-        there and cannot be judged from outside: an event with bytes goes through ``noun``."""
+        """Return True if the JSON of a log line has something to mask, however it is escaped. Bytes are base64 in it
+        and cannot be checked: use ``noun`` for events with bytes."""
         if not self._suspects(text):
             return False
         unmasked = MASK.split(text)[::2]
@@ -277,11 +280,11 @@ class Masker:
         )
 
     def text(self, text: str) -> str:
-        """The text with its secrets masked. What is masked stays as it is when it is masked again."""
+        """Mask the secrets in a text. Masking is idempotent."""
         if not self._suspects(text):
             return text
         before = ""
-        while before != text:  # it ends: each round leaves fewer signs outside of masks
+        while before != text:  # terminates: each round leaves fewer characters outside of masks
             before = text
             text = RULES[0].masked(text)
             for value in [each for each in self._values if each in text]:
@@ -291,7 +294,7 @@ class Masker:
         return text
 
     def draft(self, text: Drafted) -> Drafted:
-        """Without its last word, which may be the beginning of a secret that cannot be recognised yet."""
+        """Mask a draft, without its last word, which may be the start of a secret."""
         if not text:
             return text
         *pieces, (calls, last) = text
@@ -299,7 +302,7 @@ class Masker:
         return tuple((calls, self.text(piece)) for calls, piece in pieces if piece)
 
     def finished(self, text: str) -> str:
-        """The text without its end, if that may be the beginning of the value of a variable."""
+        """Remove the end of the text if it may be the start of a variable's value."""
         if self._learnt != len(_LEARNT):
             self._learn()
         longest = 0
@@ -311,8 +314,8 @@ class Masker:
         return text[: len(text) - longest]
 
     def noun(self, value: T) -> T:
-        """The noun, mapping, sequence, text or bytes with the secrets in it masked; the same object where there are
-        none. Anything else in it counts as what its ``repr`` shows."""
+        """Mask the secrets in a noun, mapping, sequence, text or bytes. Return the same object if there are none. Other
+        objects are checked by their ``repr``."""
         return cast(T, self._masked(value, ()))
 
     def _masked(self, value: Any, above: tuple[int, ...]) -> Any:
@@ -343,13 +346,13 @@ class Masker:
         return self._masked_repr(value)
 
     def _masked_message(self, message: Message, above: tuple[int, ...]) -> Message:
-        """A provider's own parts go back to it as they are; in a message that is not its own none checks them."""
+        """Mask a message. Opaque parts of the provider's own message stay, because the provider checks them."""
         own = message.role == "assistant"
         parts = tuple(part if own and isinstance(part, Opaque) else self._masked(part, above) for part in message.parts)
         return message if all(map(is_, parts, message.parts)) else replace(message, parts=parts)
 
     def _masked_mapping(self, mapping: Mapping[Any, Any], above: tuple[int, ...]) -> Mapping[Any, Any]:
-        """Keys that held secrets stay apart, and none takes the place of another."""
+        """Mask keys and values. Keys that become equal by masking are numbered."""
         out: dict[Any, Any] = {}
         for key, item in mapping.items():
             shown = new = self._masked(key, above)
@@ -364,7 +367,7 @@ class Masker:
     def _masked_repr(self, value: Any) -> Any:
         try:
             shown = repr(value)
-        except Exception:  # what cannot be looked at cannot be let through
+        except Exception:  # a value that cannot be checked is removed
             return "[masked:unreadable]"
         masked = self.text(shown)
         return value if masked == shown else masked
@@ -376,7 +379,8 @@ class Masker:
         return self.text(data.decode("latin-1")).encode("latin-1")
 
     def _suspects(self, text: str) -> bool:
-        """False only if there is nothing. It runs for every line: order and means are those of measurements."""
+        """Return False only if the text has no secret. It runs for every line; order and methods were chosen by
+        measurement."""
         if self._learnt != len(_LEARNT):
             self._learn()
         if _AFTER_UNDERSCORE.search(text) or _AFTER_DASH.search(text):
@@ -390,7 +394,7 @@ class Masker:
         return any(map(text.__contains__, self._others)) or ("@" in text and "://" in text)
 
     def _without(self, value: str, text: str) -> str:
-        """The value is masked wherever it stands, but not inside a mask."""
+        """Mask the value everywhere except inside masks."""
         pieces = MASK.split(text)
         pieces[::2] = [piece.replace(value, self._values[value]) for piece in pieces[::2]]
         return "".join(pieces)
@@ -418,17 +422,17 @@ _RANDOM = late_pattern(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
 
 
 def _secrets_of(name: str, value: str) -> list[str]:
-    """The secrets in a variable: the password of an address, whatever the variable is called, or all of it. A DSN may
-    have its key in the place of a user."""
+    """Return the secrets in a variable: the password of a URL, or the whole value if the name is that of a secret. A
+    DSN may have its key as the user name."""
     value = value.strip()
     if "://" in value[:40]:
         password = _password_of(value, user="DSN" in name.upper())
         found = [password, unquote(password)] if password is not None else []
-        if "WEBHOOK" in name.upper():  # its address is all it takes
+        if "WEBHOOK" in name.upper():  # the URL itself is the secret
             found.append(value)
     else:
         found = [value] if _SECRET_NAME.search(name) else []
-    numbers = _SURELY_SECRET.search(name) is not None  # even these are secret there
+    numbers = _SURELY_SECRET.search(name) is not None  # numbers in such variables are secret too
     return [
         each
         for each in dict.fromkeys(found)
@@ -445,7 +449,8 @@ def _password_of(url: str, *, user: bool) -> str | None:
 
 
 def _is_harmless(value: str) -> bool:
-    """Words, numbers, paths, hosts: to mask them would make other texts unreadable. Base64 may begin like a path."""
+    """Return True for words, numbers, paths and hosts, whose masking would make other texts unreadable. Base64 may
+    start like a path."""
     if _HARMLESS.fullmatch(value):
         return True
     return value.startswith("/") and not any(_RANDOM.fullmatch(part) for part in value.split("/"))
@@ -457,7 +462,7 @@ def _mask_of(name: str) -> str:
 
 
 def _spellings(value: str) -> set[str]:
-    """A value as it stands in a text, an address, in JSON, in JSON inside of JSON, in base64 at any place."""
+    """Return the forms of a value in text, URLs, JSON, nested JSON, and base64 at any offset."""
     data = value.encode("utf-8", "surrogatepass")
     plain = {value, quote(data, safe=""), quote(data), quote_plus(data), data.decode("latin-1")}
     plain |= {value.replace("/", "\\/"), re.sub("%..", lambda match: match[0].lower(), quote(data, safe=""))}
@@ -465,14 +470,14 @@ def _spellings(value: str) -> set[str]:
         plain |= {dumps(each, ensure_ascii=flag)[1:-1] for each in plain for flag in (True, False)}
     for shift in range(3):
         coded = b64encode(b"\0" * shift + data).decode("ascii").rstrip("=")
-        whole = (shift + len(data)) * 8 // 6  # signs that what follows does not change
+        whole = (shift + len(data)) * 8 // 6  # characters that do not depend on the following bytes
         inner = coded[-(-shift * 8 // 6) : whole]
         plain |= {inner, inner.replace("+", "-").replace("/", "_")}
     return plain
 
 
 class Masked:
-    """Wraps a journal and masks what it is given; everything else goes to the journal itself."""
+    """Wraps a journal and masks everything that is written to it."""
 
     def __init__(self, journal: Journal, masker: Masker) -> None:
         self._journal = journal
@@ -490,5 +495,5 @@ class Masked:
 
 
 def masked(journal: Journal, masker: Masker | None = None) -> Masking:
-    """The journal as one that stores no secrets."""
+    """Wrap a journal so that it stores no secrets."""
     return cast(Masking, Masked(journal, masker or Masker()))

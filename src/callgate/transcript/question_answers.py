@@ -1,8 +1,8 @@
-"""Answering a question of a session from outside the program that runs it.
+"""Answers a question of a session from another program.
 
-The file of the question decides which answer is first, with and without a writer: it is made before anything else.
-Then, if no program has the session open, the answer is put on record right here. Otherwise the file stays for the
-program that has it; unless another answer was put on record just before the file was made, which the log then shows.
+The answer file decides which answer is first, whether or not the session is open, so it is written first. If no program
+has the session open, the answer is then recorded in the log. Otherwise the file stays for the program that has the
+session open, unless the log shows that another answer was recorded just before.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from time import time
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.transcript.answer_files import AnswerRefused, Left, leave_answer, read_answer, told
+from callgate.transcript.answer_files import AnswerRefused, LeftAnswer, described, leave_answer, read_answer
 from callgate.transcript.disk_journal import append_to_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import LockHolder, holder_of, read_holder, unreadable
 from callgate.transcript.question_fold import AskedQuestion, QuestionFold, which_of
-from callgate.transcript.repair import let_go, locked_log, repair
+from callgate.transcript.repair import locked_log, release, repair
 from callgate.words.decisions import Answered, Confirmation, Question, answers_fault, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
@@ -37,8 +37,11 @@ _TRIES = 3
 
 @noun
 class OpenQuestion:
-    """``answer`` was left for it and waits to be acted on. ``exact``: the arguments are what would run; where they are
-    not, secrets are masked in them."""
+    """An open question.
+
+    answer  the answer that was left for it and is not recorded yet
+    exact   False if secrets are masked in the arguments
+    """
 
     question: Question
     answer: Confirmation | None = None
@@ -47,9 +50,13 @@ class OpenQuestion:
 
 @noun
 class AnswerTaken:
-    """The first answer to its question. ``holder`` has the session open; without one, the answer is on record and acted
-    on when the session is resumed. ``left``: it waits for the holder, who checks it and acts on it; an answer given
-    there in the same moment may still be before it."""
+    """The first answer to its question.
+
+    how     "recorded": the answer is in the log and is used on resume; "left": it waits for ``holder``, which checks
+    it.
+            An answer given there at the same moment may still come first
+    holder  the process that has the session open
+    """
 
     session: str
     question: Question
@@ -60,15 +67,14 @@ class AnswerTaken:
 
 @noun
 class InSession:
-    """The questions of the turn under way: what a person can answer now, in the order it was asked, and the answers
-    that are on record."""
+    """The questions of the current turn: the open ones in the order they were asked, and the recorded answers."""
 
     open: tuple[OpenQuestion, ...]
     answered: tuple[Confirmation, ...] = ()
 
 
 def questions_in(log: Path) -> InSession:
-    """Read without locking."""
+    """Read the questions of a log without locking it."""
     questions = QuestionFold(read_log(log).events)
     found = list(questions.open.values())
     if not all(map(questions.will_run, found)) and holder_of(log) is None:
@@ -78,9 +84,9 @@ def questions_in(log: Path) -> InSession:
 
 
 def answer_question(log: Path, masker: Masker, confirmation: Confirmation) -> AnswerTaken:
-    """Give the first answer to an open question. AnswerRefused says why it is not taken; UsageError that it is none.
+    """Answer an open question. AnswerRefused if the answer is not accepted; UsageError if it is malformed.
 
-    Whether changed arguments are valid only the program that has the tools can say: it refuses them when it acts.
+    Changed arguments are validated later, by the program that has the tools.
     """
     answer = replace(_well_formed(confirmation), at=confirmation.at or time())
     _refuse_strangers(log)
@@ -104,7 +110,7 @@ def _well_formed(confirmation: Confirmation) -> Confirmation:
 
 
 def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQuestion:
-    """The open question that this answers."""
+    """Return the open question that the answer is for."""
     asked = questions.open.get(which_of(answer))
     if asked is None:
         raise AnswerRefused(*_why_not(log.stem, questions, answer))
@@ -115,7 +121,7 @@ def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQ
     if answer.arguments_hash != question.arguments_hash:
         raise AnswerRefused(f"the answer was given for other arguments than those of call {answer.call_id}")
     if answer.outcome != "no" and answer.arguments is None and not _is_exact(question):
-        # Anything may stand behind a mask, and what is shown must be what is run.
+        # The user must see the arguments that run, and a mask hides them.
         raise AnswerRefused(
             f"the arguments of call {answer.call_id} are masked on record, so nobody can see here what would run: say "
             "yes where the session runs, or say no"
@@ -132,7 +138,7 @@ def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQ
 def _why_not(session: str, questions: QuestionFold, answer: Confirmation) -> tuple[str, Confirmation | None]:
     before = questions.answered.get(which_of(answer))
     if before:
-        return f"call {answer.call_id} was answered already{told(before[-1])}", before[-1]
+        return f"call {answer.call_id} was answered already{described(before[-1])}", before[-1]
     waiting = {call_id for _, call_id in questions.open} - {answer.call_id}
     close = get_close_matches(answer.call_id, waiting, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -147,7 +153,7 @@ def _is_exact(question: Question) -> bool:
 
 
 def _refuse_strangers(log: Path) -> None:
-    """AnswerRefused for a log of another user: their program would not read our file."""
+    """Raise AnswerRefused for a log of another user, whose program would not read our file."""
     try:
         owner = os.stat(log, follow_symlinks=False).st_uid
     except OSError as error:
@@ -160,7 +166,7 @@ def _refuse_strangers(log: Path) -> None:
 
 
 class _Attempt:
-    """At being the first. Its file is there until it is on record, or refused."""
+    """An attempt to give the first answer. The answer file exists until the answer is recorded or refused."""
 
     def __init__(self, log: Path, masker: Masker, asked: AskedQuestion, answer: Confirmation) -> None:
         self._log = log
@@ -172,7 +178,7 @@ class _Attempt:
         try:
             left = leave_answer(self._log, self._asked, self._answer)
         except AnswerRefused:
-            self._if_closed(read_log(self._log).events)  # whose file it is need not be whose answer is on record
+            self._if_closed(read_log(self._log).events)  # the recorded answer may be another one than that of the file
             raise
         try:
             for _ in range(_TRIES):
@@ -180,7 +186,7 @@ class _Attempt:
                 if taken is not None:
                     left.take_back()
                     return taken
-                if holder_of(self._log) is not None:  # not one who only answered another question, and is gone
+                if holder_of(self._log) is not None:  # not a program that only answered another question
                     break
             return self._handed_over(left)
         except BaseException:
@@ -188,7 +194,7 @@ class _Attempt:
             raise
 
     def _put_on_record(self) -> AnswerTaken | None:
-        """None when another program has the session open."""
+        """Record the answer. None if another program has the session open."""
         log = self._log
         try:
             fd, loaded = locked_log(log, time())
@@ -199,19 +205,19 @@ class _Attempt:
             if already is None:
                 self._refuse_in_vain(loaded)
         except BaseException:
-            let_go(fd, log)
+            release(fd, log)
             raise
         if already is not None:
-            let_go(fd, log)
+            release(fd, log)
             return already
         quarantined = repair(fd, log, loaded, time())
         answered = QuestionAnswered(time(), self._answer)
         append_to_log(log, self._masker, loaded, fd, [answered] if quarantined is None else [quarantined, answered])
         return self._as("recorded")
 
-    def _handed_over(self, left: Left) -> AnswerTaken:
-        """It stays for the one who has the session open, unless that one had put another on record before."""
-        is_there = left.is_there  # looked at first: what is removed is on record, or was not taken
+    def _handed_over(self, left: LeftAnswer) -> AnswerTaken:
+        """Leave the answer for the program that has the session open, unless that recorded another answer before."""
+        is_there = left.is_there  # checked first: a removed file was recorded or refused
         closed = self._if_closed(read_log(self._log).events)
         holder = read_holder(self._log)
         if closed is None and not is_there:
@@ -219,7 +225,7 @@ class _Attempt:
         return self._as("left", holder) if closed is None else replace(closed, holder=holder)
 
     def _if_closed(self, events: Sequence[Durable]) -> AnswerTaken | None:
-        """None while the question is open. If that is over, this answer is on record, or AnswerRefused says why not."""
+        """Return None while the question is open; the result if this answer was recorded. Otherwise AnswerRefused."""
         questions = QuestionFold(events)
         if self._asked.key in {each.key for each in questions.open.values()}:
             return None
@@ -228,11 +234,11 @@ class _Attempt:
         answers, before = questions.answered.get(which_of(self._answer), []), self._asked.answers
         if len(answers) > before:
             first = answers[before]
-            raise AnswerRefused(f"call {first.call_id} was answered already{told(first)}", first)
+            raise AnswerRefused(f"call {first.call_id} was answered already{described(first)}", first)
         raise AnswerRefused(f"the question about call {self._answer.call_id} was closed just now, without an answer")
 
     def _refuse_in_vain(self, loaded: LoadedLog) -> None:
-        """No program runs the session: refuse an answer that a resume could not use."""
+        """Refuse an answer that a resume could not use. No program has the session open."""
         session, answer = self._log.stem, self._answer
         if not QuestionFold(loaded.events).will_run(self._asked):
             raise AnswerRefused(
@@ -251,6 +257,6 @@ class _Attempt:
 
 
 def _is_same(one: Confirmation, other: Confirmation) -> bool:
-    """True if both are one answer, not only alike. Texts in these fields may be masked."""
+    """Return True if both are the same answer. Texts in these fields are ignored because they may be masked."""
     nothing: dict[str, Any] = {"note": None, "arguments": None, "always": None, "answers": ()}
     return replace(one, **nothing) == replace(other, **nothing)

@@ -1,7 +1,7 @@
-"""The open questions of a session, from its record.
+"""Folds the log into the open questions of a session.
 
-One that is asked again, because the program ended before an answer came, is still the same question: an answer that
-was given meanwhile is an answer to it. Once an answer is on record, any further question about the call is a new one.
+A question that is asked again because the program ended before it was answered is the same question: an answer given
+meanwhile is for it. After an answer is recorded, another question about the call is a new one.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from callgate.words.events import (
 from callgate.words.noun import noun
 
 Which = tuple[tuple[str, ...], str]
-"""A question is about a call of the agent at the end of a path; no path is the session's own."""
+"""The path of a session and the id of its call; the path of the root is empty."""
 
 
 @noun
 class AskedQuestion:
-    """An open question. ``since`` is when it was first asked, ``answers`` how many its call had before."""
+    """An open question. ``since`` is when it was first asked, ``answers`` how many answers its call had before."""
 
     question: Question
     since: float
@@ -36,13 +36,13 @@ class AskedQuestion:
 
     @property
     def key(self) -> str:
-        """The same for everybody who reads the record, and for no other question of the session."""
+        """The name of the question: the same in every program that reads the log, and unique in the session."""
         question = self.question
         return key_of(question.path, question.call_id, question.arguments_hash, self.since, self.answers)
 
 
 def key_of(path: tuple[str, ...], call_id: str, hashed: str, since: float, answers: int) -> str:
-    """A name that is safe for a file."""
+    """Return a key that can be used as a file name."""
     return sha256(dumps([path, call_id, hashed, float(since), answers]).encode()).hexdigest()[:32]
 
 
@@ -51,8 +51,7 @@ def which_of(about: Question | Confirmation) -> Which:
 
 
 class QuestionFold:
-    """The fold of the live events of a log: the open questions about calls of the last turn, and those about no
-    call."""
+    """The open questions about calls of the last turn and about no call, folded from the live events of a log."""
 
     def __init__(self, events: Sequence[Durable] = ()) -> None:
         self.open: dict[Which, AskedQuestion] = {}
@@ -62,7 +61,7 @@ class QuestionFold:
         self.restart(events)
 
     def restart(self, events: Sequence[Durable]) -> None:
-        """From these events alone."""
+        """Discard the state and fold these events."""
         self.open.clear()
         self._clear()
         starts = (at for at in reversed(range(len(events))) if isinstance(events[at], TurnStarted))
@@ -74,12 +73,12 @@ class QuestionFold:
             self.fold(event)
 
     def fold(self, event: Durable) -> None:
-        if type(event) in _ABOUT_QUESTIONS:  # almost no event is, and all of them come by here
+        if type(event) in _ABOUT_QUESTIONS:  # fast path: most events are not about questions
             self._fold(event)
 
     def will_run(self, asked: AskedQuestion) -> bool:
-        """True if its call goes on when the session is resumed, because its message is on record, or if the program
-        that asked can ask again by the id of the question."""
+        """Return True if the call runs when the session is resumed: its message is recorded, or the program that asked
+        can ask again by the question's id."""
         if not asked.question.is_about_call:
             return not asked.question.call_id.removeprefix(ASK_PREFIX).isdecimal()
         return self._message_of.get(asked.question.call_id) in self._messages
@@ -102,23 +101,24 @@ class QuestionFold:
                 self.answered.setdefault(which, []).append(event.confirmation)
             case CallSettled():
                 self.open.pop(self._about(event.call_id), None)
-            case _:  # forked: they belong to the session this one was copied from
+            case _:  # Forked: the questions belong to the original session
                 self.open.clear()
 
     def _about(self, call_id: str) -> Which:
-        """A session inside another one has a path of its own, which its calls do not name."""
+        """Return the key of an open question by its call id. A nested session has a path, which its calls do not
+        name."""
         return next((which for which in self.open if which[1] == call_id), ((), call_id))
 
     def _asked(self, question: Question) -> None:
         which, since = which_of(question), question.asked_at
-        before = self.open.pop(self._about(question.call_id), None)  # perhaps under another path: nested then, not now
+        before = self.open.pop(self._about(question.call_id), None)  # the path may have changed
         if before is not None and before.question.arguments_hash == question.arguments_hash:
             since = before.since
         self.open[which] = AskedQuestion(question, since, len(self.answered.get(which, ())))
 
     def _decided(self, event: CallDecided) -> None:
-        """The answer to another question may have decided this one. A resumed call is decided once more, to be asked
-        about: that changes nothing."""
+        """Close the question if another answer decided its call. A resumed call is decided again with the result "ask",
+        which changes nothing."""
         which = self._about(event.call_id)
         asked = self.open.get(which)
         if asked is None:
@@ -127,7 +127,7 @@ class QuestionFold:
             del self.open[which]
 
     def _clear(self) -> None:
-        """Forget the calls of the last turn, and the questions about them."""
+        """Remove the calls of the last turn and the questions about them."""
         self.open = {which: asked for which, asked in self.open.items() if not asked.question.is_about_call}
         self.answered.clear()
         self._message_of.clear()

@@ -1,7 +1,7 @@
-"""Bytes to lines. Whatever happened to the file: what is intact is read, what is not is named by offset and length.
+"""Splits a log into lines. Intact lines are returned, damaged bytes are reported with offset and length.
 
-Lines are split at the byte ``\\n`` and nowhere else. A line that does not fit its sum may still hold whole ones:
-records glued together, or one behind the torn end of another.
+Lines are split only at ``\\n``. A line whose sum does not match may still contain intact lines: lines joined together,
+or a line after the torn end of another.
 """
 
 import os
@@ -16,12 +16,12 @@ _CHUNK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _BEGIN = late_pattern(rb'\{"v":')
 _END = late_pattern(rb',"sum":"[0-9a-f]{32}"\}')
-_PATIENCE = 200  # times the bytes of a broken line: enough for any real accident, and no attack on the clock
+_PATIENCE = 200  # times the length of a broken line: limits the time for a malicious line
 
 
 @noun
 class Damage:
-    """Bytes that are no line of the log."""
+    """Bytes that are not an intact line of the log."""
 
     offset: int
     length: int
@@ -29,7 +29,7 @@ class Damage:
 
 
 class Raw(NamedTuple):
-    """An intact line without its line end, and its sum. ``end`` is behind the line end."""
+    """An intact line without its line end, and its sum. ``end`` is the offset after the line end."""
 
     start: int
     end: int
@@ -38,13 +38,13 @@ class Raw(NamedTuple):
 
 
 def raw_lines(fd: int, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Whatever stands between line ends: its beginning, the offset behind it, its bytes. The last may lack a line
-    end."""
+    """Yield the bytes between line ends, with the offsets of their start and of the next line. The last line may lack a
+    line end."""
     at = position = start
-    rest: list[bytes] = []  # joined once: a file of one endless line must not take for ever
+    rest: list[bytes] = []  # joined once, so that one endless line does not take quadratic time
     while position < end:
         chunk = os.pread(fd, min(_CHUNK, end - position), position)
-        if not chunk:  # cut short by somebody while we read
+        if not chunk:  # the file was truncated meanwhile
             break
         position += len(chunk)
         pieces = chunk.split(b"\n")
@@ -62,14 +62,14 @@ def raw_lines(fd: int, start: int, end: int) -> Iterator[tuple[int, int, bytes]]
 
 
 class LogReader:
-    """Reads parts of one file and collects what is wrong with it."""
+    """Reads parts of one file and collects the damages."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self.damages: list[Damage] = []
 
     def lines(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Raw]:
-        """The intact lines of these parts of the file."""
+        """Yield the intact lines of these parts of the file."""
         for begin, end in ranges:
             for start, after, data in raw_lines(self._fd, begin, end):
                 if data[-1:] == b"\r":
@@ -83,7 +83,8 @@ class LogReader:
                     yield from self._salvaged(start, data, str(why))
 
     def _salvaged(self, start: int, data: bytes, why: str) -> Iterator[Raw]:
-        """Whole records inside a line that is none; what is around them is damage. A blank line is neither."""
+        """Recover intact lines from a damaged line and report the bytes between them as damage. Blank lines are
+        ignored."""
         done, patience = 0, _PATIENCE * len(data)
         for found in _END.finditer(data):
             begins = [each.start() for each in _BEGIN.finditer(data, done, found.start())]
@@ -113,8 +114,8 @@ def _sum_of(record: bytes) -> str | None:
 
 
 def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[LogEntry]:
-    """Every intact line in the order of the file, dead branches included, a line that repeats the one before left out.
-    What cannot be read is added to ``damages``."""
+    """Yield every intact line in file order, including dead branches, without immediate repetitions. Damaged lines are
+    added to ``damages``."""
     reader = LogReader(fd)
     before = ""
     for raw in reader.lines([(0, os.fstat(fd).st_size)]):

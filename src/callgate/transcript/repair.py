@@ -1,7 +1,7 @@
-"""The repair of a damaged log before it is written to again. The intact part stays as it is, byte for byte.
+"""Repairs a damaged log before it is written again. Intact lines are not changed.
 
-Damaged bytes are copied beside the log first, for its owner alone; then a torn end is cut off, so that the next line
-starts on a clean one.
+Damaged bytes are first copied to a file beside the log; then a torn end is cut off, so that the next line starts on a
+new line.
 """
 
 import os
@@ -21,8 +21,7 @@ def broken_path(log: Path) -> Path:
 
 
 def locked_log(log: Path, now: float) -> tuple[int, LoadedLog]:
-    """The log opened for writing, locked and loaded. SessionLocked when another program has it open, JournalError when
-    it cannot be read."""
+    """Open, lock and load a log. SessionLocked if another program has it open, JournalError if it cannot be read."""
     try:
         fd = open_log(log, os.O_RDWR)
     except OSError as error:
@@ -35,22 +34,23 @@ def locked_log(log: Path, now: float) -> tuple[int, LoadedLog]:
     try:
         return fd, load(fd, log)
     except BaseException:
-        let_go(fd, log)
+        release(fd, log)
         raise
 
 
-def let_go(fd: int, log: Path) -> None:
+def release(fd: int, log: Path) -> None:
+    """Remove the holder's file and release the lock."""
     drop_name(log)
     os.close(fd)
 
 
 def repair(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantined | None:
-    """Make the file ready for the next line. What to put on record about it, if anything was lost. Where that is not
-    possible the log is let go of: JournalError."""
+    """Prepare the file for the next line. Return the event to record if bytes were lost. JournalError, with the log
+    released, if that fails."""
     try:
         return _repaired(fd, log, loaded, now)
     except OSError as error:
-        let_go(fd, log)
+        release(fd, log)
         raise unreadable(log, error) from error
 
 

@@ -1,6 +1,6 @@
-"""The sessions of one project, without opening each of them.
+"""Lists the sessions of one project without opening each log.
 
-A cache of the summaries of the logs, beside them; a log with another size or time than noted is read again.
+Summaries are cached beside the logs; a log whose size or time has changed is read again.
 """
 
 import os
@@ -28,7 +28,7 @@ _Row = list[Any]
 
 @noun
 class Listed:
-    """One session as a list shows it. ``fault`` says why nothing else is known of it."""
+    """One session in a list. ``fault`` says why its log could not be read."""
 
     session: str
     path: str
@@ -38,7 +38,7 @@ class Listed:
 
 
 def listed(folder: Path, limit: int | None = None) -> list[Listed]:
-    """The sessions in a folder, last used first."""
+    """Return the sessions in a folder, last used first."""
     noted = _noted(folder)
     rows = {name: _row(folder, name, size, changed, noted.get(name)) for name, size, changed in _logs(folder)}
     if rows != noted:
@@ -54,7 +54,7 @@ def _logs(folder: Path) -> Iterable[tuple[str, int, int]]:
                 if entry.name.endswith(_SUFFIX):
                     try:
                         found = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:  # removed just now
+                    except FileNotFoundError:  # removed meanwhile
                         continue
                     yield entry.name.removesuffix(_SUFFIX), found.st_size, found.st_mtime_ns
     except FileNotFoundError:
@@ -91,7 +91,7 @@ def _noted(folder: Path) -> dict[str, _Row]:
 def _listed(folder: Path, name: str, row: _Row) -> Listed:
     try:
         about = from_json(Summary, row[2])
-    except UsageError:  # a broken cache; the log itself is still there to be opened
+    except UsageError:  # the cache is damaged; the log can still be opened
         about = Summary()
     return Listed(name, f"{folder}{os.sep}{name}{_SUFFIX}", int(row[0]), about, str(row[3]))
 
@@ -101,7 +101,7 @@ _SHOWN = 5
 
 
 def find(folder: Path, which: str) -> Path:
-    """The log. JournalError says that there is none, or names those that might be meant."""
+    """Return the log of a session by id, start of an id, title or words. JournalError if none or several match."""
     exact = folder / f"{which}.jsonl"
     if which and "/" not in which and os.path.lexists(exact):
         return exact
@@ -128,7 +128,7 @@ def _named(session: Listed, which: str) -> bool:
 
 
 def _says(session: Listed, which: str) -> bool:
-    """All the words are somewhere in what a list shows of it."""
+    """Return True if all the words are in the title, prompts or tags."""
     about = session.about
     text = " ".join((about.title, about.first_prompt, about.last_prompt, *about.tags)).casefold()
     words = which.casefold().split()

@@ -1,4 +1,4 @@
-"""The summary of one session for a list, folded from its live events."""
+"""The summary of a session for a list, folded from its live events."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -34,9 +34,13 @@ _PROMPT_CHARS = 200
 
 @noun
 class Summary:
-    """``messages``: all that were said, also on branches that were left. ``unfinished``: a prompt without its answer,
-    or a turn without its end; ``asked``: the calls that a person was asked about and did not answer; ``waiting``: the
-    prompts that were not delivered."""
+    """The summary of a session.
+
+    messages    the number of messages, including other branches
+    unfinished  a prompt without an answer, or a turn without an end
+    asked       the calls with an unanswered question
+    waiting     the prompts that were not delivered
+    """
 
     created_at: float = 0.0
     updated_at: float = 0.0
@@ -56,13 +60,13 @@ class Summary:
 
     @property
     def asking(self) -> bool:
-        """True if a question waits for a person. Without its message on record (``spoken``) it cannot be answered:
-        after a restart its call does not start."""
+        """True if a question waits for the user. It can be answered only if its message is recorded (``spoken``):
+        otherwise its call does not start after a restart."""
         return self.spoken and bool(self.asked)
 
     @property
     def name(self) -> str:
-        """The title a person gave, or how it began."""
+        """The title, or the first prompt."""
         return self.title or self.first_prompt or "(no prompt yet)"
 
 
@@ -70,7 +74,7 @@ _FIELDS = tuple(field.name for field in fields(cast(Any, Summary)))
 
 
 class Tally:
-    """A summary in the making. Mutable, because every line of a log passes through here."""
+    """Folds events into a summary. Mutable, because it is called for every line of a log."""
 
     def __init__(self, so_far: Summary | None = None) -> None:
         so_far = so_far or Summary()
@@ -89,7 +93,7 @@ class Tally:
 
 
 def prompt_of(message: Message) -> str:
-    """The beginning of its first text, on one line: texts behind it are attachments, or added for the model."""
+    """Return the start of the first text on one line; later texts are attachments or were added for the model."""
     text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "")
     return " ".join(text[: 4 * _PROMPT_CHARS].split())[:_PROMPT_CHARS]
 
@@ -110,7 +114,7 @@ def _message(now: _Now, event: MessageAdded) -> None:
     message = event.message
     now["messages"] += 1
     if event.about is not None:
-        return  # a reminder, which no person said
+        return  # a reminder, not a message of the user
     if message.role == "user":
         now["waiting"] = _without(now["waiting"], event.queued or "")
         now["last_prompt"] = prompt_of(message)
@@ -165,7 +169,7 @@ def _run_ended(now: _Now, event: RunEnded) -> None:
 
 
 def tags_of(value: Any) -> tuple[str, ...]:
-    """The tags of a value, if it is a list of any kind."""
+    """Return the tags if the value is a list or tuple."""
     return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
 
 
@@ -175,7 +179,7 @@ def _moved(now: _Now, event: Rewound | Branched) -> None:
 
 def _forked(now: _Now, event: Forked) -> None:
     now["messages"] = event.counted.messages
-    now["asked"] = now["waiting"] = ()  # of the original
+    now["asked"] = now["waiting"] = ()  # they belong to the original
 
 
 def _compacted(now: _Now, event: Compacted) -> None:

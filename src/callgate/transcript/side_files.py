@@ -1,4 +1,4 @@
-"""Small files beside a log, readable by their owner alone."""
+"""Small files beside a log, readable by their owner only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def open_beside(path: Path, flags: int) -> int:
-    """Open or create a regular file and return its descriptor. Links are not followed; NotRegular for other kinds."""
+    """Open or create a regular file and return its descriptor. Links are not followed; NotRegular for other kinds of
+    files."""
     return open_regular(path, flags, follow=False)
 
 
@@ -55,7 +56,7 @@ def write_draft(log: Path, masker: Masker, message_id: str, text: Drafted) -> No
 
 
 def read_draft(log: Path) -> tuple[str, Drafted]:
-    """The message it belongs to, and what is known of it."""
+    """Return the id of the drafted message and its text."""
     try:
         found = loads(read_beside(draft_path(log)))
         return str(found["message"]), tuple((int(calls), str(piece)) for calls, piece in found["text"])
@@ -72,7 +73,11 @@ VERSION = 1
 
 @noun
 class Index:
-    """``upto``: the offset behind the last line it knows, ``n`` and ``sum`` of that line; ``live`` what to load."""
+    """The index of a log.
+
+    upto    the offset after the last indexed line; ``n`` and ``sum`` are of that line
+    live    the byte ranges to load
+    """
 
     upto: int
     n: int
@@ -88,7 +93,7 @@ def index_path(log: Path) -> Path:
 
 
 def read_index(log: Path) -> Index | None:
-    """The index as it was written, or None. Whether it fits the log is for the loader to find out."""
+    """Return the index, or None if it is missing or damaged. The loader checks whether it matches the log."""
     try:
         text, _, summed = read_beside(index_path(log)).rpartition(b"\n")
         index = from_json(Index, loads(text)) if summed == _sum(text) else None

@@ -1,7 +1,7 @@
-"""Bytes at the end of a file, in order. After a failure they are written again, at the same place.
+"""Writes bytes at the end of a file. After a failure they are written again, at the same place.
 
-What is not known to be on disk stays in memory. A failed sync says nothing about any byte since the last good one, so
-all of those are written anew.
+Bytes stay in memory until they are synced. A failed sync may have lost any byte since the last successful one, so all
+of these are written again.
 """
 
 import os
@@ -15,7 +15,7 @@ from callgate.words.errors import JournalError
 T = TypeVar("T")
 
 PATIENCE = (0.05, 0.25, 1.0)
-"""Seconds to wait before something that failed is tried again; then it has failed."""
+"""The pauses before each retry, in seconds."""
 
 _ADVICE = {
     ENOSPC: "free some space on that disk",
@@ -32,7 +32,7 @@ _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 def patiently(work: Callable[[], T], patience: tuple[float, ...], pause: Callable[[float], object], path: Path) -> T:
-    """Try a few times. JournalError says what stands in the way and what to do."""
+    """Retry ``work`` after OSError, with pauses. JournalError with advice after the last attempt."""
     for wait in (*patience, None):
         try:
             return work()
@@ -48,7 +48,7 @@ def patiently(work: Callable[[], T], patience: tuple[float, ...], pause: Callabl
 
 
 class Tape:
-    """The end of one open file. ``end`` is where the next byte will stand."""
+    """The end of one open file. ``end`` is the offset of the next byte."""
 
     def __init__(self, fd: int, offset: int, path: Path) -> None:
         self.fd = fd
@@ -56,7 +56,7 @@ class Tape:
         self.end: int = offset
         self._written: int = offset
         self._safe: int = offset
-        self._dirty = False  # something of a failed write may stand behind what is written
+        self._dirty = False  # bytes of a failed write may follow the written ones
         self._pending: list[bytes] = []
         self._unsynced: list[bytes] = []
 
@@ -66,7 +66,7 @@ class Tape:
 
     @property
     def crowded(self) -> bool:
-        """So much is kept in memory that it is time for a sync."""
+        """True if so much is in memory that a sync is due."""
         return self.end - self._safe > _MUCH
 
     def put(self, data: bytes) -> None:
@@ -74,7 +74,7 @@ class Tape:
         self.end += len(data)
 
     def write(self) -> None:
-        """Hand everything to the system. OSError: nothing of it counts, try again."""
+        """Write everything to the file. After OSError nothing counts as written; try again."""
         if not self._pending:
             return
         size = self._checked_size()
@@ -100,8 +100,8 @@ class Tape:
         self._pending = []
 
     def _checked_size(self) -> int:
-        """JournalError when the log was removed or replaced. After a rename of its folder it still has its lines:
-        writing goes on in the new place."""
+        """Return the size of the file. JournalError if the log was removed or replaced. If its folder was renamed, the
+        open file is still written."""
         status = os.fstat(self.fd)
         try:
             there = os.path.samestat(status, os.stat(self.path, follow_symlinks=False))
@@ -115,7 +115,7 @@ class Tape:
         return status.st_size
 
     def sync(self) -> None:
-        """Wait until everything written is on disk. OSError: it is all to be written again."""
+        """Sync everything that was written. After OSError all of it must be written again."""
         if self._safe == self._written:
             return
         try:
@@ -129,7 +129,7 @@ class Tape:
         self._unsynced = []
 
     def _cut(self) -> None:
-        """No half line stays behind, if the system lets us; the next try, or the next start, sees to it otherwise."""
+        """Remove a partial line, if possible; otherwise the next attempt or the next start does."""
         try:
             os.ftruncate(self.fd, self._written)
             self._dirty = False

@@ -1,4 +1,4 @@
-"""Token counts of a history: as the provider reported them, and estimated from characters where it did not."""
+"""Counts the tokens of a history: as reported by the provider, otherwise estimated from characters."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -10,7 +10,7 @@ from callgate.words.window import CHARS_PER_TOKEN, ContextLimits, chars_of, part
 
 _FEWEST_CHARS, _MOST_CHARS = 1.0, 6.0
 _ABSURD = 20
-"""With more characters in a token than this, the count of a server is not believed."""
+"""If a token had more characters than this, the reported count is ignored."""
 
 ShareKind = Literal[
     "system",
@@ -30,7 +30,7 @@ ShareKind = Literal[
 
 @noun
 class TokenCount:
-    """Tokens of a request: ``reported`` by the provider for its beginning, ``estimated`` for the rest."""
+    """Tokens of a request: ``reported`` by the provider for its first part, ``estimated`` for the rest."""
 
     reported: int = 0
     estimated: int = 0
@@ -45,7 +45,7 @@ class TokenCount:
 
 @noun
 class ContextShare:
-    """The tokens of one kind of content in a request; always an estimate, made to add up to the count."""
+    """The estimated tokens of one kind of content in a request; all shares add up to the count."""
 
     kind: ShareKind
     tokens: int
@@ -53,7 +53,7 @@ class ContextShare:
 
 @noun
 class ContextUse:
-    """The use of a model's window by the next request. ``limits`` is None for a model whose window is not known."""
+    """The part of the context window that the next request uses. ``limits`` is None if the window size is unknown."""
 
     count: TokenCount
     shares: tuple[ContextShare, ...]
@@ -61,16 +61,16 @@ class ContextUse:
 
 
 class TokenMeter:
-    """Counts tokens. ``per_token`` is the number of characters in a token, as the last reported usage showed it. The
-    sum of a history is kept, so that a count costs what the messages since the last one do."""
+    """Counts tokens. ``per_token`` is the number of characters per token according to the last reported usage. The sum
+    of a history is cached, so that a count reads only new messages."""
 
     def __init__(self) -> None:
         self.per_token = CHARS_PER_TOKEN
-        self._of: tuple[View, int] | None = None  # the view that was summed up, and its changes then
+        self._of: tuple[View, int] | None = None  # the summed view, and its number of changes
         self._seen = self._sum = 0
 
     def count(self, view: View, fixed: int) -> TokenCount:
-        """Of the next request; ``fixed`` are the characters of the system prompt and the tools."""
+        """Count the next request. ``fixed`` is the number of characters of system prompt and tools."""
         messages, total = view.messages, fixed + self._total(view)
         at = last_reported(messages, view.changed_at)
         usage = None if at is None else messages[at].usage
@@ -87,7 +87,7 @@ class TokenMeter:
         return -int(-chars // self.per_token)
 
     def _total(self, view: View) -> int:
-        """The characters of the history as it is sent."""
+        """Return the number of characters of the history as it is sent."""
         messages = view.messages
         known = self._of is not None and self._of[0] is view and self._of[1] == view.changes
         if known and len(messages) >= self._seen:
@@ -98,8 +98,8 @@ class TokenMeter:
         return self._sum
 
     def shares(self, view: View, fixed: Mapping[ShareKind, int], total: int) -> tuple[ContextShare, ...]:
-        """The parts of a request of ``total`` tokens, in the order in which they are sent; their sum is the total.
-        ``fixed`` are the characters of what is no history."""
+        """Divide the ``total`` tokens of a request among its kinds of content, in the order they are sent. ``fixed``
+        are the characters of the parts that are not history."""
         found: dict[ShareKind, int] = {**fixed, "summary": 0}
         for message in view.history():
             for part in message.parts:
@@ -109,14 +109,14 @@ class TokenMeter:
         shares: list[ContextShare] = []
         chars = upto = 0
         for kind, own in found.items():
-            if own:  # the ends are rounded, not the lengths, so that these add up
+            if own:  # rounding the ends makes the shares add up
                 chars, before, upto = chars + own, upto, round((chars + own) * total / whole)
                 shares.append(ContextShare(kind, upto - before))
         return tuple(shares)
 
 
 def last_reported(messages: list[Message], since: int) -> int | None:
-    """The last message, from number ``since`` on, whose provider told how many tokens its request had."""
+    """Return the index of the last message from ``since`` on whose provider reported the input tokens."""
     for at in range(len(messages) - 1, since - 1, -1):
         usage = messages[at].usage
         if usage is not None and not usage.estimated and usage.input + usage.cache_read + usage.cache_write:

@@ -1,7 +1,7 @@
-"""The check that a log is as written: sums, chain, numbering, session, line ends. One line is in memory at a time.
+"""Checks that a log is unchanged: sums, chain, numbering, session, line ends. Only one line is in memory at a time.
 
-A line fits when it follows the line with the highest number so far, or the line right before it, as a writer does that
-found the file like this. For any other a fault says what was changed, removed, moved, repeated or torn, and where.
+A line is valid if it follows the line with the highest number so far, or the line directly before it, as it is written
+after a repair. For other lines a fault says what was changed, removed, moved, repeated or torn, and where.
 """
 
 import os
@@ -18,15 +18,19 @@ from callgate.words.events import LinesQuarantined
 from callgate.words.noun import noun
 
 MOST_FAULTS = 1000
-"""Faults that are put into words; of more only the number is known."""
+"""The maximum number of listed faults; others are only counted."""
 
 _NUMBERED = re.compile(rb'\{"v":\d+,"n":(\d{1,15}),')
 
 
 @noun
 class LogFault:
-    """``line`` counts the lines of the file from 1; ``n`` is the number the line gives itself, or would have had.
-    ``on_record``: when the log itself noted it as damage and went on without these bytes."""
+    """A fault.
+
+    line       the line number in the file, from 1
+    n          the number in the line itself, or the number it would have
+    on_record  the log recorded this damage at that time and continued after it
+    """
 
     line: int
     n: int | None
@@ -38,9 +42,15 @@ class LogFault:
 
 @noun
 class Verified:
-    """``lines`` are intact, ``head`` is the sum of the last of them. ``noted_at`` is the line with the sum that
-    was asked for. ``cut``: bytes of torn ends that were cut off and noted. ``more``: faults that are not listed.
-    ``unknown``: intact lines of a newer version, which this one does not read. ``missing``: whole lines are gone."""
+    """The result of a check.
+
+    lines     the number of intact lines; ``head`` is the sum of the last one
+    noted_at  the line with the sum that was searched
+    cut       bytes of torn ends that were cut off and recorded
+    more      the number of faults that are not listed
+    unknown   the number of intact lines of a newer version
+    missing   lines were removed
+    """
 
     session: str
     lines: int
@@ -55,12 +65,12 @@ class Verified:
 
     @property
     def sound(self) -> bool:
-        """A file without a line is no log."""
+        """True if there are lines and no faults."""
         return self.lines > 0 and not (self.faults or self.more)
 
 
 def verify(source: int | Path, *, session: str | None = None, head: str | None = None) -> Verified:
-    """Check every line of a log. ``session`` is the expected session id, if known; ``head`` a sum to look for."""
+    """Check every line of a log. ``session`` is the expected session id, if known; ``head`` is a sum to search for."""
     if isinstance(source, Path):
         fd = open_log(source, os.O_RDONLY)
         try:
@@ -102,7 +112,7 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
 
 
 class _Place(NamedTuple):
-    """A line of the chain: its number, its sum, and where it stands."""
+    """A line of the chain: its number, its sum, and its position."""
 
     n: int
     sum: str
@@ -111,7 +121,7 @@ class _Place(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """Numbers that are missing, and the line before which they are."""
+    """Missing numbers, and the line before which they are missing."""
 
     first: int
     last: int
@@ -129,11 +139,11 @@ class _Check:
         self.faults: list[LogFault] = []
         self.more = self.unknown = 0
         self.noted_at: int | None = None
-        self.recorded: set[tuple[int, int]] = set()  # damage on record that is not in the file any more
+        self.recorded: set[tuple[int, int]] = set()  # recorded damage that is not in the file any more
         self.gaps: list[_Gap] = []
         self.front = self.last = _Place(0, START, 0, 0)  # the line with the highest number, and the newest
         self._head = head
-        self._most = 0  # highest number of any line, foreign ones included
+        self._most = 0  # highest number of any line, including lines of other sessions
         self._broken = 0  # damaged lines since the last intact one
 
     def fault(self, n: int | None, offset: int, what: str, length: int = 0, line: int = 0) -> None:
@@ -155,7 +165,7 @@ class _Check:
         self._broken += 1
 
     def line(self, raw: Raw, ended: bool) -> None:
-        """An intact line, as far as its sum tells."""
+        """Check a line whose sum matches."""
         try:
             entry = read_line(raw.data, raw.sum)
         except BadLine as why:
@@ -212,7 +222,7 @@ class _Check:
             self.fault(front.n, front.offset, what, line=front.line)
 
     def _fill(self, here: _Place, length: int) -> None:
-        """A line whose number should have come earlier."""
+        """Check a line whose number should have come earlier."""
         gap = next((each for each in self.gaps if each.first <= here.n <= each.last), None)
         if gap is None:
             self.fault(here.n, here.offset, "repeated or inserted: a line before it has the same number", length)
@@ -231,7 +241,7 @@ class _Check:
 
 
 def _pieces(fd: int, start: int, end: int, data: bytes) -> Sequence[Raw | Damage]:
-    """The line itself, or whatever the reader makes of it, in order."""
+    """Return the line, or the intact lines and damages in it, in order."""
     try:
         return [Raw(start, end, data, checked(data))]
     except BadLine:

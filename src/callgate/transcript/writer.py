@@ -1,7 +1,6 @@
-"""The thread that writes a log: group commit, backpressure, and failures that are always reported.
+"""The thread that writes a log: group commit, backpressure, and reported failures.
 
-The loop's side only touches memory. The thread's side encodes, writes and syncs; lines that queued up meanwhile go out
-together.
+The event loop only appends to a queue. The thread encodes, writes and syncs; queued lines are written together.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ _AT_EXIT = 10.0
 
 
 class Lines(Protocol):
-    """The source of the lines. Only the thread calls it."""
+    """The encoder of the lines. Only the thread calls it."""
 
     draft: tuple[str, Drafted] | None
-    """The newest draft that is not written yet; the loop puts it here."""
+    """The newest draft that is not written yet; set by the loop."""
 
     @property
     def path(self) -> Path: ...
 
     def open(self) -> Sink:
-        """The file to write on. Called before the first line, again if it failed."""
+        """Open the file to write to. Called before the first line, and again after a failure."""
         ...
 
     def line(self, event: Durable, at: int) -> bytes:
-        """The next line, which will stand at this offset. Must not raise."""
+        """Return the next line, which is written at this offset. Must not raise."""
         ...
 
     def aside(self) -> None:
@@ -54,20 +53,20 @@ class Lines(Protocol):
         ...
 
     def after(self, number: int) -> Sequence[tuple[int, Durable]]:
-        """All that was written after the event of this number."""
+        """Return all events after the one with this number."""
         ...
 
     def rest(self) -> None:
-        """Do deferred work: everything is on disk and no caller waits. Must not raise."""
+        """Do deferred work; everything is on disk and no caller waits. Must not raise."""
         ...
 
     def close(self) -> None:
-        """The end. Must not raise."""
+        """Release the file. Must not raise."""
         ...
 
 
 class Sink(Protocol):
-    """The place that lines are written to, such as a Tape. OSError: try again."""
+    """The file that lines are written to, such as a Tape. OSError: try again."""
 
     @property
     def path(self) -> Path: ...
@@ -100,11 +99,11 @@ class Writer:
         self._name = name
         self._patience = PATIENCE if patience is None else patience
         self._queue: deque[Durable] = deque()
-        self._lock = Lock()  # around the waiters and the failure
+        self._lock = Lock()  # guards the waiters and the failure
         self._stop = Event()
         self._wake: SimpleQueue[None] = SimpleQueue()
-        self._awake = False  # the thread is woken, and has not looked at the queue since
-        self._due: AbstractEventLoop | None = None  # it wakes the thread in its next round
+        self._awake = False  # the thread was woken and has not read the queue yet
+        self._due: AbstractEventLoop | None = None  # the loop that will wake the thread in its next iteration
         self._thread: Thread | None = None
         self._tape: Sink | None = None
         self._appended = 0  # events; counted by the loop
@@ -122,18 +121,19 @@ class Writer:
         self._begin_soon()
 
     def barrier(self) -> Awaitable[None] | None:
-        """None when all that was appended is on disk; otherwise wait for that. JournalError: it cannot be written, for
-        now: asking again is trying again."""
+        """Return None if all appended events are on disk, otherwise an awaitable for that. It raises JournalError if
+        they cannot be written; calling again retries."""
         return None if self._synced >= self._appended else self._wait(self._waiters)
 
     def room(self) -> Awaitable[None] | None:
-        """None while the thread keeps up; otherwise wait until it does. Fails like ``barrier``."""
+        """Return None while the queue is short, otherwise an awaitable until it is. Fails like ``barrier``."""
         if self._failure is None and len(self._queue) < _CROWDED:
             return None
         return self._wait(self._crowd)
 
     def call(self, work: Callable[[], T]) -> Awaitable[T]:
-        """Have the thread do this once everything appended so far is on disk. Fails like ``barrier``, or as it does."""
+        """Run ``work`` in the thread once everything appended so far is on disk. Fails like ``barrier``, or as ``work``
+        does."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
         if self._stop.is_set():
@@ -146,11 +146,11 @@ class Writer:
         return future
 
     def nudge(self) -> None:
-        """There is something to do aside."""
+        """Wake the thread to write a draft."""
         self._begin()
 
     def finish(self) -> JournalError | None:
-        """Write what is left and end the thread. Blocks: not for the loop's thread."""
+        """Write everything and end the thread. Blocks: not for the loop's thread."""
         if self._thread is not None:
             _end(self._stop, self._wake, self._thread, None)
         return self._failure
@@ -168,14 +168,15 @@ class Writer:
         return waiter.future
 
     def _begin_soon(self) -> None:
-        """Wake the thread in the loop's next round: the end of a call and the start of the next are then one sync."""
+        """Wake the thread in the loop's next iteration, so that the end of a call and the start of the next one share a
+        sync."""
         if self._awake:
             return
         try:
             loop = get_running_loop()
         except RuntimeError:
             loop = None
-        if loop is None or self._thread is None:  # at once, because there may be no next round
+        if loop is None or self._thread is None:  # at once, because there may be no next iteration
             self._begin()
         elif loop is not self._due:
             self._due = loop
@@ -185,7 +186,7 @@ class Writer:
         self._due = None
         if self._thread is None:
             self._thread = Thread(target=self._run, name=f"callgate-journal {self._name}", daemon=True)
-            # A program that ends without closing its session still gets its record written.
+            # Writes the log of a program that exits without closing its session.
             finalize(self, _end, self._stop, self._wake, self._thread, _AT_EXIT)
             self._thread.start()
         if not self._awake:
@@ -201,7 +202,7 @@ class Writer:
             woken = self._woken(_IDLE_SYNC if unsynced else None)
             stopping = self._stop.is_set()
             if self._failure is not None and not stopping:
-                continue  # until somebody asks for another try
+                continue  # until a caller asks for a retry
             self._failure = None
             try:
                 self._work(sync=stopping or not woken or bool(self._jobs))
@@ -209,12 +210,12 @@ class Writer:
                 self._do_jobs()
             except JournalError as failure:
                 self._fail(failure)
-            except BaseException as error:  # a bug of ours: whoever waits must not wait for ever
+            except BaseException as error:  # a bug; fail the waiters, which would wait forever
                 self._fail(JournalError(f"the record cannot be written: {in_words(error)}"))
         self._lines.close()
 
     def _woken(self, timeout: float | None) -> bool:
-        """Wait to be woken. False: nothing came in that time."""
+        """Wait for a wakeup. Return False after the timeout."""
         try:
             self._wake.get(timeout=timeout)
         except Empty:
@@ -244,9 +245,9 @@ class Writer:
             self._lines.rest()
 
     def _do_jobs(self) -> None:
-        """Run the jobs that are due: all lines appended before them are on disk."""
+        """Run the jobs whose earlier lines are all on disk."""
         while self._jobs and self._synced == self._encoded and not self._queue:
-            job = self._jobs.popleft()  # only this thread takes any away
+            job = self._jobs.popleft()  # only this thread removes jobs
             try:
                 _tell((job,), None, job.work())
             except Exception as error:
@@ -268,7 +269,7 @@ class Writer:
         _tell(ready)
 
     def _fail(self, failure: JournalError) -> None:
-        """Tell all waiters. A later request wants another try, so they are taken in one step, under the lock."""
+        """Fail all waiters. They are removed under the lock, because a later request asks for a retry."""
         with self._lock:
             self._failure = failure
             waiting: list[_Waiter | _Job] = [*self._waiters, *self._crowd, *self._jobs]
@@ -279,7 +280,7 @@ class Writer:
 
 
 def _again(tape: Sink) -> None:
-    """A sync that failed before has given everything back to be written."""
+    """Write and sync; after a failed sync the bytes must be written again."""
     tape.write()
     tape.sync()
 
@@ -297,7 +298,7 @@ def _tell(waiting: Iterable[_Waiter | _Job], failure: Exception | None = None, r
     for loop, those in futures.items():
         try:
             loop.call_soon_threadsafe(_resolve, those, failure, result)
-        except RuntimeError:  # that loop is closed: nobody waits there any more
+        except RuntimeError:  # that loop is closed
             continue
 
 
@@ -309,12 +310,12 @@ def _resolve(futures: Iterable[Future[Any]], failure: Exception | None, result: 
             future.set_result(result)
         else:
             future.set_exception(failure)
-            future.exception()  # whoever gave up waiting must not be warned about it
+            future.exception()  # no warning if the waiter was cancelled
 
 
 class WrittenJournal:
-    """Nothing is written before the first message, then everything by the writer's thread. Other programs give no
-    answers here; a journal that takes them overrides that."""
+    """A journal written by a Writer. Nothing is written before the first message. Answers of other programs are not
+    supported; subclasses may add them."""
 
     def __init__(self, path: Path, lines: Lines, *, exists: bool, number: int, draft: tuple[str, Drafted]) -> None:
         self.path = path
@@ -372,7 +373,7 @@ class WrittenJournal:
         return None
 
     async def aclose(self) -> None:
-        """Write everything and let go of the lock. JournalError when that was not possible."""
+        """Write everything and release the lock. JournalError if that failed."""
         if self._closed:
             return
         self._closed = True

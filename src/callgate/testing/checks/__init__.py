@@ -1,5 +1,6 @@
-"""Checks of the promises that every implementation of a port must keep: run these on your own.
+"""Conformance checks of the ports: run them on your own implementations.
 
-Each ``check_*`` raises an AssertionError that names the broken promise. All are coroutines, so that they run on the
-event loop the implementation is made for.
+Each ``check_*`` raises an AssertionError that names the violated requirement. All are coroutines, because they run on
+the
+event loop of the implementation.
 """

@@ -1,4 +1,4 @@
-"""Promises of a Tool, a ToolSource, a Gate and a Journal."""
+"""Conformance checks of Tool, ToolSource, Gate and Journal."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,7 +25,11 @@ GARBAGE = ("", " ", "{", "[]", "null", "1", '{"a":', "{} {}", "\0", "\ud800", "[
 
 
 async def check_tool(tool: Tool, example: Mapping[str, Any], run: Run | None = None) -> None:
-    """``example`` are arguments the tool accepts. With ``run`` it is executed too, effects and all."""
+    """Check a tool.
+
+    example  arguments that the tool accepts
+    run      if given, the tool is also executed with these arguments
+    """
     name = tool.spec.name
     promise(name and name == name.strip(), "a tool has a name")
     promise(isinstance(json.loads(json.dumps(tool.spec.parameters)), dict), f"{name}: parameters are JSON Schema")
@@ -75,7 +79,7 @@ async def check_toolbox(make: Callable[[], ToolSource]) -> None:
 
 
 async def check_gate(make: Callable[[], Gate]) -> None:
-    """Whatever the call, mode and tool, a gate decides, and never raises."""
+    """Check that a gate decides on every kind of call and mode, and never raises."""
     gate = make()
     effects: tuple[Effects, ...] = ("none", "idempotent", "mutating")
     modes: tuple[Mode, ...] = tuple(MODES)
@@ -117,7 +121,7 @@ def _case(effects: Effects, mode: Mode) -> Case:
 
 
 async def check_journal(make: Callable[[], Journal | Awaitable[Journal]]) -> None:
-    """``make`` gives a journal without messages."""
+    """Check a journal. ``make`` returns a journal without messages."""
     journal = await _when(make())
     promise(not any(isinstance(event, MessageAdded) for event in journal.read()), "nothing was said in a new journal")
     said = [MessageAdded(float(n), Message(f"m{n}", "user", (Text(f"{n}"),))) for n in range(3)]

@@ -1,4 +1,4 @@
-"""Promises of a Clock, a Host, its Files and its Processes."""
+"""Conformance checks of Clock, Host, Files and Processes."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ NONSENSE = ("", ".", "..", "../" * 50, "~", " ", "\0", "a\0b", "\ud800", "//", "
 
 
 async def check_clock(make: Callable[[], C], advance: Callable[[C, float], Awaitable[None]] | None = None) -> None:
-    """``advance`` lets time pass on a clock that stands still by itself; without it the event loop just sleeps."""
+    """Check a clock. ``advance`` lets time pass on a manual clock; without it the check sleeps."""
     clock = make()
 
     async def passing(seconds: float) -> None:
@@ -50,7 +50,7 @@ async def check_clock(make: Callable[[], C], advance: Callable[[C, float], Await
 
 
 async def check_host(make: Callable[[], Host]) -> None:
-    """The host must be writable below ``callgate-check`` in its workspace; what is written there is removed."""
+    """Check a host. It must be writable below ``callgate-check`` in its workspace; the check removes its files."""
     host = make()
     promise(host.clock is host.clock, "clock is one object")
     promise(host.locks is host.locks, "locks is one object, shared by every executor on the host")
@@ -134,7 +134,8 @@ _TOP = "callgate-check"
 
 
 async def check_files(make: Callable[[], Host]) -> None:
-    """The host must be writable below ``callgate-check`` in its workspace; what is written there is removed."""
+    """Check the files of a host. It must be writable below ``callgate-check`` in its workspace; the check removes its
+    files."""
     host = make()
     contents = {f"{_TOP}/b.txt": b"two\r\n\0", f"{_TOP}/a é.txt": b"", f"{_TOP}/deep/er/c": b"x" * 300_000}
     await host.apply(ChangeSet("create", tuple(FileChange(path, None, data) for path, data in contents.items())))
@@ -194,9 +195,14 @@ def _may_refuse(work: Callable[[], object], path: str) -> None:
 
 @noun
 class ProcessSamples:
-    """Commands that a check of Processes starts. ``speaks`` writes ``out`` to its output, ``err`` to the other one and
-    ends with 3; ``echoes`` writes what it reads; ``waits`` writes ``ready`` and ends when it is told to; ``stubborn``
-    does so only when it is killed; ``missing`` cannot be started."""
+    """Commands for the check of Processes.
+
+    speaks    writes ``out`` to standard output and ``err`` to standard error, and exits with 3
+    echoes    copies its input to its output
+    waits     writes ``ready`` and exits on SIGTERM
+    stubborn  writes ``ready`` and exits only on SIGKILL
+    missing   cannot be started
+    """
 
     speaks: Command
     echoes: Command
@@ -227,7 +233,7 @@ async def _check_output(processes: Processes, samples: ProcessSamples) -> None:
     promise(not process.running and process.returncode == 3, "a process that is gone does not run")
     promise(await process.ended() == 3, "ended() may be asked again")
     for order in (process.terminate, process.kill):
-        order()  # of a process that is gone changes nothing
+        order()  # no effect after the process ended
     both = bytearray()
     await (await processes.start(samples.speaks, both.extend)).gone()
     promise(sorted(both) == sorted(b"outerr"), f"without a sink of its own the second output joins the first: {both!r}")

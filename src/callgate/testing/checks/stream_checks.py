@@ -1,4 +1,4 @@
-"""Promises of a Model."""
+"""Conformance checks of Model."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
@@ -30,7 +30,7 @@ _DELTAS: dict[type, str] = {TextDelta: "text", ThinkingDelta: "thinking", Argume
 
 
 async def check_model(make: Callable[[], Model], request: Request | None = None) -> None:
-    """Streams the request twice, on two models: once to the end, once closing the stream after its first event."""
+    """Check a model by two streams of the request: one read to the end, one closed after its first event."""
     request = request or Request("", (Message("m1", "user", (Text("Hello"),)),))
     model = make()
     promise(model.name, "a model has a name")
@@ -57,7 +57,7 @@ def _stream(model: Model, request: Request) -> AsyncIterator[ModelEvent]:
 
 
 def _check_arguments(events: Sequence[ModelEvent]) -> None:
-    """The arguments of a complete call are the JSON text of an object, or nothing."""
+    """Check that the arguments of each complete call are empty or a JSON object."""
     ended = {each.index for each in events if isinstance(each, PartEnded)}
     calls = [each for each in events if isinstance(each, PartStarted) and each.kind == "tool_call"]
     for index, name in ((each.index, each.name) for each in calls if each.index in ended):
@@ -72,7 +72,7 @@ def _check_arguments(events: Sequence[ModelEvent]) -> None:
 
 
 def check_events(events: Iterable[ModelEvent]) -> None:
-    """The grammar of one message. A stream that was cut off keeps it too, up to where it ends."""
+    """Check the order of the events of one message. An interrupted stream must be valid up to its end."""
     parts: dict[int, str] = {}
     closed: set[int] = set()
     ids: set[str] = set()
@@ -103,7 +103,7 @@ def check_events(events: Iterable[ModelEvent]) -> None:
                 kind = parts.get(index)
                 promise(kind in ("opaque", "tool_call"), f"{event} belongs to an open opaque or tool_call part")
                 promise(index not in closed, f"part {index} is closed before {event}")
-            case ModelNoted():  # at any place, also before the message
+            case ModelNoted():  # allowed anywhere, also before the message
                 continue
             case _:
                 kind = _DELTAS.get(type(event), "")

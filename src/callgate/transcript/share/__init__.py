@@ -1,1 +1,1 @@
-"""Sessions that leave as Markdown, HTML or AI SDK messages, and transcripts of other agents that come in."""
+"""Exports sessions as Markdown, HTML or AI SDK messages, and imports transcripts of Claude Code."""

@@ -1,4 +1,4 @@
-"""A session as messages of the Vercel AI SDK, version 5 (``ModelMessage[]``)."""
+"""Exports a session as messages of the Vercel AI SDK, version 5 (``ModelMessage[]``)."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ from callgate.words.messages import (
 
 
 def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
-    """The messages in an order that every provider takes: right after each message with calls stands one with exactly
-    one result for each. A summary is used only if the messages it sums up are missing. ``note`` comes first, as a
-    system message."""
+    """Return the messages in an order that every provider accepts: each message with calls is followed by one with
+    exactly one result for each call. A summary is included only if the messages it covers are missing. ``note`` becomes
+    a system message."""
     view = View()
     for event in exported.events:
         if isinstance(event, MessageAdded):
             view.add(event.message)
     for (_, call_id), facts in gathered(exported.events).items():
-        if facts.told is None and facts.settled is not None:  # the message with its result never came
+        if facts.told is None and facts.settled is not None:  # its result is in no message
             part = ResultPart(call_id, "", facts.settled.content, facts.settled.is_error)
             view.add(Message("settled", "tool", (part,)))
     out: list[dict[str, Any]] = [{"role": "system", "content": scrub(note)}] if note else []
-    if (summary := _opening(exported)) is not None:
+    if (summary := _first_summary(exported)) is not None:
         out.append({"role": "user", "content": [_text(summary)]})
     for message in view.history():
         parts = [made for part in message.parts if (made := _part(part, message)) is not None]
@@ -46,8 +46,8 @@ def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
     return out
 
 
-def _opening(exported: Exported) -> str | None:
-    """The summary of what happened before the first message, if one was made and what it summed up is gone."""
+def _first_summary(exported: Exported) -> str | None:
+    """Return the summary of the time before the first message, if the messages it covers are missing."""
     first: str | None = None
     summary: str | None = None
     for event in exported.events:
@@ -59,7 +59,7 @@ def _opening(exported: Exported) -> str | None:
 
 
 def _part(part: Part, message: Message) -> dict[str, Any] | None:
-    """None for what says nothing there."""
+    """Convert a part; None if it has no equivalent."""
     match part:
         case Text(text=""):
             return None
@@ -90,7 +90,7 @@ def _part(part: Part, message: Message) -> dict[str, Any] | None:
 
 def _reasoning(part: Thinking, message: Message) -> dict[str, Any]:
     out: dict[str, Any] = {"type": "reasoning", "text": scrub(part.text)}
-    # The signature is of use only to the one who made it.
+    # Only the provider that made the signature can use it.
     if part.signature is not None and "claude" in (message.model or ""):
         out["providerOptions"] = {"anthropic": {"signature": scrub(part.signature)}}
     return out

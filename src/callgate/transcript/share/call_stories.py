@@ -1,4 +1,4 @@
-"""The story of each call, put together from the facts that lie apart in the log."""
+"""Collects the recorded facts about each call."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -28,9 +28,11 @@ from callgate.words.tool_search import EXECUTE
 
 @noun
 class CallStory:
-    """One call from what was asked to what came of it, under the name and with the arguments that are on record: a call
-    through another tool is one of its target. ``decided`` says in words who let it run, or did not. ``code`` says in
-    words how a call without a result was left."""
+    """One call from its arguments to its result. A call through another tool is shown as a call of its target.
+
+    decided  the decisions and answers as text
+    code     the result code; as text for a call without a result
+    """
 
     id: str
     name: str
@@ -78,7 +80,7 @@ class Facts:
         )
 
     def _left(self) -> str:
-        """The state of a call without a result."""
+        """Describe the state of a call without a result."""
         if not self.attempt:
             return "not started"
         again = f" (attempt {self.attempt})" if self.attempt > 1 else ""
@@ -86,8 +88,8 @@ class Facts:
 
 
 def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
-    """The facts of each call, by message and call id. An id that comes again belongs to the latest message that has
-    it, so an old result is never shown for a new call."""
+    """Return the facts of each call by message and call id. A repeated call id belongs to the latest message that has
+    it, so that an old result is never shown for a new call."""
     facts: dict[tuple[str, str], Facts] = {}
     latest: dict[str, Facts] = {}
 
@@ -115,7 +117,7 @@ def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
 
 
 def _unread(call: CallArrived) -> str | None:
-    """The text that the model wrote for a call that it asked for by another name; None if it could be read."""
+    """Return the arguments text of a call under another name if it could not be parsed, otherwise None."""
     if call.arguments_hash is not None:
         return None
     if call.asked_as == EXECUTE:
@@ -147,20 +149,21 @@ def _learn(facts: Facts | None, event: CallDecided | CallStarted | CallSettled |
 
 @noun
 class UnfinishedMessage:
-    """The text of a message that was still arriving; ``texts`` stand between its calls."""
+    """The text of a message that was still streaming; ``texts`` are the pieces between its calls."""
 
     message_id: str
     texts: tuple[str, ...]
 
 
 def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
-    """The questions a person can still answer. One without its message on record is left out: its call never starts."""
+    """Return the questions that can still be answered. Questions whose message is not recorded are omitted, because
+    their call never starts."""
     questions = QuestionFold(events)
     return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
 
 
 def unfinished(log: Path, events: Sequence[Durable]) -> UnfinishedMessage | None:
-    """The message that was arriving when the last turn was left, if some of its text was kept."""
+    """Return the message that was streaming when the last turn was interrupted, if some of its text was stored."""
     awaited = ""
     for event in events:
         if isinstance(event, TurnStarted):

@@ -1,7 +1,6 @@
-"""Lines of a Claude Code transcript, and which of them are the conversation.
+"""Parses the lines of a Claude Code transcript and finds the conversation in them.
 
-Lines with a ``uuid`` form a tree by ``parentUuid``. The conversation is the way from the newest message to the root;
-what was tried and left stays in the file beside it.
+Lines with a ``uuid`` form a tree by ``parentUuid``. The conversation is the path from the newest message to the root.
 """
 
 from base64 import b64decode
@@ -18,12 +17,12 @@ from callgate.words.model import StopReason
 from callgate.words.noun import noun
 
 DEEPEST = 100
-"""Nothing a model writes is nested this deeply, and whoever reads it on may be recursive."""
+"""The maximum nesting depth; other programs may parse the result recursively."""
 
 
 @noun
 class ClaudeLine:
-    """One entry as it stands in the file; ``at`` is its own time or, without one, that of the line before."""
+    """One line of the file. ``at`` is its time, or the time of the line before."""
 
     number: int
     at: float
@@ -44,7 +43,7 @@ class ClaudeLine:
 
     @property
     def speaks(self) -> bool:
-        """True if it can move the conversation on."""
+        """True if the line can continue the conversation."""
         return self.type in ("user", "assistant") or self.is_boundary
 
     @property
@@ -56,12 +55,12 @@ class ClaudeLine:
         return self.type == "user" and self.data.get("isCompactSummary") is True
 
     def text(self, key: str) -> str:
-        """The string under this key, or an empty one."""
+        """Return the string under this key, or an empty string."""
         found = self.data.get(key)
         return found if isinstance(found, str) else ""
 
     def blocks(self) -> list[Any]:
-        """The content of its message; a plain string is one block of text."""
+        """Return the content of the message as a list of blocks."""
         content = self.message.get("content")
         if isinstance(content, str):
             return [{"type": "text", "text": content}]
@@ -69,7 +68,7 @@ class ClaudeLine:
 
 
 def parse(lines: Iterable[bytes]) -> tuple[list[ClaudeLine], list[str]]:
-    """The entries in file order, and in words what could not be read. Lone surrogates in texts are replaced."""
+    """Return the lines in file order, and descriptions of unreadable lines. Lone surrogates are replaced."""
     found: list[tuple[int, float | None, dict[str, Any]]] = []
     skipped: list[str] = []
     seen: dict[bytes, int] = {}
@@ -140,10 +139,11 @@ def _time(stamp: object) -> float | None:
 
 
 def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
-    """For each line the position of the one it follows.
+    """Return for each line the index of its parent.
 
-    A line repeated under one ``uuid`` is followed in its latest form. A parent that is not there is taken to be the
-    message before, so that no history disappears.
+    If a ``uuid`` is repeated, the latest line is the parent. If a parent is missing, it is the message before, so that
+    no
+    history is lost.
     """
     first: dict[str, int] = {}
     for i, line in enumerate(lines):
@@ -157,7 +157,7 @@ def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
             found = latest.get(wanted, first.get(wanted))
             out.append(before if found is None or found == i else found)
         else:
-            # An early version wrote summaries without a boundary; they too follow what they sum up.
+            # An early version wrote summaries without a boundary; they follow the messages they summarize.
             follows = line.is_boundary or line.is_summary or not line.uuid
             out.append(before if follows else None)
         if line.uuid:
@@ -168,7 +168,7 @@ def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
 
 
 def live_chain(lines: Sequence[ClaudeLine], follows: Sequence[int | None]) -> list[int]:
-    """Positions of the conversation, oldest first: back from the last message of the file."""
+    """Return the indexes of the conversation, oldest first: from the last message of the file back to the root."""
     at = next((i for i in reversed(range(len(lines))) if lines[i].uuid and lines[i].speaks), None)
     chain: list[int] = []
     seen: set[int] = set()
@@ -194,7 +194,7 @@ def kind(block: object) -> str:
 
 
 def parts(blocks: Iterable[Any]) -> tuple[Part, ...]:
-    """The parts of a message, without empty texts and without results."""
+    """Return the parts of a message, without empty texts and results."""
     read = (_part(block) for block in blocks if kind(block) != "tool_result")
     return tuple(part for part in read if part != Text(""))
 

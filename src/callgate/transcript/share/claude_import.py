@@ -1,8 +1,8 @@
-"""The turns of a conversation that Claude Code recorded.
+"""Converts a Claude Code transcript to events.
 
-It writes each block of a message as a line of its own, and the result of a call as a line that follows the one with the
-call. So parallel calls make the tree fork although no branch was left: blocks are gathered by the id of their
-message, results by the id of their call, wherever they stand.
+Claude Code writes each block of a message as a line, and the result of a call as a line that follows the call's line.
+So parallel calls fork the tree although there is only one branch: blocks are grouped by message id, and results by call
+id, wherever they are in the file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from callgate.words.noun import noun
 
 
 class ClaudeCall:
-    """A call on record while its result is looked for."""
+    """A call whose result is searched."""
 
     def __init__(self, line: ClaudeLine, asked_id: str, part: CallPart) -> None:
         self.line = line
@@ -40,7 +40,7 @@ class ClaudeCall:
 
 
 class Spoken:
-    """One message of the model, gathered from its lines."""
+    """One message of the model, collected from its lines."""
 
     def __init__(self) -> None:
         self.lines: list[ClaudeLine] = []
@@ -52,7 +52,7 @@ class Spoken:
 
 
 class Turns:
-    """``events`` are those of the chain, in order; ``used`` are the numbers of the lines that are in them."""
+    """Builds ``events``, in order; ``used`` are the numbers of the lines that they are made of."""
 
     def __init__(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> None:
         self.events: list[Durable] = []
@@ -74,7 +74,7 @@ class Turns:
     # ---- gathering ------------------------------------------------------------------------------------------------
 
     def _gather(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> dict[str, Spoken]:
-        """The messages of the model on the chain, by what their lines have in common."""
+        """Return the model's messages on the chain by the key that their lines share."""
         spoken = {_key(line): Spoken() for line in chain if _speaks(line)}
         for line in lines:
             message = spoken.get(_key(line)) if _speaks(line) else None
@@ -103,8 +103,8 @@ class Turns:
         message.parts.append(made.part)
 
     def _answer(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine], calls: Sequence[ClaudeCall]) -> None:
-        """Give each call its result. Where one id stands for several calls, the line a result follows decides, then the
-        order; a result on the chain goes before one beside it."""
+        """Assign results to calls. If calls share an id, the parent line of the result decides, then the order; results
+        on the chain come before others."""
         waiting: dict[str, list[ClaudeCall]] = {}
         for call in calls:
             waiting.setdefault(call.asked_id, []).append(call)
@@ -174,7 +174,7 @@ class Turns:
 
 
 def _speaks(line: ClaudeLine) -> bool:
-    """True if the model said it. Claude Code writes its own errors as messages too."""
+    """Return True for a line of the model. Claude Code also writes its own errors as assistant messages."""
     own = line.message.get("model") == "<synthetic>" or line.data.get("isApiErrorMessage") is True
     return line.type == "assistant" and not (own and all(kind(block) != "tool_use" for block in line.blocks()))
 
@@ -189,7 +189,7 @@ def _same(one: CallPart, other: CallPart) -> bool:
 
 
 def _fresh(taken: dict[str, int], name: str) -> str:
-    """The name itself, or the first of ``name~2``, ``name~3`` … that is free."""
+    """Return the name, or the first free of ``name~2``, ``name~3`` and so on."""
     free, n = name, taken.get(name, 0)
     while free in taken:
         n += 1
@@ -204,8 +204,11 @@ _GLANCE = 20  # lines
 
 @noun
 class Imported:
-    """``left_out`` counts the lines that are no part of the conversation: other branches, agents, notes of the program.
-    ``skipped`` says in words which lines could not be read."""
+    """The imported session.
+
+    left_out  the number of lines that are not part of the conversation: other branches, sub-agents, program notes
+    skipped   descriptions of the lines that could not be read
+    """
 
     events: tuple[Durable, ...]
     title: str
@@ -215,7 +218,7 @@ class Imported:
 
 
 def read_claude(lines: Iterable[bytes]) -> Imported:
-    """The session in these lines of a JSONL file. Never fails: the worst file gives no events and says why."""
+    """Import the lines of a JSONL file. Never fails: an unusable file gives no events, and ``skipped`` says why."""
     parsed, skipped = parse(lines)
     main = [line for line in parsed if line.data.get("isSidechain") is not True]
     chain = [main[i] for i in live_chain(main, parents(main))]
@@ -230,13 +233,13 @@ def read_claude(lines: Iterable[bytes]) -> Imported:
 
 
 def looks_like_claude(lines: Iterable[bytes]) -> bool:
-    """True if the first of these lines look like those of Claude Code."""
+    """Return True if the first lines look like a Claude Code transcript."""
     parsed, _ = parse(islice(lines, _GLANCE))
     return any(line.uuid or line.text("sessionId") for line in parsed)
 
 
 def _title(lines: Sequence[ClaudeLine], live: set[str]) -> str:
-    """The one a person gave, else the summary of the branch that is live, else the last summary."""
+    """Return the title given by the user, otherwise the summary of the live branch, otherwise the last summary."""
     summaries = [line for line in lines if line.type == "summary"]
     of_live = [line for line in summaries if line.text("leafUuid") in live]
     given = [line.text("customTitle") for line in lines if line.type == "custom-title"]

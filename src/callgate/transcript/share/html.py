@@ -1,4 +1,4 @@
-"""A session as one HTML page that needs nothing else: no scripts, no requests, every text escaped."""
+"""Exports a session as one self-contained HTML page: no scripts, no requests, all text escaped."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ POLICY = f"default-src 'none'; img-src data:; style-src 'sha256-{_ALLOWED}'; bas
 
 
 def to_html(exported: Exported) -> str:
-    """The whole session as one file for a browser, a phone or a printer."""
+    """Return the whole session as one HTML file."""
     title = _text(exported.title or exported.session)
     body = "\n".join(line for entry in read_page(exported) for line in _entry(entry))
     return f"""<!doctype html>
@@ -45,7 +45,7 @@ def to_html(exported: Exported) -> str:
 
 
 def image_type(data: bytes) -> str | None:
-    """The type these bytes really have, if it is one that holds nothing but a picture."""
+    """Detect the media type of image data; None if it is not a supported image."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -60,7 +60,7 @@ def _text(text: str) -> str:
 
 
 def _pre(text: str) -> str:
-    # The parser drops one line end right after the tag, so that of the text itself stays.
+    # Parsers drop one line end right after the tag.
     return f'<pre dir="auto">\n{_text(text)}</pre>'
 
 

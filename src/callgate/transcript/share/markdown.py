@@ -1,4 +1,4 @@
-"""A session as Markdown. What people and tools wrote is quoted in fences; what the model wrote is Markdown already."""
+"""Exports a session as Markdown. Text of users and tools is fenced; text of the model is Markdown already."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def to_markdown(exported: Exported) -> str:
-    """The whole session. No text in it can end the block it stands in."""
+    """Return the whole session. No text can end the block it is in."""
     blocks = [f"# {inline(exported.title or exported.session)}", _facts(exported)]
     for entry in read_page(exported):
         blocks += _mark(entry) if isinstance(entry, Mark) else _said(entry)
@@ -20,12 +20,12 @@ def to_markdown(exported: Exported) -> str:
 
 
 def inline(text: str) -> str:
-    """Any text as plain words on one line."""
+    """Escape any text as plain words on one line."""
     return _PUNCTUATION.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def code(text: str) -> str:
-    """Any text as a code span on one line."""
+    """Return any text as a code span on one line."""
     shown = " ".join(visible(text).split())
     ticks = "`" * (longest_ticks(shown) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
@@ -111,7 +111,7 @@ _CERTAIN_SPANS = re.compile(r"(?:[^`\\]|\\(?!`)|`[^`|]+`(?!`))*")
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """Any text as a code block that it cannot close."""
+    """Return any text as a code block that the text cannot close."""
     shown = visible(text)
     fence = "`" * max(3, longest_ticks(shown) + 1)
     return f"{fence}{language}\n{shown}\n{fence}"
@@ -122,8 +122,8 @@ def longest_ticks(text: str) -> int:
 
 
 def model_text(text: str) -> str:
-    """Markdown as it was written, but for two things: tags are shown instead of obeyed, and a code block that was left
-    open is closed. Where it is not certain what ends where, all of it is quoted."""
+    """Return the model's Markdown with two changes: HTML tags are escaped, and an open code block is closed. If the
+    structure is ambiguous, the whole text is fenced."""
     lines = visible(text).split("\n")
     out: list[str] = []
     paragraph: list[str] = []
@@ -137,7 +137,7 @@ def model_text(text: str) -> str:
         paragraph = []
         if opened is not None:
             fence = opened[2]
-            # To some readers a line with a bar is the head of a table before it is anything else.
+            # Some parsers treat a line with a bar as the head of a table first.
             if "|" in line or (opened[1] and not _certain(lines[at + 1 :], opened[1], fence)):
                 return fenced(text, "markdown")
         elif fence and _closing(line, fence) is not None:
@@ -146,7 +146,7 @@ def model_text(text: str) -> str:
 
 
 def _closing(line: str, fence: str) -> str | None:
-    """The indentation of the line, if it can close the block."""
+    """Return the indentation of the line if it can close the code block, otherwise None."""
     marks = line.strip(" \t")
     if len(marks) < len(fence) or set(marks) != set(fence):
         return None
@@ -155,8 +155,8 @@ def _closing(line: str, fence: str) -> str | None:
 
 
 def _certain(lines: list[str], indent: str, fence: str) -> bool:
-    """True if an indented block ends the same way inside a list and outside of one: a line with less indentation would
-    end the list, and the block with it."""
+    """Return True if an indented code block ends at the same line inside and outside of a list: a line with less
+    indentation would end the list and the block."""
     for line in lines:
         if set(line.strip(" \t")) == set(fence) and len(line.strip(" \t")) >= len(fence):
             return _closing(line, fence) == indent
@@ -166,8 +166,8 @@ def _certain(lines: list[str], indent: str, fence: str) -> bool:
 
 
 def _paragraph(lines: list[str]) -> list[str]:
-    """Tags outside code spans as text. Spans count only where each of them ends in its own line and its own cell:
-    otherwise it takes a whole parser to say what is inside."""
+    """Escape HTML tags outside code spans. Spans are respected only if each ends in its own line and table cell; other
+    cases would need a full parser."""
     if not all(map(_CERTAIN_SPANS.fullmatch, lines)):
         return [_TAG.sub("&lt;", line) for line in lines]
     return [

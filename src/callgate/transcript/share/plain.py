@@ -1,4 +1,4 @@
-"""Text and JSON that any file and any reader can take."""
+"""Text and JSON that can be encoded and parsed everywhere."""
 
 from json import dumps, loads
 from typing import Any
@@ -7,7 +7,7 @@ from callgate.formats.display import visible_page
 
 
 def scrub(text: str) -> str:
-    """The text with each lone surrogate replaced, so that it can be encoded; any other text as it is."""
+    """Replace lone surrogates, so that the text can be encoded."""
     try:
         text.encode()
         return text
@@ -16,15 +16,15 @@ def scrub(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Encodable text with plain line ends, in which nothing hides."""
+    """Normalize line ends and show invisible characters."""
     return visible_page(text.replace("\r\n", "\n"))
 
 
 def clean_json(value: object) -> Any:
-    """The value as any JSON reader takes it. What JSON cannot say is there in words."""
+    """Convert the value to plain JSON. Unsupported values become text."""
     try:
         return loads(scrub(dumps(value, ensure_ascii=False, allow_nan=False, default=repr, skipkeys=True)))
-    except (ValueError, RecursionError) as error:  # not a number, a circle, too deep
+    except (ValueError, RecursionError) as error:  # NaN, a cycle, or too deep
         return {"unreadable": str(error)}
 
 

@@ -1,4 +1,4 @@
-"""The content of an export, the same for every format: messages with the story of their calls, and marks between."""
+"""The content of an export, independent of its format: messages with their calls, and marks between them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from callgate.words.noun import noun
 
 @noun
 class Exported:
-    """A session to be shared: its live events in order."""
+    """A session to export: its live events in order."""
 
     session: str
     title: str
@@ -39,7 +39,7 @@ class Exported:
 
 @noun
 class SaidMessage:
-    """A message of a person or a model, numbered from 1. ``calls`` are by the id of their part."""
+    """A message of the user or the model, numbered from 1. ``calls`` has the calls by part id."""
 
     number: int
     at: float
@@ -50,7 +50,7 @@ class SaidMessage:
 
 @noun
 class Mark:
-    """Something between messages; ``body`` is a longer text that belongs to it."""
+    """An event between messages; ``body`` is a longer text about it."""
 
     at: float
     kind: Literal["compacted", "snipped", "note", "event", "result"]
@@ -59,7 +59,7 @@ class Mark:
 
 
 def moment(at: float) -> str:
-    """Date and time in UTC; a time no calendar has is a number."""
+    """Format a time in UTC; if it is outside the calendar, return the number."""
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
@@ -67,15 +67,15 @@ def moment(at: float) -> str:
 
 
 def dates(exported: Exported) -> tuple[float, float] | None:
-    """The times of the first and the last message. Other events may have other times, such as that of an
+    """Return the times of the first and the last message. Other events may have other times, such as the time of an
     import."""
     times = [event.at for event in exported.events if isinstance(event, MessageAdded)]
     return (min(times), max(times)) if times else None
 
 
 def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
-    """The session as people read it, in order. A call stands with its message, wherever its facts stand; a call
-    without its message stands where it arrived."""
+    """Return messages and marks in order. A call is shown with its message; a call without a message where it
+    arrived."""
     facts = gathered(exported.events)
     snipped = {name for event in exported.events if isinstance(event, Snipped) for name in event.message_ids}
     messages = {event.message.id for event in exported.events if isinstance(event, MessageAdded)}
@@ -115,7 +115,7 @@ def _text(part: ResultPart) -> str:
 
 
 def compacted_line(event: Compacted) -> str:
-    """One line about a boundary, for people; its summary is shown below it, or when it is opened."""
+    """Describe a compaction in one line."""
     facts: list[str] = []
     if event.covered:
         facts.append(f"{event.covered} message{'' if event.covered == 1 else 's'}")
