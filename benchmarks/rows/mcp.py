@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 from benchmarks.measure import Size, interleaved, ratio, spread
 from benchmarks.report import Row
 from callgate.host.local import LocalHost
-from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.place import ServerPlace
-from callgate.mcp.servers import ServerList
+from callgate.mcp.approvals import ApprovedDefinitions
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.server_context import ServerContext
+from callgate.mcp.server_list import ServerList
 from callgate.testing import PlainRun
 from callgate.words.arguments import Accepted
 from callgate.words.decisions import Origin
@@ -69,7 +69,7 @@ class _Stage:
     async def _ours(self, ready: "asyncio.Future[Call]") -> None:
         host = LocalHost(self._folder)
         servers = ServerList([ServerConfig("srv", "stdio", Origin("user"), command=sys.executable, args=_ARGS)])
-        servers.begin(ServerPlace(host, (str(self._folder),), {}, None, ApprovedDefinitions(None)))
+        servers.begin(ServerContext(host, (str(self._folder),), {}, None, ApprovedDefinitions(None)))
         await servers.settled()
         tool, run = servers.servers["srv"].tools[0], PlainRun()
 

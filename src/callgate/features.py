@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Reminder,
         context_feature,
     )
-    from callgate.mcp.feature import servers_feature
+    from callgate.mcp.mcp_feature import servers_feature
     from callgate.notices.feature import NoticesPart
     from callgate.search.search_feature import search_feature
     from callgate.staging.feature import staging_feature
@@ -40,7 +40,7 @@ _HOMES: Mapping[str, str] = {
     "context_feature": "callgate.conversation.feature",
     "hooks_feature": "callgate.assembly.settings",
     "search_feature": "callgate.search.search_feature",
-    "servers_feature": "callgate.mcp.feature",
+    "servers_feature": "callgate.mcp.mcp_feature",
     "staging_feature": "callgate.staging.feature",
 }
 

@@ -13,9 +13,9 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from callgate.assembly.servers import KeptSecrets
-from callgate.mcp.config import OAuthClient, ServerConfig
-from callgate.mcp.place import ServerLimits
 from callgate.mcp.server import Server
+from callgate.mcp.server_config import OAuthClient, ServerConfig
+from callgate.mcp.server_context import ServerLimits
 from callgate.words.arguments import Accepted
 from callgate.words.decisions import AskedField, FieldAnswer
 from callgate.words.errors import ToolFailure

@@ -10,11 +10,11 @@ from typing import Any
 
 from callgate.core.ports import Run
 from callgate.host.local import LocalHost
-from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.place import ServerPlace
+from callgate.mcp.approvals import ApprovedDefinitions
 from callgate.mcp.server import Server
-from callgate.mcp.servers import ServerList
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.server_context import ServerContext
+from callgate.mcp.server_list import ServerList
 from callgate.testing.plain import PlainRun
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result
@@ -34,15 +34,15 @@ def friendly(name: str = "friendly", **facts: Any) -> ServerConfig:
     return ServerConfig(name, "stdio", OWN, command=sys.executable, args=(str(FRIENDLY), "stdio"), **facts)
 
 
-def place_in(folder: Path, **facts: Any) -> ServerPlace:
+def place_in(folder: Path, **facts: Any) -> ServerContext:
     host = facts.pop("host", None) or LocalHost(folder)
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "SECRET_TOKEN": "s3cret"}
-    made = ServerPlace(host, (str(folder),), environ, folder / "data", ApprovedDefinitions(folder / "data"))
+    made = ServerContext(host, (str(folder),), environ, folder / "data", ApprovedDefinitions(folder / "data"))
     return replace(made, **facts)
 
 
 @asynccontextmanager
-async def connected(place: ServerPlace, *configs: ServerConfig) -> AsyncGenerator[ServerList]:
+async def connected(place: ServerContext, *configs: ServerConfig) -> AsyncGenerator[ServerList]:
     servers = ServerList(configs)
     servers.begin(place)
     try:

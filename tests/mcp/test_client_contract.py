@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from callgate.mcp.config import ServerConfig
 from callgate.mcp.server import Server
+from callgate.mcp.server_config import ServerConfig
 from callgate.testing import PlainRun
 from callgate.words.decisions import FieldAnswer
 from callgate.words.messages import Image, Resource, Text

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from callgate.mcp.approved import FILE, ApprovedDefinitions, concern_about
-from callgate.mcp.definitions import LONGEST_DESCRIPTION, clean, read_definition
+from callgate.mcp.approvals import FILE, ApprovedDefinitions, concern_about
+from callgate.mcp.tool_definitions import LONGEST_DESCRIPTION, clean, read_definition
 from tests.mcp.client_kit import connected, place_in, raw
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}

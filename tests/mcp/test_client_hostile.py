@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from callgate.mcp.log import ServerLog
-from callgate.mcp.place import ServerLimits
-from callgate.mcp.servers import ServerList
+from callgate.mcp.server_context import ServerLimits
+from callgate.mcp.server_list import ServerList
+from callgate.mcp.server_log import ServerLog
 from callgate.words.calls import Result
 from callgate.words.messages import Resource
 from tests.mcp.client_kit import ToldRun, connected, place_in, raw, until, use
@@ -153,7 +153,7 @@ def test_a_server_that_dies_in_a_call_gives_one_error_and_is_started_again(tmp_p
 def test_a_server_that_closes_its_output_and_runs_on_is_started_again_before_a_call_finds_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callgate.mcp.stdio._LINGER", 0.0)
+    monkeypatch.setattr("callgate.mcp.stdio_transport._LINGER", 0.0)
 
     async def main() -> None:
         async with connected(place_in(tmp_path), raw("falls silent")) as servers:
@@ -299,7 +299,7 @@ def test_the_reason_of_a_failure_is_short_and_holds_no_codes(tmp_path: Path) -> 
 
 @pytest.mark.spec("MCP-3")
 def test_the_rest_of_a_list_that_is_too_long_is_cut_off_before_the_loop_reads_it() -> None:
-    from callgate.mcp.stdio import parsed
+    from callgate.mcp.stdio_transport import parsed
 
     tools = [{"name": f"t{index}", "inputSchema": {}} for index in range(5_000)]
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools, "other": [*range(2_000)]}}).encode()
@@ -312,7 +312,7 @@ def test_the_rest_of_a_list_that_is_too_long_is_cut_off_before_the_loop_reads_it
 
 @pytest.mark.spec("MCP-3")
 def test_an_array_holds_no_text_that_a_message_alone_may_not_hold() -> None:
-    from callgate.mcp.stdio import parsed
+    from callgate.mcp.stdio_transport import parsed
 
     line = b'{"jsonrpc":"2.0","method":"a","params":{"half a character":"\\ud800"}}'
     for written in (line, b"[" + line + b"]"):
@@ -324,7 +324,7 @@ def test_an_array_holds_no_text_that_a_message_alone_may_not_hold() -> None:
 def test_a_resource_is_read_although_its_server_does_not_answer_whether_it_tells_of_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callgate.mcp.requests._MOMENT", 0.0)
+    monkeypatch.setattr("callgate.mcp.server_requests._MOMENT", 0.0)
 
     async def main() -> None:
         place = place_in(tmp_path, limits=ServerLimits(call=1.0))
@@ -377,7 +377,7 @@ def test_a_list_that_changed_is_read_again(tmp_path: Path) -> None:
         async with connected(place_in(tmp_path), config) as servers:
             server = servers.servers["srv"]
             assert [each.spec.name for each in server.tools] == ["mcp__srv__one"]
-            server.heard_of("tools")
+            server.list_changed("tools")
             await until(server, lambda: [each.spec.name for each in server.tools] == ["mcp__srv__two"])
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from tests.mcp.client_kit import OWN, connected, place_in
-from callgate.mcp.config import ServerConfig
+from callgate.mcp.server_config import ServerConfig
 
 async def main(folder):
     start = f"exec {sys.executable} -I -S {sys.argv[2]} plain"

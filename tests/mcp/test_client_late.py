@@ -10,7 +10,7 @@ import pytest
 from callgate import Session, Store
 from callgate.assembly.agent import agent_session
 from callgate.host.local import LocalHost
-from callgate.mcp.servers import ServerList
+from callgate.mcp.server_list import ServerList
 from callgate.testing import ManualClock, PlainRun, ScriptedModel, call, say, turn
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result

@@ -13,7 +13,7 @@ import pytest
 
 from callgate.admin.servers import add_server, log_in, log_out
 from callgate.assembly.servers import KeptSecrets
-from callgate.mcp.config import ServerConfig
+from callgate.mcp.server_config import ServerConfig
 from callgate.testing import PlainRun
 from callgate.words.decisions import AskedField, FieldAnswer
 from callgate.words.errors import CallgateError
@@ -213,7 +213,7 @@ ADDRESSES = _Addresses(
 )
 def test_a_server_on_the_net_cannot_name_a_host_near_this_machine(server: str, asked: str, is_asked: bool) -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.web import outward_only
+    from callgate.mcp.http_transport import outward_only
 
     check = outward_only(server, lambda name, port: ADDRESSES[name].split())(httpx2.Request("GET", asked))
     if is_asked:

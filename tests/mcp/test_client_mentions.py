@@ -10,10 +10,10 @@ import pytest
 from callgate import SessionLimits
 from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.config import Config
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.feature import MOST_MENTIONED, ResourceMention, mentions_in, servers_feature
-from callgate.mcp.resources import resource_tools
-from callgate.mcp.servers import ServerList
+from callgate.mcp.mcp_feature import MOST_MENTIONED, ResourceMention, mentions_in, servers_feature
+from callgate.mcp.resource_tools import resource_tools
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.server_list import ServerList
 from callgate.testing import ScriptedModel, call, fail, say, turn
 from callgate.transcript.store import Store
 from callgate.words.events import CallSettled, Event, Noted, QuestionAsked, RunEnded, TurnStarted

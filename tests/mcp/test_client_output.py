@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from callgate.host.local import LocalHost
 from callgate.host.ports import Command
-from callgate.mcp import stdio
-from callgate.mcp.log import ServerLog
-from callgate.mcp.stdio import Item, OutputLines, parsed, program_streams
+from callgate.mcp import stdio_transport
+from callgate.mcp.server_log import ServerLog
+from callgate.mcp.stdio_transport import Item, OutputLines, parsed, program_streams
 
 LONG = 20_000  # more than is parsed on the loop
 lines = st.lists(
@@ -79,7 +79,7 @@ def test_a_long_line_is_parsed_in_a_thread_and_a_short_one_is_not(monkeypatch: p
         threads.append(threading.current_thread() is threading.main_thread())
         return parsed(line)
 
-    monkeypatch.setattr(stdio, "parsed", noted)
+    monkeypatch.setattr(stdio_transport, "parsed", noted)
 
     async def main() -> None:
         async with output_of(b"short\n" + b"x" * LONG + b"\nshort\n", []) as output:
@@ -92,7 +92,7 @@ def test_a_long_line_is_parsed_in_a_thread_and_a_short_one_is_not(monkeypatch: p
 
 @pytest.mark.spec("MCP-3")
 def test_what_nobody_takes_is_left_in_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "_WAITING", 1_000)
+    monkeypatch.setattr(stdio_transport, "_WAITING", 1_000)
     line = b"x" * 500
 
     async def main() -> None:
@@ -161,7 +161,7 @@ def test_many_short_lines_leave_others_on_the_loop_their_turn(monkeypatch: pytes
         count += 1
         return parsed(line)
 
-    monkeypatch.setattr(stdio, "parsed", counted)
+    monkeypatch.setattr(stdio_transport, "parsed", counted)
 
     async def main() -> None:
         reader, writer = os.pipe()
@@ -181,8 +181,8 @@ def test_many_short_lines_leave_others_on_the_loop_their_turn(monkeypatch: pytes
 
 @pytest.mark.spec("MCP-3")
 def test_a_flood_in_one_array_is_a_flood_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "_BURST", 100)
-    monkeypatch.setattr(stdio, "_PER_SECOND", 1e-3)
+    monkeypatch.setattr(stdio_transport, "_BURST", 100)
+    monkeypatch.setattr(stdio_transport, "_PER_SECOND", 1e-3)
     one = b'{"jsonrpc":"2.0","method":"a"}'
 
     async def main() -> None:
@@ -233,7 +233,7 @@ def test_a_second_cancel_while_the_program_ends_leaves_no_pipe_open(
             await asyncio.sleep(0)
         await asyncio.wait({using})
 
-    monkeypatch.setattr(stdio.os, "pipe", noted)
+    monkeypatch.setattr(stdio_transport.os, "pipe", noted)
     asyncio.run(main())
     reader, pipe_number = made[1]
     with suppress(OSError):

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from callgate.host.local import LocalHost
-from callgate.mcp.calling import CallsUnderWay
-from callgate.mcp.questions import ServerQuestions
+from callgate.mcp.server_questions import RunningCalls, ServerQuestions
 from callgate.words.decisions import FieldAnswer
 from tests.mcp.client_kit import Answering, connected, place_in, raw, use
 
@@ -31,7 +30,7 @@ def test_of_many_questions_at_once_the_first_ones_wait_and_the_others_are_declin
             return (FieldAnswer(text="x"),)
 
     async def main() -> None:
-        person, calls = Slow(), CallsUnderWay(LocalHost(tmp_path).clock, 60.0)
+        person, calls = Slow(), RunningCalls(LocalHost(tmp_path).clock, 60.0)
         questions = ServerQuestions("srv", calls, person, lambda text: None)
         with calls.begun():
             asking = [asyncio.ensure_future(questions.elicit({"requestedSchema": CITY})) for _ in range(1_000)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.mcp.config import ServerConfig
+from callgate.mcp.server_config import ServerConfig
 from callgate.testing import PlainRun
 from callgate.words.messages import Image
 from tests.mcp.client_kit import OWN, Answering, connected, place_in, use

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from callgate.mcp.definitions import read_definition
-from callgate.mcp.listing import prompts_of
-from callgate.mcp.place import ServerLimits
-from callgate.mcp.results import message_content, result_of
+from callgate.mcp.server_context import ServerLimits
+from callgate.mcp.server_results import message_content, result_of
+from callgate.mcp.server_tool import prompts_of
+from callgate.mcp.tool_definitions import read_definition
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Image, Resource, Text
 from tests.mcp.client_kit import connected, place_in, raw

@@ -12,7 +12,7 @@ import pytest
 from callgate import Session
 from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.config import Config, load_config
-from callgate.mcp.config import ServerConfig, as_entry
+from callgate.mcp.server_config import ServerConfig, as_entry
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.decisions import Confirmation, FieldAnswer, Question
 from callgate.words.events import CallSettled, Event, MessageAdded, Noted, QuestionAsked
@@ -139,7 +139,7 @@ def test_a_tool_that_changes_while_its_question_is_open_is_not_called(tmp_path: 
             async for event in session.send("go", until="idle"):
                 events.append(event)
                 if isinstance(event, QuestionAsked):
-                    server.heard_of("tools")
+                    server.list_changed("tools")
                     while server.tools[0].definition.description == TOOL["description"]:
                         await server.moved()
                     session.post(Answer(event.question.yes()))

@@ -12,7 +12,7 @@ from callgate.admin.doctor.diagnosis import Patient
 from callgate.admin.doctor.servers import mcp_servers
 from callgate.assembly.agent import agent_session
 from callgate.formats.columns import width as measured
-from callgate.mcp.config import as_entry
+from callgate.mcp.server_config import as_entry
 from callgate.testing import ScriptedModel, say, turn
 from callgate.tui.commands import all_commands, argument_words, run_command
 from callgate.tui.composer.candidates import candidates_at

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.definitions import MOST_TOOLS
-from callgate.mcp.place import ServerLimits
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.server_context import ServerLimits
+from callgate.mcp.tool_definitions import MOST_TOOLS
 from tests.mcp.client_kit import OWN, connected, place_in, until, use
 from tests.mcp.client_login_server import LoginServer, running
 
@@ -98,8 +98,8 @@ def test_a_long_list_is_parsed_in_a_thread_and_what_the_loop_parses_is_bounded(
 @pytest.mark.spec("MCP-3")
 def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp import bodies
-    from callgate.mcp.stdio import message_rate
+    from callgate.mcp import http_bodies
+    from callgate.mcp.stdio_transport import message_rate
 
     types = pytest.importorskip("mcp_types")
     adapter, threads = types.jsonrpc_message_adapter, list[threading.Thread]()
@@ -123,12 +123,12 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
             )
             for at in range(0, len(whole), 1_000):
                 yield whole[at : at + 1_000]
-            yield b"data: no mess" + b"x" * bodies.LARGE
+            yield b"data: no mess" + b"x" * http_bodies.LARGE
 
         async def aclose(self) -> None: ...
 
     async def main() -> bytes:
-        return b"".join([piece async for piece in bodies.BoundedStream(Pieces(), message_rate(), events=True)])
+        return b"".join([piece async for piece in http_bodies.BoundedStream(Pieces(), message_rate(), events=True)])
 
     small, _, rest = asyncio.run(main()).partition(b"id: 7\n")
     assert small == b'event: message\r\ndata: {"a": 1}\r\n\r\n: ping\n\ndata: 1\rdata: 2\r\r'
@@ -142,8 +142,8 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
 @pytest.mark.spec("MCP-3")
 def test_a_stream_of_many_events_is_read_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.bodies import BoundedStream
-    from callgate.mcp.rate import RateLimit
+    from callgate.mcp.http_bodies import BoundedStream
+    from callgate.mcp.rate_limit import RateLimit
 
     class Counting(RateLimit):
         """Counts, and wants a pause of a moment each time."""
@@ -171,14 +171,14 @@ def test_a_stream_of_many_events_is_read_more_slowly(monkeypatch: pytest.MonkeyP
         assert [piece async for piece in BoundedStream(Flood(), rate, events=True)]
         return rate.spent
 
-    monkeypatch.setattr("callgate.mcp.bodies.asyncio.sleep", sleep)
+    monkeypatch.setattr("callgate.mcp.http_bodies.asyncio.sleep", sleep)
     assert int(asyncio.run(main())) == 1_001  # the events, and a little for their bytes
     assert len(paused) == 10
 
 
 @pytest.mark.spec("MCP-3")
 def test_a_rate_limit_is_a_burst_and_then_so_much_each_second() -> None:
-    from callgate.mcp.rate import RateLimit
+    from callgate.mcp.rate_limit import RateLimit
 
     now = 100.0
     rate = RateLimit(10, 5, lambda: now)
@@ -192,8 +192,8 @@ def test_a_rate_limit_is_a_burst_and_then_so_much_each_second() -> None:
 @pytest.mark.spec("MCP-3")
 def test_streams_are_opened_again_within_a_rate_and_calls_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.rate import RateLimit
-    from callgate.mcp.web import paced
+    from callgate.mcp.http_transport import paced
+    from callgate.mcp.rate_limit import RateLimit
 
     paused: list[float] = []
 
@@ -205,7 +205,7 @@ def test_streams_are_opened_again_within_a_rate_and_calls_do_not_wait(monkeypatc
         for method in ("GET", "POST", "GET", "GET", "POST"):
             await hook(httpx2.Request(method, "http://127.0.0.1/mcp"))
 
-    monkeypatch.setattr("callgate.mcp.web.asyncio.sleep", sleep)
+    monkeypatch.setattr("callgate.mcp.http_transport.asyncio.sleep", sleep)
     asyncio.run(main())
     assert paused == [0.0, 0.0, 1.0]
 
@@ -213,7 +213,7 @@ def test_streams_are_opened_again_within_a_rate_and_calls_do_not_wait(monkeypatc
 @pytest.mark.spec("MCP-3")
 def test_a_large_body_that_is_not_one_message_becomes_a_short_one_that_is_refused() -> None:
     pytest.importorskip("httpx2")
-    from callgate.mcp.bodies import LARGE, lighter_message
+    from callgate.mcp.http_bodies import LARGE, lighter_message
 
     blank, message = b" " * LARGE, b'{"jsonrpc":"2.0","method":"a","params":{"b":"\\ud800"}}'
     for body in (b"[" + blank + b"]", b"[" + message + blank + b"]", message + blank, b"[1]" + blank, blank):
@@ -343,8 +343,8 @@ def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, st
 @pytest.mark.spec("MCP-3")
 def test_a_compressed_answer_is_refused() -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.bodies import TooLarge, bound_body
-    from callgate.mcp.stdio import message_rate
+    from callgate.mcp.http_bodies import TooLarge, bound_body
+    from callgate.mcp.stdio_transport import message_rate
 
     async def main() -> None:
         answer = httpx2.Response(200, headers={"content-encoding": "gzip"}, content=b"")

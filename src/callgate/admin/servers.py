@@ -14,12 +14,12 @@ from callgate.config import Config, load_config
 from callgate.host.files import read_regular, replace_file
 from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
-from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import LARGEST, ServerConfig, ServerConfigs, as_entry, read_file, read_server
-from callgate.mcp.names import server_name
-from callgate.mcp.place import ServerLimits, ServerPlace, ServerState
+from callgate.mcp.approvals import ApprovedDefinitions
+from callgate.mcp.mcp_names import server_name
 from callgate.mcp.server import Server
-from callgate.mcp.servers import ServerList
+from callgate.mcp.server_config import LARGEST, ServerConfig, ServerConfigs, as_entry, read_file, read_server
+from callgate.mcp.server_context import ServerContext, ServerLimits, ServerState
+from callgate.mcp.server_list import ServerList
 from callgate.policy.trust import Trusted
 from callgate.words.decisions import AskedField, FieldAnswer, Origin
 from callgate.words.errors import CallgateError, ToolFailure, UsageError
@@ -104,7 +104,7 @@ def remove_server(name: str, scope: ServerScope) -> Path:
     del whole["mcpServers"][key]
     _write(file, whole)
     if found is not None:
-        server = Server(found, _place(config))
+        server = Server(found, _context(config))
         ApprovedDefinitions(config.data if config.own_data else None).forget(server.identity)
         if found.transport != "stdio":
             _forget_login(config, server.identity)
@@ -153,8 +153,8 @@ def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
         raise UsageError(f"the server {name!r} is a command, and has no login")
 
     async def connect() -> TriedServer:
-        place = replace(_place(config), person=_Shown(show), limits=ServerLimits(600.0))
-        server = Server(found, place)
+        context = replace(_context(config), person=_Shown(show), limits=ServerLimits(600.0))
+        server = Server(found, context)
         try:
             await server.log_in()
             return _row(server)
@@ -169,12 +169,12 @@ def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
 def log_out(name: str) -> bool:
     """Delete the tokens of a server. Return False if there were none."""
     config = load_config()
-    return _forget_login(config, Server(find_server(name), _place(config)).identity)
+    return _forget_login(config, Server(find_server(name), _context(config)).identity)
 
 
 async def _tried(config: Config, servers: Sequence[ServerConfig], seconds: float) -> list[TriedServer]:
     found = ServerList(servers)
-    found.begin(replace(_place(config), limits=ServerLimits(seconds)))
+    found.begin(replace(_context(config), limits=ServerLimits(seconds)))
     try:
         await found.settled()
         return [_row(each) for each in found.servers.values()]
@@ -196,9 +196,9 @@ def _unset(server: ServerConfig) -> tuple[str, ...]:
     return tuple(each.text for each in unset_variables((server,)))
 
 
-def _place(config: Config) -> ServerPlace:
+def _context(config: Config) -> ServerContext:
     data = config.data if config.own_data else None
-    return ServerPlace(
+    return ServerContext(
         host=LocalHost(config.root),
         roots=(str(config.root),),
         environ=os.environ,
@@ -217,7 +217,7 @@ def _startable(config: Config, name: str) -> ServerConfig:
 
 
 def _forget_login(config: Config, identity: str) -> bool:
-    from callgate.mcp.login import forget_tokens  # costly to load
+    from callgate.mcp.oauth import forget_tokens  # costly to load
 
     return forget_tokens(identity, KeptSecrets(config.data if config.own_data else None))
 

@@ -46,7 +46,7 @@ from callgate.words.noun import noun
 from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:
-    from callgate.mcp.servers import ServerList
+    from callgate.mcp.server_list import ServerList
     from callgate.tools.custom import LoadedTools
 
 
@@ -152,7 +152,7 @@ async def agent_session(
     loaded = [each for each in found if each not in extra]
     own: list[Feature] = []
     if servers is not None:
-        from callgate.mcp.feature import servers_feature
+        from callgate.mcp.mcp_feature import servers_feature
 
         own.append(servers_feature(servers))
     if deferred is not None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.mcp import OWN_FILE, PROJECT_FILE
-from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.config import ConfigFault, ServerConfig, ServerConfigs, merged, read_file, read_text
-from callgate.mcp.place import ServerLimits, ServerPlace
-from callgate.mcp.servers import ServerList
+from callgate.mcp.approvals import ApprovedDefinitions
+from callgate.mcp.server_config import ConfigFault, ServerConfig, ServerConfigs, merged, read_file, read_text
+from callgate.mcp.server_context import ServerContext, ServerLimits
+from callgate.mcp.server_list import ServerList
 from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
 from callgate.providers.keys import KeyStore
@@ -76,7 +76,7 @@ def begin(servers: ServerList, config: Config, session: Session, *, attended: bo
     """Connects the servers in the background of the session, whose end is theirs."""
     data = config.data if config.own_data else None
     servers.begin(
-        ServerPlace(
+        ServerContext(
             host=session.host,
             roots=(str(config.root), *session.folders),
             environ=os.environ,

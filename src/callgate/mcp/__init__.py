@@ -1,21 +1,22 @@
-"""Servers of the Model Context Protocol as a client sees them: configured, connected, their tools put behind the gate.
+"""Client for servers of the Model Context Protocol. Their tools are judged by the gate like all others.
 
-config       the servers that files and flags name
-names        names of servers and tools, made valid and unique
-definitions  a tool as its server describes it: bounded, cleaned, hashed, compared
-approved     the definitions that were approved, kept in the data folder
-tool         a server's tool as a Tool; ``results`` makes a Result of its answer
-place        the state of a server, and what it is connected from
-mentions     resources that a message mentions, read before the model is asked
-server       one server: its status, its task, its tools; ``requests`` are what it is asked, ``watched`` what it read
-servers      all servers of a session: the source of their tools
-link         the connection itself, on the SDK: ``stdio`` and ``web`` are its transports
-bodies       answers of servers on the web, bounded before the SDK reads them
-asking       questions of servers to a person; ``login`` is OAuth; ``log`` the log file of a server
+server_config     parse the configuration of servers from files and flags
+mcp_names         make the names of servers and tools valid and unique
+tool_definitions  limit, clean and compare the definitions of tools
+approvals         store approved definitions in the data folder; ask about changed ones
+server            keep one server connected: ``server_requests`` sends requests, ``server_questions`` asks the user
+server_tool       the tools and prompts of a server; ``server_results`` converts answers to Results
+server_list       all servers of a session as a source of tools; ``late_servers`` for those not connected yet
+resource_tools    the tools ListMcpResources and ReadMcpResource
+server_context    the state of a server, and what it needs from the session
+link              the connection on the SDK, over ``stdio_transport`` or ``http_transport``
+http_bodies       limit HTTP answers before the SDK parses them
+forms             convert forms of servers to questions; ``oauth`` logs in; ``server_log`` writes the log file
+mcp_feature       the feature ``mcp`` of a session
 
 Nothing of the package ``mcp`` is imported before a server is configured: ``link`` and what it imports are loaded in a
 thread when the first server connects. See docs/decisions/0046-mcp.md.
 """
 
 PROJECT_FILE, OWN_FILE = ".mcp.json", "mcp.json"
-"""The files that name servers: in a project, and in the folder of a person's settings."""
+"""The configuration files of a project and of a user."""

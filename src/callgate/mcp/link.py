@@ -1,49 +1,54 @@
-"""The connection to one server, on the SDK: loaded when the first server connects, because the SDK is costly to load.
+"""The connection to one server, on the SDK. Loaded with the first connection, because the SDK is slow to import.
 
-Everything that comes out of here is plain data and nouns of Callgate.
+It returns plain data and types of Callgate only.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from callgate._version import __version__
-from callgate.core.ports import Host
 from callgate.host.environment import scrubbed
 from callgate.host.ports import Command
-from callgate.mcp.answers import bounded_answers
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.definitions import MOST_TOOLS, clean
-from callgate.mcp.faults import LinkFault, innermost, sentence_of
-from callgate.mcp.log import ServerLog
-from callgate.mcp.stdio import MOST_LISTED, program_streams
-from callgate.mcp.web import helper_headers, web_streams
+from callgate.mcp.http_transport import helper_headers, web_streams
+from callgate.mcp.link_faults import LinkFault, innermost, sentence_of
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.server_context import ServerContext
+from callgate.mcp.server_log import ServerLog
+from callgate.mcp.stdio_transport import MOST_LISTED, SdkStream, program_streams
+from callgate.mcp.tool_definitions import MOST_TOOLS, clean
 from callgate.words.noun import noun
 
 CHILD_VARIABLES = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""All that a server gets of our environment, beside the ``env`` of its entry."""
+"""The environment variables that a server inherits, beside the ``env`` of its entry."""
 _MOST_PAGES = 100
-# The words of the SDK for an end of the connection. Its code for that is one that servers use for errors of their own.
-_LOST = "Connection closed"  # the words of the SDK; servers use its code for errors of their own
+_MOST_ANSWERS_WAITING = 1_000
+_LOST = "Connection closed"  # text of the SDK; servers use the SDK's error code for errors of their own
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belong into no terminal
 
 
 @noun
 class LinkEvents:
-    """Callbacks for what a server does unasked. ``changed`` gets tools, prompts or resources, ``resource`` the address
-    of one. ``elicit`` gets the JSON of an elicitation and gives an action and the
-    content; ``ended`` a sentence when the connection is lost."""
+    """Callbacks for messages that a server sends by itself.
+
+    changed   called with tools, prompts or resources when that list changed
+    resource  called with the address of a changed resource
+    elicit    called with the JSON of an elicitation; returns an action and the content
+    ended     called with a sentence when the connection is lost
+    """
 
     changed: Callable[[str], None]
     resource: Callable[[str], None]
@@ -55,7 +60,7 @@ Progress = Callable[[float, float | None, str], None]
 
 
 class Link:
-    """A live connection."""
+    """An open connection."""
 
     def __init__(self, client: Client, events: LinkEvents, log: ServerLog) -> None:
         self._client = client
@@ -72,16 +77,16 @@ class Link:
 
     @property
     def said(self) -> str:
-        """The name and version that the server gives itself."""
+        """The name and version that the server reports."""
         info = self._client.server_info
         return "" if info is None else clean(f"{info.name} {info.version}", 80).replace("\n", " ")
 
     def offers(self, what: str) -> bool:
-        """True for tools, resources or prompts if the server says so."""
+        """Return True if the server offers tools, resources or prompts."""
         return getattr(self._client.server_capabilities, what, None) is not None
 
     async def tools(self) -> list[Mapping[str, Any]]:
-        """At most one more than are taken, so that the caller sees that there are more."""
+        """Return the tools, at most one more than the limit so that the caller can detect an excess."""
         return await self._pages("list_tools", "tools", MOST_TOOLS + 1) if self.offers("tools") else []
 
     async def resources(self) -> list[Mapping[str, Any]]:
@@ -102,7 +107,7 @@ class Link:
         return found["messages"]
 
     async def subscribe(self, uris: Sequence[str]) -> None:
-        """Asks to be told of changes of these resources, where the server offers that; the log says if it does not."""
+        """Subscribe to changes of these resources if the server supports it. A failure is logged."""
         has = self._client.server_capabilities.resources
         new = [uri for uri in uris if uri not in self._uris]
         if has is None or not has.subscribe or not new:
@@ -127,7 +132,7 @@ class Link:
         return await self._request(lambda: self._client.call_tool(name, dict(arguments), progress_callback=report))
 
     def listen(self) -> None:
-        """Hears of changes over the stream of the modern protocol; the old one tells without being asked."""
+        """Open the stream of list changes, which only the modern protocol needs."""
         self.stop()
         if self.version in MODERN_PROTOCOL_VERSIONS:
             self._listening = asyncio.create_task(self._listen())
@@ -166,7 +171,7 @@ class Link:
         return found[:most]
 
     async def _request(self, send: Callable[[], Awaitable[Any]]) -> Mapping[str, Any]:
-        """The answer as JSON; LinkFault for whatever the SDK says."""
+        """Return the answer as JSON. Raise LinkFault for any error of the SDK."""
         try:
             answer = await send()
         except MCPError as error:
@@ -182,17 +187,10 @@ async def _unchecked(name: str, result: object) -> None: ...
 
 @asynccontextmanager
 async def open_link(
-    config: ServerConfig,
-    *,
-    host: Host,
-    roots: Sequence[str],
-    environ: Mapping[str, str],
-    log: ServerLog,
-    events: LinkEvents,
-    auth: Any = None,
+    config: ServerConfig, context: ServerContext, log: ServerLog, events: LinkEvents, auth: Any = None
 ) -> AsyncGenerator[Link]:
-    """Connects; raises what the transport raises, or an ExceptionGroup of it."""
-    config = config.expanded(environ)
+    """Connect to a server. Raise what the transport raises, or an ExceptionGroup of it."""
+    config, roots = config.expanded(context.environ), context.roots
 
     async def elicit(context: ClientRequestContext, params: Any) -> Any:
         asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -203,13 +201,13 @@ async def open_link(
         found = [types.Root.model_validate({"uri": Path(root).as_uri(), "name": Path(root).name}) for root in roots]
         return types.ListRootsResult(roots=found)
 
-    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+    async def log_message(params: types.LoggingMessageNotificationParams) -> None:
         log.say(clean(f"[{params.level}] {params.data}", 2_000))
 
-    async def heard(message: Any) -> None:
+    async def handle_message(message: Any) -> None:
         method = getattr(message, "method", "")
         if isinstance(message, Exception):
-            if config.transport != "stdio":  # lines of a program are refused where they are read
+            if config.transport != "stdio":  # the stdio transport logs invalid lines itself
                 log.refuse(str(message) or type(message).__name__)
         elif method.endswith("/list_changed"):
             events.changed(method.split("/")[1])
@@ -217,13 +215,13 @@ async def open_link(
             events.resource(str(message.params.uri))
 
     client = Client(
-        bounded_answers(await _streams(config, host, roots[0], environ, log, events, auth), events.ended),
+        _with_bounded_answers(await _streams(config, context, log, events, auth), events.ended),
         client_info=types.Implementation(name="callgate", version=__version__),
         elicitation_callback=elicit,
         list_roots_callback=list_roots,
-        logging_callback=logged,
+        logging_callback=log_message,
         log_level="info",
-        message_handler=heard,
+        message_handler=handle_message,
         cache=None,
     )
     async with client:
@@ -236,18 +234,51 @@ async def open_link(
 
 
 async def _streams(
-    config: ServerConfig,
-    host: Host,
-    root: str,
-    environ: Mapping[str, str],
-    log: ServerLog,
-    events: LinkEvents,
-    auth: Any,
-) -> Any:
+    config: ServerConfig, context: ServerContext, log: ServerLog, events: LinkEvents, auth: Any
+) -> AbstractAsyncContextManager[Any]:
+    root, environ = context.roots[0], context.environ
     if config.transport == "stdio":
         env = {name: environ[name] for name in CHILD_VARIABLES if name in environ} | dict(config.env)
-        return program_streams(Command((config.command, *config.args), root, env), host, log, events.ended)
+        return program_streams(Command((config.command, *config.args), root, env), context.host, log, events.ended)
     headers = dict(config.headers)
     if config.headers_helper:
-        headers |= await helper_headers(config.headers_helper, root, scrubbed(environ), host.clock)
+        headers |= await helper_headers(config.headers_helper, root, scrubbed(environ), context.host.clock)
     return web_streams(config, headers, auth, events.ended)
+
+
+@asynccontextmanager
+async def _with_bounded_answers(
+    streams: AbstractAsyncContextManager[Any], ended: Callable[[str], None]
+) -> AsyncGenerator[Any]:
+    async with streams as (read, write):
+        yield read, _BoundedAnswers(write, ended)
+
+
+class _BoundedAnswers(SdkStream):
+    """A write stream that limits the answers to a server's requests which the server has not yet read.
+
+    Each waiting answer is a task of the SDK, which sets no limit.
+
+    ended  called with a sentence when the limit is reached
+    """
+
+    def __init__(self, inner: Any, ended: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._ended = ended
+        self._waiting = 0
+
+    async def send(self, item: SessionMessage, /) -> None:
+        if not isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+            await self._inner.send(item)
+            return
+        if self._waiting >= _MOST_ANSWERS_WAITING:
+            self._ended("it asks more and more, and does not take the answers")
+            raise anyio.BrokenResourceError
+        self._waiting += 1
+        try:
+            await self._inner.send(item)
+        finally:
+            self._waiting -= 1
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

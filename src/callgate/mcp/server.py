@@ -1,6 +1,6 @@
-"""One server: a task keeps it connected and its lists current; ``requests`` are what it can be asked.
+"""One server: a background task keeps it connected and its lists of tools and prompts current.
 
-It connects with a deadline and again after a failure, later each time. Whatever it does, it costs its own calls alone.
+It connects with a timeout and retries with growing delays. A failure affects only the calls of this server.
 """
 
 from __future__ import annotations
@@ -9,21 +9,17 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from callgate.mcp.calling import CallsUnderWay
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.definitions import MOST_TOOLS
-from callgate.mcp.faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
-from callgate.mcp.listing import prompts_of, tools_of
-from callgate.mcp.log import ServerLog
-from callgate.mcp.place import ServerPlace, ServerState, ServerStatus
-from callgate.mcp.questions import ServerQuestions
-from callgate.mcp.requests import ServerRequests
-from callgate.mcp.tool import ServerTool
-from callgate.mcp.watched import WatchedResources
+from callgate.mcp.link_faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.server_context import ServerContext, ServerState, ServerStatus
+from callgate.mcp.server_log import ServerLog
+from callgate.mcp.server_questions import ServerQuestions
+from callgate.mcp.server_requests import ServerRequests
+from callgate.mcp.server_tool import ServerTool, ToolServer, prompts_of, tools_of
+from callgate.mcp.tool_definitions import MOST_TOOLS
 from callgate.words.errors import ToolFailure
 
 if TYPE_CHECKING:
@@ -37,17 +33,20 @@ _REFRESH = 1.0  # seconds between two looks at a list that changes
 
 
 class Server:
-    """``config`` says what to connect to. Used on the event loop of the session."""
+    """A configured server. Used on the event loop of the session.
 
-    def __init__(self, config: ServerConfig, place: ServerPlace) -> None:
+    requests  sends requests to it
+    """
+
+    def __init__(self, config: ServerConfig, context: ServerContext) -> None:
         self.config = config
         self.name = config.name
-        self.log = ServerLog(config.name, place.data, place.host.clock.now)
-        self.state = ServerState("connecting", since=place.host.clock.now())
+        self.log = ServerLog(config.name, context.data, context.host.clock.now)
+        self.state = ServerState("connecting", since=context.host.clock.now())
         self.tools: tuple[ServerTool, ...] = ()
         self.prompts: tuple[Mapping[str, Any], ...] = ()
-        self._place = place
-        self._clock = place.host.clock
+        self._context = context
+        self._clock = context.host.clock
         self._link: Link | None = None
         self._life: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -57,35 +56,33 @@ class Server:
         self._warnings = 0
         self._settled = asyncio.Event()
         self._moved = asyncio.Event()
-        self._calls = CallsUnderWay(place.host.clock, place.limits.call)
-        self._questions = ServerQuestions(config.name, self._calls, place.person, self._warn)
-        self._watched = WatchedResources(config.name, place.inform)
-        self.requests = ServerRequests(self, self._calls, self._watched, self._clock, place.limits.call)
+        self.requests = ServerRequests(config.name, self, context)
+        self._questions = ServerQuestions(config.name, self.requests.calls, context.person, self._warn)
 
     @property
     def identity(self) -> str:
-        """The name of the server in what is kept: one of a project is another one than a person's own."""
-        where = self._place.roots[0] if self.config.origin.layer == "project" else ""
+        """The key under which approvals and tokens are stored; it includes the folder of a project's server."""
+        where = self._context.roots[0] if self.config.origin.layer == "project" else ""
         return f"{self.name}@{where}" if where else self.name
 
     # ---- its life -----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Connects in a task of its own, or again after it was disabled or has failed."""
+        """Start connecting in a task, also after it was disabled or has failed."""
         if self._keeping is None or self._keeping.done():
             self._settled.clear()
             self._become("connecting")
             self._keeping = asyncio.create_task(self._keep(), name=f"mcp {self.name}")
 
     async def end(self, state: ServerStatus = "disabled") -> None:
-        """Ends the connection and the program, and waits for that."""
+        """Close the connection, end the program and wait for both."""
         keeping, self._keeping = self._keeping, None
         if keeping is not None:
             keeping.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({keeping})
         self._become(state)
-        await self._place.approved.written()
+        await self._context.approved.written()
         await self.log.flush()
 
     async def reconnect(self) -> None:
@@ -93,11 +90,11 @@ class Server:
         self.begin()
 
     async def settled(self) -> None:
-        """Waits until it is connected, or until it is known that it cannot be."""
+        """Wait until the first connection attempt has succeeded or failed."""
         await self._settled.wait()
 
     async def moved(self) -> None:
-        """Waits until its state or its tools change."""
+        """Wait until the state or the tools change."""
         await self._moved.wait()
 
     async def _keep(self) -> None:
@@ -112,7 +109,7 @@ class Server:
             failures += 1
             if failures == 1:
                 hint = "callgate mcp login" if fault.login else "see callgate mcp test"
-                self._place.note(f"the MCP server {self.name} is not connected: {fault.text}; {hint} {self.name}")
+                self._context.note(f"the MCP server {self.name} is not connected: {fault.text}; {hint} {self.name}")
             if fault.final or failures >= _ATTEMPTS:
                 self._become("needs login" if fault.login else "failed", fault.text)
                 return
@@ -121,16 +118,16 @@ class Server:
             await self._sleep(pause)
 
     async def _live(self) -> ConnectionFault:
-        """One connection from its beginning to its end, which is given."""
+        """Open one connection, wait until it ends and return why."""
         self._lost = ""
         life = self._life = asyncio.create_task(self._connected())
 
         def give_up() -> None:
             # Before the cancel, which ends the program: its exit status is not the reason then.
-            self._lost = self._lost or f"it did not answer within {self._place.limits.connect:g} s"
+            self._lost = self._lost or f"it did not answer within {self._context.limits.connect:g} s"
             life.cancel()
 
-        self._timer = self._clock.call_later(self._place.limits.connect, give_up)
+        self._timer = self._clock.call_later(self._context.limits.connect, give_up)
         try:
             await asyncio.wait({life})
         finally:
@@ -156,22 +153,14 @@ class Server:
                 raise
             raise NotInstalled(INSTALL) from None
         began = self._clock.monotonic()
-        await asyncio.to_thread(self._place.approved.load)
+        await asyncio.to_thread(self._context.approved.load)
         events = module.LinkEvents(
-            changed=self.heard_of,
-            resource=self._watched.changed,
+            changed=self.list_changed,
+            resource=self.requests.watched.changed,
             elicit=self._questions.elicit,
             ended=self._ended,
         )
-        async with module.open_link(
-            self.config,
-            host=self._place.host,
-            roots=self._place.roots,
-            environ=self._place.environ,
-            log=self.log,
-            events=events,
-            auth=await self._auth(),
-        ) as link:
+        async with module.open_link(self.config, self._context, self.log, events, await self._auth()) as link:
             self._stale = {"tools", "prompts"}
             await self._refresh(link)
             self._timer.cancel()
@@ -179,7 +168,7 @@ class Server:
             took = self._clock.monotonic() - began
             self.log.say(f"connected: {link.said or 'no name'}, protocol {link.version}, {len(self.tools)} tools")
             self._become("connected", seconds=took, version=link.version, said=link.said)
-            renewing = asyncio.create_task(self._watched.renew(link))
+            renewing = asyncio.create_task(self.requests.watched.renew(link))
             try:
                 await self._stay(link)
             finally:
@@ -187,8 +176,8 @@ class Server:
                 await asyncio.wait({renewing})
 
     async def _stay(self, link: Link) -> None:
-        """Looks at lists that changed, at most once a second and less often while they go on changing, until the
-        connection is lost."""
+        """Refresh changed lists until the connection is lost: at most once a second, less often while changes
+        continue."""
         pause, looked = _REFRESH, -_STEADY
         while not self._lost:
             await self._woken.wait()
@@ -202,11 +191,11 @@ class Server:
                 await self._sleep(pause)
 
     async def _look_again(self, link: Link) -> None:
-        """A server that does not list anew keeps what it had, because calls that run are not to end for that; it is
-        asked again later."""
+        """Refresh the changed lists. If that fails, keep the old lists, so that running calls are not affected, and
+        retry later."""
         stale = self._stale.copy()
         try:
-            async with asyncio.timeout(self._place.limits.connect):
+            async with asyncio.timeout(self._context.limits.connect):
                 await self._refresh(link)
             return
         except TimeoutError:
@@ -225,11 +214,10 @@ class Server:
             listed = await link.tools()
             if len(listed) > MOST_TOOLS:
                 self._warn(f"the server {self.name} has more than {MOST_TOOLS} tools: the first {MOST_TOOLS} are taken")
-            make = partial(
-                tools_of, listed[:MOST_TOOLS], self.name, self.requests, self._place.approved, say=self.log.say
-            )
-            # In a thread, because schemas of a stranger may take long to compile.
-            self.tools = await asyncio.to_thread(make, trusted=self.config.trusted)
+            call, approved = self.requests.call, self._context.approved
+            server = ToolServer(self.name, self.identity, approved, call, trusted=self.config.trusted)
+            # In a thread, because the schemas of a server may take long to compile.
+            self.tools = await asyncio.to_thread(tools_of, listed[:MOST_TOOLS], server, self.log.say)
         if "prompts" in stale:
             try:
                 self.prompts = prompts_of(await link.prompts(), self.log.say)
@@ -254,14 +242,14 @@ class Server:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
-    def heard_of(self, what: str) -> None:
-        """A list of the server is another one now."""
+    def list_changed(self, what: str) -> None:
+        """Handle the announcement of the server that a list changed."""
         if what in ("tools", "prompts"):
             self._stale.add(what)
             self._woken.set()
 
     def _ended(self, why: str) -> None:
-        """The connection is of no use any more."""
+        """Mark the connection as lost."""
         self._lost = self._lost or why
         self._woken.set()
         if self._link is None and self._life is not None:
@@ -271,7 +259,7 @@ class Server:
         self.log.say(text)
         if self._warnings < _MOST_WARNINGS:
             self._warnings += 1
-            self._place.note(text)
+            self._context.note(text)
 
     async def _sleep(self, seconds: float) -> None:
         over = asyncio.Event()
@@ -282,14 +270,15 @@ class Server:
             timer.cancel()
 
     async def log_in(self) -> str:
-        """Connects while a call runs, in which the person can be asked to log in. ToolFailure if it is in vain."""
-        with self._calls.begun() as call, call.waiting():
+        """Connect during a call, in which the user can be asked to log in. Raise ToolFailure if the server stays
+        disconnected."""
+        with self.requests.calls.begun() as call, call.waiting():
             self.begin()
             await self.ready()
         return f"The server {self.name} is connected; it has {len(self.tools)} tools."
 
     async def ready(self) -> Link:
-        """The connection; waits while it is being made."""
+        """Return the open link, after waiting while it is being opened."""
         while self._link is None and self.state.status == "connecting" and self._keeping is not None:
             await self.moved()
         if self._link is None:
@@ -297,15 +286,15 @@ class Server:
         return self._link
 
     def lost(self, link: Link | None, why: str) -> str:
-        """A request found that this connection is of no use any more; gives the reason in words."""
+        """Mark the link as lost because a request failed on it, and return the reason."""
         if link is self._link:  # otherwise it is connected again already
             self._ended(why)
         return self._lost or why
 
     async def _auth(self) -> Any:
-        if self.config.transport == "stdio" or self._place.tokens is None:
+        if self.config.transport == "stdio" or self._context.tokens is None:
             return None
-        login = await asyncio.to_thread(import_module, "callgate.mcp.login")
-        config = self.config.expanded(self._place.environ)
+        login = await asyncio.to_thread(import_module, "callgate.mcp.oauth")
+        config = self.config.expanded(self._context.environ)
         show = self._questions.show_login
-        return await login.login_auth(self.identity, config.url, self._place.tokens, show, config.client)
+        return await login.login_auth(self.identity, config.url, self._context.tokens, show, config.client)

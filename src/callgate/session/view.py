@@ -27,9 +27,9 @@ from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate.host.tasks import BackgroundTask
-    from callgate.mcp.feature import ServersPart
+    from callgate.mcp.mcp_feature import ServersPart
     from callgate.mcp.server import Server
-    from callgate.mcp.servers import ServerList
+    from callgate.mcp.server_list import ServerList
     from callgate.search.search_feature import SearchPart
     from callgate.search.search_toolbox import SearchToolbox
     from callgate.words.tool_search import SearchUse

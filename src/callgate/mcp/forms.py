@@ -1,6 +1,6 @@
-"""Questions of a server to a person: forms become fields of a question, addresses are shown and never opened.
+"""Converts forms of servers to fields of a question, and shows addresses, which are never opened.
 
-The question says which server asks. Secrets are not asked for: a form with a field that sounds like one is declined.
+The question names the server. Secrets are never requested: a form with a field that looks like one is declined.
 """
 
 import re
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from callgate.formats.display import excerpt, look_alikes, visible
 from callgate.host.environment import secret
-from callgate.mcp.definitions import clean
+from callgate.mcp.tool_definitions import clean
 from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
 from callgate.words.decisions import WANTED, AskedField, AskedOption, FieldAnswer, FieldKind
 from callgate.words.noun import noun
@@ -30,18 +30,18 @@ _KINDS: Mapping[str, FieldKind] = {"number": "number", "integer": "integer"}
 
 
 class Person(Protocol):
-    """The user, as a session asks them."""
+    """The user, whom a session can ask."""
 
     async def ask(
         self, fields: Sequence[AskedField], *, by: str, text: str, name: str
     ) -> tuple[FieldAnswer, ...] | None:
-        """Ask a question, and return the answers; None for a no, or if nobody can be asked. May be cancelled."""
+        """Ask a question and return the answers; None if it was declined or nobody can be asked. May be cancelled."""
         ...
 
 
 @noun
 class FormField:
-    """A property of a form, and the field that asks for it."""
+    """A property of a form, and the field of the question for it."""
 
     name: str
     schema: Mapping[str, Any]
@@ -49,7 +49,7 @@ class FormField:
 
 
 def form_fields(schema: Mapping[str, Any], message: str = "") -> list[FormField]:
-    """The fields of a form that is put with this message; ValueError says why it is not shown to a person."""
+    """Return the fields of a form. Raise ValueError with the reason if it must not be shown."""
     if _asks_for_secret(message):
         raise ValueError(_NO_SECRETS)
     properties: Any = schema.get("properties")
@@ -60,7 +60,7 @@ def form_fields(schema: Mapping[str, Any], message: str = "") -> list[FormField]
 
 
 def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) -> dict[str, Any]:
-    """The answers as the form wants them; they fit the kinds of its fields."""
+    """Return the answers as the content of the form, converted to the types of its properties."""
     found: dict[str, Any] = {}
     for field, answer in zip(fields, answers, strict=True):
         text = answer.text.strip()
@@ -72,7 +72,7 @@ def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) ->
 
 
 def form_fault(schema: Mapping[str, Any], fields: Sequence[FormField], content: Mapping[str, Any]) -> str:
-    """The first reason why a server would not take this content; empty if there is none that can be seen here."""
+    """Return the first reason why the server would reject this content, or an empty string."""
     for field in fields:
         reads = _FORMATS.get(str(field.schema.get("format")))
         try:
@@ -104,11 +104,11 @@ _FORMATS: Mapping[str, Callable[[str], object]] = {
     "date": date.fromisoformat,
     "date-time": datetime.fromisoformat,
 }
-"""Those of the protocol, with functions that raise ValueError for a text that is none."""
+"""The formats of the protocol. Each function raises ValueError for invalid text."""
 
 
 def shown_address(url: str) -> str:
-    """An address for a person to open, its host first; ValueError for one that is not shown."""
+    """Return an address for the user to open, with its host. Raise ValueError for one that must not be shown."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -124,12 +124,12 @@ def shown_address(url: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """The words of a server to a person, made safe to show."""
+    """Return a text of a server, made safe to show."""
     return excerpt(clean(text, 2_000), lines=12, chars=1_000).text
 
 
 def _asks_for_secret(text: str) -> bool:
-    """Looks at what the person would see: hidden characters inside a word do not hide it."""
+    """Search the visible text, so that hidden characters inside a word do not hide it."""
     return _SECRET_TEXT.search(clean(text, len(text))) is not None
 
 
@@ -162,7 +162,6 @@ def _field(name: str, schema: Any, required: bool) -> FormField:
 
 
 def _limits(schema: Mapping[str, Any]) -> str:
-    """The limits of an answer in words."""
     for least, most, of in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters")):
         low, high = schema.get(least), schema.get(most)
         if isinstance(low, int | float) and isinstance(high, int | float):
@@ -175,7 +174,7 @@ def _limits(schema: Mapping[str, Any]) -> str:
 
 
 def _shown_default(schema: Mapping[str, Any]) -> str:
-    """The default of a field as the person would say it: by the labels of its options."""
+    """Return the default of a field, by the labels of its options."""
     given, labels = schema["default"], _values(schema)
     if schema["type"] == "boolean":
         return _YES if given else _NO
@@ -193,7 +192,7 @@ def _options(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _values(schema: Mapping[str, Any]) -> dict[str, str]:
-    """The values of an enumeration with their labels, in any of the spellings of the protocol's versions."""
+    """Return the values of an enumeration with their labels, in any spelling of the protocol versions."""
     of: Mapping[str, Any] = schema.get("items") or {} if schema["type"] == "array" else schema
     titled = of.get("oneOf") or of.get("anyOf")
     if titled:

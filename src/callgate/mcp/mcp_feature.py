@@ -1,17 +1,17 @@
-"""The feature ``mcp``: MCP servers and the resources that a person's message mentions.
+"""The feature ``mcp``: MCP servers, and the resources that a message of the user mentions.
 
-``@server:address`` is read before the model is asked. The read is an ordinary call of ReadMcpResource: gate, record,
-limits and resume apply. The mention gives no permission, because its text may be pasted.
+``@server:address`` is read before the request to the model, by an ordinary call of ReadMcpResource: gate, record,
+limits and resume apply. A mention grants no permission, because its text may be pasted.
 """
 
 import re
 from collections.abc import Collection, Sequence
 
 from callgate.conversation.feature import Feature, FeaturePart, InjectedCall, OpenSession
-from callgate.mcp.approved import definition_check
-from callgate.mcp.late import settled
-from callgate.mcp.resources import READ
-from callgate.mcp.servers import ServerList
+from callgate.mcp.approvals import definition_check
+from callgate.mcp.late_servers import settled
+from callgate.mcp.resource_tools import READ
+from callgate.mcp.server_list import ServerList
 from callgate.notices.feature import NAME as NOTICES
 from callgate.notices.feature import NoticesPart
 from callgate.words.events import Noted
@@ -21,7 +21,7 @@ from callgate.words.tool_search import EXECUTE
 
 NAME = "mcp"
 MOST_MENTIONED = 20
-"""Resources that are read for one message; of the others the person and the model are told."""
+"""Resources that are read for one message. The user and the model are informed if there are more."""
 _LONGEST = 2_000
 _MENTION = re.compile(r"""(?:^|(?<=[\s(\[{]))@(?:"([^"\n]+)"|([^\s"]+))""")
 _END = ",.;:!?)]}>'"
@@ -29,14 +29,14 @@ _END = ",.;:!?)]}>'"
 
 @noun
 class ResourceMention:
-    """``server`` is its name, ``uri`` the address of a resource of it."""
+    """A resource named in a message: its server and its address."""
 
     server: str
     uri: str
 
 
 def mentions_in(text: str, servers: Collection[str]) -> list[ResourceMention]:
-    """Those of these servers, each once. In quotes an address may have blanks, and end with any character."""
+    """Return each mention of these servers once. A quoted address may contain spaces and end with any character."""
     found: dict[ResourceMention, None] = {}
     for match in _MENTION.finditer(text) if servers else ():
         server, _, uri = (match[1] or match[2].rstrip(_END)).partition(":")
@@ -87,6 +87,6 @@ def _read(mention: ResourceMention, call_id: str, deferred: bool) -> InjectedCal
 
 
 def servers_feature(servers: ServerList) -> Feature:
-    """MCP servers: their resources in messages, and the check of changed tool definitions. Their tools are deferred:
-    give ``servers`` to ``search_feature``."""
+    """Return the feature of MCP servers: resources in messages, and the check of changed tool definitions. The tools of
+    the servers are deferred: pass ``servers`` to ``search_feature`` too."""
     return Feature(NAME, lambda opened: ServersPart(opened, servers), needs=frozenset({NOTICES}))

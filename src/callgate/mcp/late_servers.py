@@ -1,4 +1,4 @@
-"""Servers that are not connected: a tool that waits for them, and answers for calls that come too early or too late."""
+"""Servers that are not connected yet: a tool that waits for them, and answers for calls that come too early."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _DESCRIPTION = Path(__file__).with_name("wait_for_servers.md").read_text(encodin
 
 
 def is_late(server: Server) -> bool:
-    """True while it is not known whether the server can be connected."""
+    """Return True until the first connection attempt has succeeded or failed."""
     return server.state.status == "connecting" and not server.state.reason
 
 
@@ -28,13 +28,12 @@ def late_ones(servers: Mapping[str, Server]) -> list[Server]:
 
 
 def prefix_of(server: str) -> str:
-    """The beginning of the names of its tools."""
+    """Return the prefix of the names of a server's tools."""
     return f"mcp__{server}__"
 
 
 class WaitingTool(Named):
-    """Waits for servers which are being connected: a session begins before they are. Tools of
-    these servers may still become available."""
+    """The tool ``WaitForMcpServers``, offered while servers are still connecting at the start of a session."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
         late = [each.name for each in late_ones(servers)]
@@ -62,7 +61,7 @@ class WaitingTool(Named):
 
 
 def early_call(name: str, server: Server) -> Tool:
-    """A tool of a server that has not said yet which tools it has: waits for it, and asks the model to call again."""
+    """Return a tool that waits for its server and then asks the model to repeat the call."""
 
     async def wait(arguments: dict[str, Any]) -> Result:
         await server.settled()
@@ -75,7 +74,7 @@ def early_call(name: str, server: Server) -> Tool:
 
 
 def absent(server: Server) -> str:
-    """The reason why tools of a server are not there, with what to do; empty while it is connected."""
+    """Return why the tools of a server are missing and what to do; an empty string if it is connected."""
     state = server.state
     if state.status == "connected":
         return ""
@@ -88,7 +87,7 @@ def absent(server: Server) -> str:
 
 
 async def settled(servers: Mapping[str, Server], tools: Sequence[str]) -> None:
-    """Waits until it is known of the servers of these tools whether they are connected."""
+    """Wait until the first connection attempt to the servers of these tools has ended."""
     wanted = [each for name, each in servers.items() if any(tool.startswith(prefix_of(name)) for tool in tools)]
     await asyncio.gather(*(each.settled() for each in wanted))
 

@@ -1,8 +1,8 @@
-"""Login to servers by OAuth 2.1, on the SDK: discovery, registration, PKCE, the check of the issuer and the refresh of
-tokens are its own; the address to open, the listener for the answer and the place of the tokens are ours.
+"""Login to servers with OAuth 2.1.
 
-The browser comes back to a listener on the loopback, whose port is part of the registration and so kept with it.
-Addresses are shown to the person and never handed to a program.
+Discovery, registration, PKCE, the check of the issuer and the refresh of tokens are done by the SDK. This module shows
+the address, listens for the redirect and stores the tokens. The listener is on the loopback interface; its port is part
+of the registration and stored with it. Addresses are shown to the user and never passed to a program.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from callgate.mcp.asking import shown_address
-from callgate.mcp.config import OAuthClient
-from callgate.mcp.faults import NeedsLogin
+from callgate.mcp.forms import shown_address
+from callgate.mcp.link_faults import NeedsLogin
+from callgate.mcp.server_config import OAuthClient
 
 _PATH = "/callback"
 _LONGEST_REQUEST = 16_000
@@ -39,7 +39,7 @@ _PAGE = (
 
 
 class TokenStore(Protocol):
-    """A place for secrets by name. All of it blocks."""
+    """A store of secrets by name. All methods block."""
 
     def get(self, name: str) -> str | None: ...
 
@@ -49,13 +49,15 @@ class TokenStore(Protocol):
 
 
 Show = Callable[[str, Awaitable[object]], Awaitable[None]]
-"""Shows the address to the person, until they have come back from there. It raises where that cannot be."""
+"""Show the address to the user and wait until the redirect has arrived. Raises if that is impossible."""
 
 
 class KeptTokens:
-    """The tokens and the registration of one server: the SDK's storage. With the tokens it keeps when they expire and
-    where they are refreshed, which the SDK forgets. What was kept for another ``url`` is not given: an entry whose
-    address is changed, or one of the same name, sends no token to another host."""
+    """The storage of the SDK for the tokens and the registration of one server.
+
+    With the tokens it stores their expiry and the endpoints, which the SDK forgets. Tokens stored for another ``url``
+    are not returned, so a changed entry sends no token to another host.
+    """
 
     def __init__(self, server: str, url: str, store: TokenStore) -> None:
         self._name = server
@@ -63,10 +65,10 @@ class KeptTokens:
         self._store = store
         self._context: OAuthContext | None = None
         self.registered: OAuthClientInformationFull | None = None
-        """A registration that was made by hand, in place of one that is kept."""
+        """A client registered by hand. It replaces the stored registration."""
 
     async def restore(self, context: OAuthContext) -> None:
-        """Gives the SDK back what it forgot."""
+        """Restore the values that the SDK forgets."""
         self._context = context
         kept = await self._get("tokens")
         with suppress(ValidationError, KeyError, TypeError):
@@ -111,20 +113,20 @@ class KeptTokens:
 
 
 def forget_tokens(server: str, store: TokenStore) -> bool:
-    """Removes the tokens and the registration; False if there were none. Blocks."""
+    """Remove the tokens and the registration; return False if there were none. Blocks."""
     removed = [store.remove(f"{key}:{server}") for key in ("tokens", "client")]
     return any(removed)
 
 
 class Callback:
-    """The listener to which the browser comes back."""
+    """The listener for the redirect of the browser."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
         self._answer: asyncio.Future[AuthorizationCodeResult] | None = None
 
     async def open(self, port: int) -> int:
-        """Listens on this port of the loopback, or on a free one for 0; gives the port."""
+        """Listen on this port of the loopback interface, 0 for any free port, and return the port."""
         self._answer = asyncio.get_running_loop().create_future()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_LONGEST_REQUEST)
         return self._server.sockets[0].getsockname()[1]
@@ -169,8 +171,10 @@ class Callback:
 async def login_auth(
     server: str, url: str, store: TokenStore, show: Show, client: OAuthClient | None = None
 ) -> OAuthClientProvider:
-    """The authentication of requests to a server. It does nothing before the server asks for it. ``client`` is one that
-    was registered by hand."""
+    """Return the authentication of requests to a server. It does nothing until the server asks for a login.
+
+    client  a client registered by hand
+    """
     kept = KeptTokens(server, url, store)
     callback = Callback()
     port = await _kept_port(kept) if client is None else client.port
@@ -213,7 +217,7 @@ async def login_auth(
 
 
 async def _kept_port(kept: KeptTokens) -> int:
-    """The port of an earlier registration; 0 if there is none."""
+    """Return the port of an earlier registration, or 0."""
     info = await kept.get_client_info()
     uris = () if info is None else info.redirect_uris or ()
     return next((each.port for each in uris if each.host == "127.0.0.1" and each.port), 0)

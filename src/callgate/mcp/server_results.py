@@ -1,4 +1,4 @@
-"""The answer of a server to a call, as a Result. It is data: nothing in it is believed or acted on."""
+"""Converts the answers of a server to Results. Their content is untrusted data."""
 
 import json
 from base64 import b64decode
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from callgate.mcp.definitions import Definition, clean
+from callgate.mcp.tool_definitions import Definition, clean
 from callgate.tools.files.file_kinds import image_type
 from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
 from callgate.words.calls import Result
@@ -15,15 +15,15 @@ from callgate.words.messages import Content, Image, Resource, Text
 
 LARGEST_IMAGE = 5 << 20
 MOST_PARTS = 100
-"""Images and resources in one answer: a limit on its text does not count their data and addresses."""
+"""Images and resources of one answer: the limit on its text does not count their data and addresses."""
 _LONGEST_ADDRESS = 2_000
 _LONGEST_KIND = 80
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
-    """``answer`` is a CallToolResult as JSON. Structured content that no text repeats is added as text; where it does
-    not fit the schema that the server gave for it, the result says so."""
+    """Convert a CallToolResult in JSON. Structured content that no text repeats is added as text, with a note if it
+    does not match the schema of the tool."""
     content = [*_contents(answer.get("content") or ())]
     structured = answer.get("structuredContent")
     if structured is not None:
@@ -39,13 +39,13 @@ def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
 
 
 def resource_content(contents: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
-    """The contents of a resource that was read."""
+    """Convert the contents of a resource."""
     return _contents([{"type": "resource", "resource": each} for each in contents])
 
 
 def message_content(messages: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
-    """The messages of a prompt; those that are not the person's are named so. The person sends them unread, so they
-    hold no hidden characters."""
+    """Convert the messages of a prompt, and mark those that are not the user's. Hidden characters are removed, because
+    the user sends them unread."""
     blocks: list[Mapping[str, Any]] = []
     for each in messages:
         if each.get("role") != "user":
@@ -66,7 +66,7 @@ def _cleaned(part: Content) -> Content:
 
 
 def _contents(blocks: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
-    """Texts are bounded later, with those of all tools; the other parts here."""
+    """Limit the number of images and resources. Texts are limited later, like those of all tools."""
     found: list[Content] = []
     others = 0
     for part in (part for block in blocks for part in _content(block)):
@@ -106,7 +106,7 @@ def _resource(uri: str, text: str | None, more: Mapping[str, Any]) -> Resource:
 
 
 def _image(data: str, kind: str) -> Content:
-    """Of the kind that its bytes have, because models refuse one that is said to be another."""
+    """Use the type detected from the bytes, because models reject a wrong one."""
     if kind not in _IMAGES:
         return Text(f"[image: {kind[:_LONGEST_KIND]}, {_size(data):,} bytes, which cannot be shown]")
     if _size(data) > LARGEST_IMAGE:
@@ -124,7 +124,7 @@ def _size(data: str) -> int:
 
 
 def _says(text: str, value: object) -> bool:
-    """True if a text is the value, or the only thing in it."""
+    """Return True if a text is the JSON of the value."""
     if value == {"result": text}:
         return True
     try:

@@ -1,8 +1,9 @@
-"""The transport of a server that is a program: messages are lines on its standard input and output.
+"""The transport of a server that is a program: one message per line on its standard input and output.
 
-The program is started by the host, as commands are: with everything it starts in its turn it ends with Callgate, also
-if Callgate is killed. Its output is read and parsed on the event loop, long lines in a thread, because a hop between
-threads costs as much as all else of a call. Lines are bounded, and a server that floods is read more slowly.
+The host starts the program like a command, so it ends with Callgate together with its child processes, even if Callgate
+is killed. Its output is read and parsed on the event loop, because passing it through a thread would double the cost of
+a call; only long lines are parsed in a thread. The size of a line is limited, and a server that floods is read more
+slowly.
 """
 
 import asyncio
@@ -11,7 +12,6 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, asynccontextmanager
-from types import TracebackType
 from typing import Any, Self, cast
 
 import anyio
@@ -22,13 +22,13 @@ from pydantic_core import from_json
 from callgate.core.ports import Host
 from callgate.host.ports import Command, processes_of
 from callgate.host.processes import end_process
-from callgate.mcp.log import ServerLog
-from callgate.mcp.rate import RateLimit
+from callgate.mcp.rate_limit import RateLimit
+from callgate.mcp.server_log import ServerLog
 
 LARGEST_LINE = 8 << 20
 """Bytes of one message."""
 MOST_LISTED = 1_000
-"""Entries of a list in one answer; the rest is not read."""
+"""Entries of a list that are kept of one answer."""
 _LISTS = ("tools", "prompts", "resources", "resourceTemplates")
 _WAITING = 4 << 20  # bytes of messages that the loop has not taken yet
 _PER_SECOND, _BURST = 5_000, 20_000  # messages, or so much of one:
@@ -46,14 +46,32 @@ Item = SessionMessage | Exception
 
 
 def message_rate() -> RateLimit:
-    """For the messages of one server, over whichever transport."""
+    """Return the rate limit for the messages of one server."""
     return RateLimit(_BURST, _PER_SECOND)
 
 
-class OutputLines:
-    """The messages in the output of a program, read from the pipe ``reader`` on the loop. It is the read stream of the
-    SDK. Reading pauses while too much waits to be taken, while the program has sent more than its share, and while a
-    long line is parsed in a thread. ``silent`` is called when the program closes its output and runs on."""
+class SdkStream:
+    """Base class of the read and write streams that the SDK is given."""
+
+    async def aclose(self) -> None:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+
+class OutputLines(SdkStream):
+    """The messages on the standard output of a program, as the read stream of the SDK.
+
+    Reading pauses while too many messages wait, while the rate limit is exceeded, and while a long line is parsed in a
+    thread.
+
+    reader  the file descriptor of the pipe
+    silent  called when the program closes its output but keeps running
+    """
 
     def __init__(self, reader: int, log: ServerLog, silent: Callable[[], None] = lambda: None) -> None:
         self._reader = reader
@@ -100,7 +118,7 @@ class OutputLines:
             self._split()
 
     def _split(self) -> None:
-        """Makes messages of what was read, until a line has to be parsed in a thread or others get their turn."""
+        """Parse lines, until one must be parsed in a thread or other tasks get a turn."""
         for _ in range(_LINES):
             if self._parsing or not self._unread:
                 break
@@ -161,7 +179,7 @@ class OutputLines:
         return not self._closed and waits
 
     def _listen(self) -> None:
-        """Reads on, or pauses."""
+        """Start or pause reading."""
         wanted = not (self._over or self._paused)
         if wanted != self._listening:
             self._listening = wanted
@@ -185,13 +203,12 @@ class OutputLines:
             self._silent()
 
     def exited(self) -> None:
-        """The program has ended: what is in the pipe now is the rest."""
+        """Record that the program has ended: the pipe holds the rest of its output."""
         self._exited = True
         self._arrived.set()
         self._listen()
 
     def release(self) -> None:
-        """Closes the pipe."""
         self._closed = self._over = True
         self._listen()
         if self._pause is not None:
@@ -232,15 +249,9 @@ class OutputLines:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self.aclose()
-
-
-class InputLines:
-    """The write stream of the SDK: messages as lines to the standard input of a program."""
+class InputLines(SdkStream):
+    """The write stream of the SDK: messages as lines on the standard input of a program."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -258,15 +269,9 @@ class InputLines:
     async def aclose(self) -> None:
         self._writer.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self.aclose()
-
 
 def parsed(line: bytes | bytearray) -> list[Item]:
-    """The message of a line, or those of an array, which servers of 2025-03-26 may send."""
+    """Return the message of a line, or the messages of an array, which servers of 2025-03-26 may send."""
     read = types.jsonrpc_message_adapter
     try:
         if line.lstrip()[:1] == b"[":
@@ -277,7 +282,7 @@ def parsed(line: bytes | bytearray) -> list[Item]:
 
 
 def _cut(message: Any) -> Any:
-    """An answer without the rest of a list that is too long: the SDK reads answers on the loop."""
+    """Shorten the lists of an answer, because the SDK parses answers on the loop."""
     result: Any = getattr(message, "result", None)
     for key in _LISTS if isinstance(result, dict) else ():
         listed: Any = cast("dict[str, Any]", result).get(key)
@@ -291,7 +296,7 @@ def too_long(line: bytes | bytearray) -> Item:
 
 
 def _refused(line: bytes | bytearray, text: str) -> Item:
-    """An error for the request that a line answers, if its beginning says which."""
+    """Return an error answer for the request whose id is at the beginning of the line."""
     found = _ID.match(line[:_HEAD])
     if found is None:
         return ValueError(bytes(line[:100]).decode("utf-8", "replace"))
@@ -308,8 +313,10 @@ def _refused(line: bytes | bytearray, text: str) -> Item:
 async def program_streams(
     command: Command, host: Host, log: ServerLog, ended: Callable[[str], None]
 ) -> AsyncGenerator[tuple[OutputLines, InputLines]]:
-    """Starts the program; at the end it is told to end, and is killed a little later. ``ended`` is called with a
-    sentence when it ends by itself, or says nothing more. OSError when it cannot be started."""
+    """Start the program. At the end ask it to end, and kill it shortly after. Raise OSError if it cannot be started.
+
+    ended  called with a sentence when the program ends by itself or closes its output
+    """
     loop, processes = asyncio.get_running_loop(), processes_of(host)
     with ExitStack() as stack:
         input_fd, writer = _pipe(stack)

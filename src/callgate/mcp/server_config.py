@@ -1,7 +1,7 @@
-"""The servers that files and flags name: ``{"mcpServers": {"name": {…}}}``.
+"""The configuration of servers in files and flags: ``{"mcpServers": {"name": {…}}}``.
 
-``${VAR}`` and ``${VAR:-default}`` stand for variables in ``command``, ``args``, ``env``, ``url`` and ``headers``; a
-variable that is not set leaves the text as it is, and so does ``$VAR``. A fault leaves out its server, not the others.
+``${VAR}`` and ``${VAR:-default}`` are replaced by environment variables in ``command``, ``args``, ``env``, ``url`` and
+``headers``. ``$VAR``, and a variable that is not set, stay as they are. An invalid entry disables its own server only.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from callgate.host.files import read_regular
-from callgate.mcp.names import server_name
+from callgate.mcp.mcp_names import server_name
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import nothing, noun
@@ -33,8 +33,8 @@ _OTHERS: Mapping[Transport, tuple[str, ...]] = {"stdio": _OF_ADDRESSES, "http": 
 
 @noun
 class OAuthClient:
-    """A client that was registered by hand with the authorization server of a server. ``port`` is that of the address
-    on this machine to which the browser comes back; 0 is any."""
+    """A client registered by hand at the authorization server. ``port`` is the local port of the redirect, 0 for
+    any."""
 
     id: str
     secret: str = ""
@@ -43,8 +43,11 @@ class OAuthClient:
 
 @noun
 class ServerConfig:
-    """A server as it is configured, variables not put in yet. ``trusted``: a person believes its annotations, which a
-    project's own file cannot say. ``headers_helper`` is a command that prints further headers as a JSON object."""
+    """The configuration of one server, before variables are replaced.
+
+    trusted         its annotations are believed; a project's own file cannot set this
+    headers_helper  a command that prints more headers as a JSON object
+    """
 
     name: str
     transport: Transport
@@ -64,14 +67,14 @@ class ServerConfig:
         return self.url if self.transport != "stdio" else " ".join((self.command, *self.args))
 
     def unset(self, environ: Mapping[str, str]) -> list[str]:
-        """The variables that it names without a default and that have no value."""
+        """Return the variables that have neither a value nor a default."""
         secret = "" if self.client is None else self.client.secret
         texts = (self.command, *self.args, *self.env.values(), self.url, *self.headers.values(), secret)
         named = (found for text in texts for found in _VARIABLE.finditer(text))
         return [*dict.fromkeys(found[1] for found in named if found[2] is None and not environ.get(found[1]))]
 
     def expanded(self, environ: Mapping[str, str]) -> "ServerConfig":
-        """With the values of variables put in."""
+        """Return the configuration with variables replaced."""
 
         def put(text: str) -> str:
             return _VARIABLE.sub(lambda found: environ.get(found[1]) or _default(found), text)
@@ -89,7 +92,7 @@ class ServerConfig:
 
 @noun
 class ConfigFault:
-    """A sentence, and the file and line it is about. ``server`` is the name in the file of one that is left out."""
+    """A problem in a configuration file, with its line. ``server`` names the server that is disabled by it."""
 
     text: str
     origin: Origin
@@ -105,7 +108,7 @@ class ServerConfigs:
     faults: tuple[ConfigFault, ...] = ()
 
     def __add__(self, other: "ServerConfigs") -> "ServerConfigs":
-        """Of two servers with one name the first counts, and a fault says so."""
+        """Join two lists. Of two servers with one name the first is used, and a fault reports the other."""
         names = {each.name: each for each in self.servers}
         hidden = tuple(
             ConfigFault(
@@ -119,7 +122,7 @@ class ServerConfigs:
 
 
 def read_file(path: Path, layer: Layer) -> ServerConfigs:
-    """The servers of a file; none where there is no file. Blocks."""
+    """Read the servers of a file; none if the file does not exist. Blocks."""
     try:
         found = read_regular(path, LARGEST)
     except FileNotFoundError:
@@ -132,7 +135,7 @@ def read_file(path: Path, layer: Layer) -> ServerConfigs:
 
 
 def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
-    """The servers of a JSON text."""
+    """Parse the servers of a JSON text."""
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -161,7 +164,7 @@ def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
 
 
 def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig, list[str]]:
-    """One server, and notes on what is ignored. ValueError says what is wrong."""
+    """Parse one server. Return it with notes on what is ignored. Raise ValueError if it is invalid."""
     if not isinstance(entry, dict):
         raise ValueError("an object is wanted")
     given = cast("dict[str, object]", entry)
@@ -199,7 +202,7 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
 
 
 def as_entry(server: ServerConfig) -> dict[str, Any]:
-    """The entry of a server in a file."""
+    """Return the JSON entry of a server in a file."""
     found: dict[str, Any] = {"type": server.transport}
     if server.transport == "stdio":
         found |= {"command": server.command, "args": list(server.args), "env": dict(server.env)}
@@ -220,7 +223,7 @@ def as_entry(server: ServerConfig) -> dict[str, Any]:
 
 
 def merged(parts: Iterable[ServerConfigs]) -> ServerConfigs:
-    """All of them; those that come first count."""
+    """Join the lists; the first of two servers with one name is used."""
     found = ServerConfigs()
     for each in parts:
         found = found + each
@@ -236,7 +239,7 @@ def _fault(text: str, origin: Origin) -> ServerConfigs:
 
 
 def _line_of(text: str, name: str) -> int:
-    """The line of an entry: where its name stands as a key."""
+    """Return the line of the entry's key."""
     found = re.search(re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:", text)
     return text.count("\n", 0, found.start()) + 1 if found else 1
 
@@ -287,5 +290,5 @@ def _pairs(given: Mapping[str, object], key: str) -> Mapping[str, str]:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """False also for half characters, which neither a program nor a file can be given."""
+    """Return False also for lone surrogates, which neither a program nor a file accepts."""
     return isinstance(value, str) and "\0" not in value and _HALF.search(value) is None

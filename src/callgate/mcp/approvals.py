@@ -1,7 +1,7 @@
-"""The definitions of tools that were approved: a call of a tool whose definition is another one now is asked about.
+"""Approved tool definitions. The user is asked before a call of a tool whose definition has changed since.
 
-A definition is approved when a call of it was let through for the first time, by a person or by a rule; and again by
-the person who was shown the difference. The file lies in the data folder; without one, approvals end with the session.
+A definition is approved by the first allowed call of the tool; a changed one, when the user allows a call after seeing
+the difference. Approvals are stored in the data folder; without one they last for the session.
 """
 
 import json
@@ -17,15 +17,18 @@ from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check
 from callgate.host.files import make_folders, write_new
 from callgate.host.threads import in_thread
-from callgate.mcp.definitions import Definition, difference
+from callgate.mcp.tool_definitions import Definition, difference
 from callgate.words.decisions import Ask
 
 FILE = "mcp-approved.json"
 
 
 class ApprovedDefinitions:
-    """By server and tool. ``server`` names it and where it is configured: one of a project is another one than a
-    person's own of the same name. ``tool`` is a name as rules know it: a server may give it to another of its tools."""
+    """The approved definitions by server and tool.
+
+    server  the identity of a server: name and, for a project's server, the project
+    tool    the tool's name as rules use it
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._file = None if folder is None else folder / FILE
@@ -35,17 +38,17 @@ class ApprovedDefinitions:
         self._lock = Lock()
 
     def load(self) -> None:
-        """Reads the file. Blocks; a file that cannot be read counts as empty, so that everything is asked anew."""
+        """Read the file. An unreadable file counts as empty, so every tool needs approval again. Blocks."""
         if not self._loaded:
             self._loaded = True
             self._known = self._read()
 
     def before(self, server: str, tool: str) -> str | None:
-        """The text of the definition that was approved; None if none was."""
+        """Return the text of the approved definition, or None."""
         return self._known.get(server, {}).get(tool)
 
     def approve(self, server: str, tool: str, definition: Definition) -> None:
-        """Counts from now on, and is written in a thread: see ``written``."""
+        """Approve a definition now and store it in a thread; ``written`` waits for that."""
         if self.before(server, tool) != definition.text:
             tools = self._known.setdefault(server, {})
             tools[tool] = definition.text
@@ -59,7 +62,7 @@ class ApprovedDefinitions:
             await wait(self._writing)
 
     def forget(self, server: str) -> None:
-        """Blocks."""
+        """Remove the approvals of a server. Blocks."""
         self._known.pop(server, None)
         if self._file is not None and server in self._read():
             self._write(server, {})
@@ -74,7 +77,7 @@ class ApprovedDefinitions:
         return found
 
     def _write(self, server: str, tools: dict[str, str]) -> None:
-        """Other programs may have approved tools of other servers meanwhile."""
+        """Merge with the file, because other processes may have approved tools of other servers."""
         assert self._file is not None
         draft = self._file.with_name(f"{self._file.name}.{os.urandom(8).hex()}.tmp")
         with self._lock, suppress(OSError):  # then it is asked about once more, next time
@@ -90,8 +93,8 @@ class ApprovedDefinitions:
 
 
 def definition_check() -> Check:
-    """Asks about a tool whose definition changed since it was approved, and about one that was not approved yet and
-    reads like an instruction, whatever rules and remembered answers say."""
+    """Return a check that asks about a changed definition, and about a new one that reads like an instruction, whatever
+    rules and remembered answers say."""
 
     def judge(case: Case) -> Ask | None:
         concern = facts_of(case.tool).concern
@@ -104,7 +107,7 @@ def definition_check() -> Check:
 
 
 def concern_about(before: str | None, definition: Definition) -> str:
-    """The reason to ask about a definition; empty if there is none."""
+    """Return why the user must be asked about a definition, or an empty string."""
     if before == definition.text:
         return ""
     found = definition.suspicion

@@ -1,8 +1,8 @@
-"""Answers of servers on the web, bounded before the SDK reads them on the event loop.
+"""Limits HTTP answers before the SDK parses them on the event loop.
 
-A body, and each event of a stream, has at most as many bytes as a line of a program. Large ones are parsed in a thread,
-and go on without the rest of lists that are too long. Compressed ones are refused, because a small one may unpack to
-any size. A server that floods is read more slowly.
+A body, and each event of a stream, has the same size limit as a line on stdio. Large ones are parsed in a thread, and
+lists that are too long are shortened. Compressed bodies are refused, because a small one may expand to any size. A
+server that floods is read more slowly.
 """
 
 import asyncio
@@ -13,22 +13,22 @@ from typing import cast
 import httpx2
 from mcp.shared.message import SessionMessage
 
-from callgate.mcp.rate import RateLimit
-from callgate.mcp.stdio import BYTES_A_MESSAGE, LARGEST_LINE, parsed
+from callgate.mcp.rate_limit import RateLimit
+from callgate.mcp.stdio_transport import BYTES_A_MESSAGE, LARGEST_LINE, parsed
 
 LARGE = 64 << 10
-"""Bytes of a message from which on it is parsed in a thread first."""
+"""Bytes from which on a message is parsed in a thread first."""
 _BLANK_LINE = re.compile(rb"\n\r?\n|\r\r")
 _NO_MESSAGE = b"null"
 
 
 class TooLarge(httpx2.StreamError):
-    """Reported by the SDK as the error of the one request that it answers."""
+    """Reported by the SDK as the error of the one request that the body answers."""
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """A body that fails once it, or one event of it, is larger than a message may be. Events are given whole. It is
-    read within the ``rate`` of its server."""
+    """A body that fails when it, or one event of it, exceeds the size limit. It is read within the ``rate`` limit of
+    its server, and events are passed on whole."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, rate: RateLimit, *, events: bool) -> None:
         self._inner = inner
@@ -59,7 +59,7 @@ class BoundedStream(httpx2.AsyncByteStream):
 
 
 async def bound_body(response: httpx2.Response, rate: RateLimit) -> None:
-    """For each response of a server: bounds its body."""
+    """Limit the body of a response. Used as a response hook."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise TooLarge("the answer is compressed, which was not asked for")
     kind = response.headers.get("content-type", "").lower()
@@ -68,7 +68,8 @@ async def bound_body(response: httpx2.Response, rate: RateLimit) -> None:
 
 
 def lighter_message(body: bytes) -> bytes:
-    """The message without the rest of its lists. What is none becomes a short one that the SDK refuses. Blocks."""
+    """Return the message with its lists shortened. An invalid message becomes a short one that the SDK rejects.
+    Blocks."""
     match parsed(body):
         case [SessionMessage() as found]:
             return found.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
@@ -77,7 +78,7 @@ def lighter_message(body: bytes) -> bytes:
 
 
 def lighter_events(body: bytes) -> bytes:
-    """The same for the data of each event. Blocks."""
+    """Shorten the data of each event. Blocks."""
     written: list[bytes] = []
     fields: list[bytes] = []
     data: list[bytes] = []

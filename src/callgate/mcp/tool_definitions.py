@@ -1,7 +1,7 @@
-"""A tool as its server describes it, made fit to be shown to a model and a person.
+"""The definition of a tool, made safe to show to a model and the user.
 
-All of it is text of a stranger: sizes are bounded, characters that cannot be seen are removed, and the description says
-whose it is. A person approves the text of what is left, and not a name (see ``approved``).
+All of it is untrusted text: sizes are limited, invisible characters removed, and the description names the server. The
+user approves this text and not a name (see ``approvals``).
 """
 
 import json
@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from typing import Any, cast
 
-from callgate.mcp.names import is_valid
+from callgate.mcp.mcp_names import is_valid
 from callgate.words.noun import noun
 
 LONGEST_DESCRIPTION = 2_000
-"""Characters of a tool's description, and of each one inside its schema."""
+"""Characters of a tool's description, and of each description inside its schema."""
 LARGEST_SCHEMA = 64_000
 """Characters of a schema as JSON; a tool with a larger one is left out."""
 MOST_TOOLS = 512
-"""Tools of one server; the others are left out, and its log says so."""
+"""Tools of one server; the rest is left out and logged."""
 _DEEPEST = 32
 _HIDDEN = re.compile(
     # Controls but tab and line feed; marks that turn the reading direction, join or hide; tags; selectors.
@@ -39,8 +39,11 @@ _INSTRUCTIONS = re.compile(
 
 @noun
 class Definition:
-    """``given`` is the name that the server knows, ``title`` and ``description`` are cleaned. ``hints`` are the
-    annotations, which nothing but a trusted server's ``read_only`` is believed of."""
+    """A cleaned tool definition.
+
+    given  the name that the server uses
+    hints  the annotations; only ``readOnlyHint`` of a trusted server is believed
+    """
 
     given: str
     title: str
@@ -51,7 +54,7 @@ class Definition:
 
     @property
     def text(self) -> str:
-        """All that a person approves, as lines to compare."""
+        """The text that the user approves, as lines to compare."""
         whole = {
             "name": self.given,
             "title": self.title,
@@ -64,7 +67,7 @@ class Definition:
 
     @property
     def suspicion(self) -> str:
-        """A part of the description that reads like an instruction to the model; empty if there is none."""
+        """A part of the description that reads like an instruction to the model, or an empty string."""
         for text in (self.description, *_texts_in(self.schema)):
             found = _INSTRUCTIONS.search(text)
             if found is not None:
@@ -73,7 +76,7 @@ class Definition:
 
 
 def read_definition(tool: Mapping[str, Any]) -> Definition:
-    """A tool of ``tools/list``; ValueError says why it is left out."""
+    """Parse a tool of ``tools/list``. Raise ValueError if it must be left out."""
     name, schema, output = tool.get("name"), tool.get("inputSchema"), tool.get("outputSchema")
     if not isinstance(name, str) or not is_valid(name):
         raise ValueError("its name is not 1 to 64 of A-Z a-z 0-9 _ . -")
@@ -94,14 +97,14 @@ def read_definition(tool: Mapping[str, Any]) -> Definition:
 
 
 def clean(text: str, most: int) -> str:
-    """The text without what cannot be seen, at most so long; what is cut off is counted."""
+    """Return the text without invisible characters, shortened to ``most`` characters with a note."""
     kept = _HIDDEN.sub("", _ESCAPES.sub("", text[: 4 * most])).strip()
     more = len(text) - most if len(kept) > most else 0
     return f"{kept[:most]} [{more:,} more characters]" if more else kept
 
 
 def difference(before: str, after: str, most: int = 40) -> str:
-    """The lines that changed between two texts of definitions."""
+    """Return the changed lines of two definitions."""
     lines = [*unified_diff(before.split("\n"), after.split("\n"), "approved", "now", n=0, lineterm="")][2:]
     shown = [line for line in lines if not line.startswith("@@")]
     more = len(shown) - most
@@ -109,8 +112,8 @@ def difference(before: str, after: str, most: int = 40) -> str:
 
 
 def _cleaned(node: object, depth: int) -> object:
-    """A schema with its texts cleaned. Names and values keep their characters, or they would not be those of the
-    server: one with hidden characters is refused."""
+    """Clean the texts of a schema. Names and values must stay as the server wrote them, so hidden characters in one
+    raise ValueError."""
     if depth > _DEEPEST:
         raise ValueError("its schema is nested too deep")
     if isinstance(node, dict):

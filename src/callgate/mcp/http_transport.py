@@ -1,4 +1,4 @@
-"""The transports of servers on the web: streamable HTTP, and SSE for old ones. ``bodies`` bounds their answers."""
+"""The HTTP transports: streamable HTTP, and SSE for old servers. ``http_bodies`` limits their answers."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from mcp.shared.exceptions import MCPError
 from callgate.core.ports import Clock
 from callgate.host.host_addresses import Resolve, system_addresses
 from callgate.host.processes import run_process
-from callgate.mcp.bodies import bound_body
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.faults import innermost
-from callgate.mcp.rate import RateLimit
-from callgate.mcp.stdio import LARGEST_LINE, message_rate
+from callgate.mcp.http_bodies import bound_body
+from callgate.mcp.link_faults import innermost
+from callgate.mcp.rate_limit import RateLimit
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.stdio_transport import LARGEST_LINE, message_rate
 from callgate.policy.hosts import is_private
 
 _SECONDS = 30.0
@@ -33,9 +33,12 @@ _WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs
 def outward_only(
     url: str, resolve: Resolve = system_addresses
 ) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
-    """A hook for each request to a server on the net and to the hosts that it names for its login: those are on the net
-    too, by all addresses that their names have, and encrypted. So no server makes this machine ask another one that it
-    cannot reach itself. A server counts as near this machine if all its addresses are."""
+    """Return a request hook that limits the hosts which a server may name for its login.
+
+    A server on the internet may only name hosts on the internet (by all addresses of the name), over https. So a server
+    cannot make this machine send requests to hosts that the server itself cannot reach. A server counts as local if all
+    its addresses are private.
+    """
     own = httpx2.URL(url)
 
     async def near(there: httpx2.URL) -> list[bool]:
@@ -59,7 +62,7 @@ def outward_only(
 
 
 def paced(rate: RateLimit) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
-    """A hook that opens streams within a rate: the SDK opens one again as soon as the server says."""
+    """Return a hook that limits how often streams are opened: the SDK reopens one as soon as the server asks for it."""
 
     async def wait(request: httpx2.Request) -> None:
         if request.method == "GET":
@@ -76,8 +79,10 @@ def _literal(host: str) -> str:
 async def web_streams(
     config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
-    """The streams of a server that is reached by its address. How long an answer may take is for the caller to say.
-    ``ended`` is called with a sentence when the server has forgotten the session."""
+    """Open the streams of a server with an address. The caller limits how long an answer may take.
+
+    ended  called with a sentence when the server has dropped the session
+    """
     messages, pace = message_rate(), paced(RateLimit(_STREAMS, 1.0))
 
     def client(
@@ -120,7 +125,8 @@ async def web_streams(
 
 
 async def helper_headers(helper: str, root: str, env: Mapping[str, str], clock: Clock) -> dict[str, str]:
-    """The headers that a command prints as a JSON object. ValueError, which does not repeat them, if it does not."""
+    """Run a command and return the headers that it prints as a JSON object. Raise ValueError without quoting its
+    output."""
     try:
         ran = await run_process(
             shlex.split(helper), cwd=root, env=env, clock=clock, timeout=_HELPER_SECONDS, limit=_HELPER_BYTES

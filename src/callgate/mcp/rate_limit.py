@@ -1,4 +1,4 @@
-"""The share of our time that a server may take: a burst, then so much each second."""
+"""A token bucket that limits how fast messages of a server are processed."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -14,12 +14,12 @@ class RateLimit:
         self._counted_at = now()
 
     def spend(self, cost: float) -> float:
-        """The seconds to wait before more is taken of the server; 0 while it is within its share."""
+        """Charge the cost and return the seconds to wait before reading more."""
         self._left = self._available() - cost
         return max(-self._left / self._per_second, 0.0)
 
     def takes(self) -> bool:
-        """Spends one where there is one, and says so."""
+        """Take one token and return True if there is one."""
         self._left = self._available()
         if self._left < 1:
             return False

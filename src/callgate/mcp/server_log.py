@@ -1,7 +1,7 @@
-"""The log of a server: its standard error, its log messages, and what happened to its connection.
+"""The log of a server: its standard error, its log messages, and events of its connection.
 
-The last lines are kept in memory for people; all go to a file in the data folder, which begins anew with each start
-and ends when it is full.
+The last lines are kept in memory. All lines go to a file in the data folder, which is replaced at each start and ends
+at a size limit.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from time import localtime, strftime
 
 from callgate.formats.display import visible
 from callgate.host.files import make_folders
-from callgate.mcp.definitions import clean
+from callgate.mcp.tool_definitions import clean
 
 FOLDER = "mcp-logs"
 LARGEST = 1 << 20
@@ -25,8 +25,8 @@ _LONGEST_SAMPLE = 200
 
 
 class ServerLog:
-    """Lines from any thread. Files are written in threads alone: by the one that reads the server's standard error, and
-    by ``flush``."""
+    """Accepts lines from any thread. The file is written only in threads: by the reader of standard error and by
+    ``flush``."""
 
     def __init__(self, server: str, folder: Path | None, now: Callable[[], float]) -> None:
         self.path = None if folder is None else folder / FOLDER / f"{server}.log"
@@ -39,12 +39,12 @@ class ServerLog:
         self._refused, self._first = 0, ""
 
     def lines(self) -> tuple[str, ...]:
-        """The last ones, made safe to show."""
+        """Return the last lines, made safe to show."""
         with self._lock:
             return tuple(self._lines)
 
     def say(self, text: str) -> None:
-        """Adds a line. Does not block."""
+        """Add a line. Does not block."""
         line = f"{strftime('%H:%M:%S', localtime(self._now()))} {visible(text[:_LONGEST])}"
         with self._lock:
             self._lines.append(line)
@@ -52,7 +52,7 @@ class ServerLog:
                 self._unwritten.append(line)
 
     def refuse(self, text: str) -> None:
-        """Adds a line about something that is no message; of many the first ones alone."""
+        """Log output that is not a message; of many only the first."""
         self._refused += 1
         self._first = self._first or clean(text, _LONGEST_SAMPLE)
         if self._refused <= _MOST_REFUSED:
@@ -60,12 +60,12 @@ class ServerLog:
 
     @property
     def noise(self) -> str:
-        """The number of things that were no messages, and the first; empty if there were none."""
+        """The number of outputs that were not messages, with the first one; an empty string if there were none."""
         first = f"{self._refused:,}, first: {self._first!r}"
         return f"lines of its output that are no messages: {first}" if self._refused else ""
 
     def take(self, data: bytes) -> None:
-        """A piece of standard error, in a thread."""
+        """Add a piece of standard error. Called in a thread."""
         *whole, rest = (self._partial + data).split(b"\n")
         self._partial = rest[-_LONGEST:]
         for line in whole:

@@ -1,9 +1,9 @@
-"""Faults of connections, in words; nothing of the SDK is needed to say them."""
+"""The errors of connections, and their texts. Does not import the SDK."""
 
 from collections.abc import Callable
 from typing import Any, cast
 
-from callgate.mcp.definitions import clean
+from callgate.mcp.tool_definitions import clean
 from callgate.words.noun import noun
 
 _LONGEST = 500
@@ -11,7 +11,7 @@ INSTALL = "servers need one more package: pip install 'callgate[mcp]'"
 
 
 class LinkFault(Exception):
-    """A request failed. ``lost``: the connection is of no use any more."""
+    """A request failed. ``lost``: the connection cannot be used any more."""
 
     def __init__(self, text: str, *, lost: bool = False) -> None:
         super().__init__(text)
@@ -19,16 +19,16 @@ class LinkFault(Exception):
 
 
 class NeedsLogin(Exception):
-    """The server wants a login, and no call is there that a person could be asked in."""
+    """The server requires a login, and the user cannot be asked now."""
 
 
 class NotInstalled(Exception):
-    """The SDK is missing."""
+    """The SDK is not installed."""
 
 
 @noun
 class ConnectionFault:
-    """The reason why a connection ended. ``final``: trying again is in vain."""
+    """The reason why a connection ended. ``final``: a retry would fail too."""
 
     text: str
     final: bool = False
@@ -36,8 +36,7 @@ class ConnectionFault:
 
 
 def sentence_of(error: BaseException) -> str:
-    """An error as a sentence. Of an answer that does not keep to the protocol the SDK says pages: the first fault is
-    enough."""
+    """Return an error as one sentence. Of a validation error, which has pages of text, return the first fault."""
     listed: Callable[[], list[dict[str, Any]]] | None = getattr(error, "errors", None)
     if not isinstance(error, ValueError) or listed is None:
         return str(error)
@@ -46,14 +45,18 @@ def sentence_of(error: BaseException) -> str:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """The first error inside groups of errors."""
+    """Return the first error inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[Any]", error).exceptions[0]
     return error
 
 
 def fault_of(error: BaseException, lost: str, where: str) -> ConnectionFault:
-    """``lost`` is what the transport said about its end, if anything; ``where`` the address of a server with one."""
+    """Convert an exception to a ConnectionFault.
+
+    lost   what the transport reported about its end, if anything
+    where  the address of an HTTP server
+    """
     error = innermost(error)
     login = isinstance(error, NeedsLogin)
     final = login or isinstance(error, NotInstalled | FileNotFoundError | PermissionError | ValueError)

@@ -1,23 +1,26 @@
-"""All servers of a session: the source of their tools, which come and go while it runs."""
+"""All servers of a session as one source of tools, which change while the session runs."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from callgate.core.ports import Target, Tool, Unknown
-from callgate.mcp.config import ServerConfig
-from callgate.mcp.late import WAIT, WaitingTool, absent, early_call, is_late, late_ones, prefix_of
-from callgate.mcp.place import ServerPlace
-from callgate.mcp.resources import READ, login_tool, resource_tools
+from callgate.mcp.late_servers import WAIT, WaitingTool, absent, early_call, is_late, late_ones, prefix_of
+from callgate.mcp.resource_tools import READ, login_tool, resource_tools
 from callgate.mcp.server import Server
+from callgate.mcp.server_config import ServerConfig
+from callgate.mcp.server_context import ServerContext
 from callgate.tools.toolbox import unknown
 
 Raw = str | Mapping[str, Any]
 
 
 class ServerList:
-    """``hides`` says of a tool's name and server that a rule denies it whole, so that no model is told about it. Begun
-    on the session's event loop and closed with the session."""
+    """Created with the configurations, started on the event loop of the session and closed with it.
+
+    hides  called with the names of a tool and a server; returns True if a rule denies the tool completely, so that the
+           model does not see it
+    """
 
     def __init__(self, configs: Iterable[ServerConfig], hides: Callable[[str, str], bool] | None = None) -> None:
         self.configs = tuple(configs)
@@ -25,14 +28,14 @@ class ServerList:
         self._hides = hides
         self._own = resource_tools(self.servers, self._hidden)
 
-    def begin(self, place: ServerPlace) -> None:
-        """Connects all of them at once, each in a task of its own; does not wait."""
+    def begin(self, place: ServerContext) -> None:
+        """Start to connect all servers, each in a task of its own."""
         for each in self.configs:
             server = self.servers[each.name] = Server(each, place)
             server.begin()
 
     async def settled(self) -> None:
-        """Waits until of each it is known whether it is connected."""
+        """Wait until the first connection attempt of every server has ended."""
         await asyncio.gather(*(each.settled() for each in self.servers.values()))
 
     async def aclose(self) -> None:
@@ -53,8 +56,8 @@ class ServerList:
         return (*shown, *waiting, *(self._own if there else ()))
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
-        """Resources can be read before any server is there: the call waits, or says why not. So does one of a tool that
-        may still come, and the tool that waits can be called when there is nothing to wait for any more."""
+        """Find the tool to call. Before its server is connected, return a tool that waits; if it cannot be connected,
+        return the reason. ``WaitForMcpServers`` can always be called."""
         found: Tool | None = next((each for each in self._own if each.spec.name == name), None)
         if name == WAIT and self.servers:
             found = WaitingTool(self.servers)

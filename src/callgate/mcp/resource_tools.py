@@ -1,4 +1,4 @@
-"""ListMcpResources, ReadMcpResource, and the tool that stands for a server which needs a login."""
+"""The tools ListMcpResources and ReadMcpResource, and the login tool of a server."""
 
 import asyncio
 import json
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from callgate.core.ports import Tool
-from callgate.mcp.definitions import clean
 from callgate.mcp.server import Server
+from callgate.mcp.tool_definitions import clean
 from callgate.tools.tool import FunctionTool, tool
 from callgate.tools.wrappers import Named
 from callgate.words.calls import Result
@@ -27,7 +27,7 @@ _MOMENT = 10.0  # seconds for each server in a list of all
 def resource_tools(
     servers: Mapping[str, Server], hides: Callable[[str, str], bool] = lambda tool, server: False
 ) -> tuple[Tool, ...]:
-    """The two tools for the resources of all servers but those that ``hides`` names."""
+    """Return the two tools for the resources of all servers, except the servers that ``hides`` selects."""
 
     def shown() -> list[Server]:
         return [each for name, each in servers.items() if not hides(_LIST, name)]
@@ -102,8 +102,8 @@ def resource_tools(
 
 
 class _OfServer(Named):
-    """A tool that belongs to the server which an argument names: rules about that server are about it too. Of a server
-    that the person trusts it is believed that a read changes nothing."""
+    """A tool that belongs to the server named in its argument, so that rules for the server apply. A read from a
+    trusted server counts as free of effects."""
 
     def __init__(self, inner: Tool, servers: Mapping[str, Server]) -> None:
         super().__init__(inner, inner.spec.name)
@@ -116,7 +116,7 @@ class _OfServer(Named):
 
 
 def login_tool(server: Server) -> FunctionTool[..., Any]:
-    """A tool that connects a server which needs a login; the person is asked to open the address."""
+    """Return a tool that connects a server after the user has opened the address for the login."""
 
     async def log_in() -> str:
         return await server.log_in()

@@ -1,4 +1,4 @@
-"""The state of a server, and the surroundings that it is connected from."""
+"""The state of a server, and the parts of the session that it uses."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from callgate.core.ports import Host
-from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.asking import Person
+from callgate.mcp.approvals import ApprovedDefinitions
+from callgate.mcp.forms import Person
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
-    from callgate.mcp.login import TokenStore
+    from callgate.mcp.oauth import TokenStore
 
 ServerStatus = Literal["connecting", "connected", "failed", "needs login", "disabled"]
 
 
 @noun
 class ServerLimits:
-    """Seconds for a connection, and for a call; a wait for a person does not count."""
+    """Timeouts in seconds. The timeout of a call is paused while the user is asked."""
 
     connect: float = 30.0
     call: float = 600.0
@@ -27,7 +27,12 @@ class ServerLimits:
 
 @noun
 class ServerState:
-    """``seconds`` is how long it took to connect; ``since`` when this state began, in wall time."""
+    """The state of a server.
+
+    seconds  how long it took to connect
+    said     the name and version that the server reports
+    since    when this state began, in wall time
+    """
 
     status: ServerStatus
     reason: str = ""
@@ -39,9 +44,12 @@ class ServerState:
 
 
 @noun
-class ServerPlace:
-    """The surroundings that a server is connected from: the session's host and folders, the data folder, and the
-    person. ``note`` is called with a sentence for people, ``inform`` with one for people and the model."""
+class ServerContext:
+    """The parts of the session that a server uses.
+
+    note    called with a sentence for the user
+    inform  called with a sentence for the user and the model
+    """
 
     host: Host
     roots: tuple[str, ...]

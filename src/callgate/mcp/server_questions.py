@@ -1,12 +1,13 @@
-"""Questions that a server has while a call runs: a form, an address to open, a login."""
+"""The running calls of a server, and the questions that it asks during them: a form, an address to open, a login."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from callgate.mcp.asking import Person, form_content, form_fault, form_fields, shown_address, shown_text
-from callgate.mcp.calling import CallsUnderWay
-from callgate.mcp.faults import NeedsLogin
+from callgate.core.ports import Clock, Timer
+from callgate.mcp.forms import Person, form_content, form_fault, form_fields, shown_address, shown_text
+from callgate.mcp.link_faults import NeedsLogin
 from callgate.words.decisions import AskedField, FieldAnswer
 
 Elicited = tuple[str, Mapping[str, Any] | None]
@@ -15,10 +16,70 @@ _MOST_WAITING = 10
 _MOST_TRIES = 5
 
 
-class ServerQuestions:
-    """Puts them to the person in the newest call of the server; without a call, or a person, they are declined."""
+class RunningCall:
+    """A call with a timeout that cancels its task. The timeout is paused while the user is asked.
 
-    def __init__(self, server: str, calls: CallsUnderWay, person: Person | None, warn: Callable[[str], None]) -> None:
+    expired   the timeout has passed and the task was cancelled
+    declined  the user declined a question of the server, so no further one is asked during this call
+    """
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.expired = False
+        self.declined = False
+        self._clock = clock
+        self._seconds = seconds
+        self._task = asyncio.current_task()
+        self._timer: Timer = clock.call_later(seconds, self._expire)
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Stop the timeout inside the block and restart it from the beginning afterwards."""
+        self._timer.cancel()
+        try:
+            yield
+        finally:
+            self._timer = self._clock.call_later(self._seconds, self._expire)
+
+    def _expire(self) -> None:
+        if self._task is not None and not self._task.done():
+            self.expired = True
+            self._task.cancel()
+
+    def end(self) -> None:
+        self._timer.cancel()
+        if self.expired and self._task is not None:
+            self._task.uncancel()
+
+
+class RunningCalls:
+    """The running calls of one server, oldest first."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._calls: list[RunningCall] = []
+
+    @property
+    def newest(self) -> RunningCall | None:
+        """The call to which a question of the server is assigned: the protocol does not always name the call."""
+        return self._calls[-1] if self._calls else None
+
+    @contextmanager
+    def begun(self) -> Generator[RunningCall]:
+        """Register the current task as a call for the duration of the block."""
+        call = RunningCall(self._clock, self._seconds)
+        self._calls.append(call)
+        try:
+            yield call
+        finally:
+            self._calls.remove(call)
+            call.end()
+
+
+class ServerQuestions:
+    """Asks the user the questions of one server during its newest call. Without a call or a user it declines them."""
+
+    def __init__(self, server: str, calls: RunningCalls, person: Person | None, warn: Callable[[str], None]) -> None:
         self._server = server
         self._calls = calls
         self._person = person
@@ -27,7 +88,7 @@ class ServerQuestions:
         self._waiting = 0
 
     async def elicit(self, asked: Mapping[str, Any]) -> Elicited:
-        """The action and the content for an elicitation."""
+        """Return the action and the content that answer an elicitation request."""
         if self._calls.newest is None or self._person is None:
             why = "outside of a call" if self._person is not None else "and nobody can answer here"
             self._warn(f"the server {self._server} asked something {why}: it was declined")
@@ -38,13 +99,13 @@ class ServerQuestions:
                 says += f"\nIt wants you to open this address: {shown_address(str(asked.get('url')))}"
                 return _DECLINED if await self._ask(says, ()) is None else ("accept", None)
             return await self._form(says, asked.get("requestedSchema") or {}, str(asked.get("message") or ""))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:  # the form is a stranger's, of any shape
+        except (ValueError, TypeError, KeyError, AttributeError) as error:  # a form of the server may have any shape
             why = error if isinstance(error, ValueError) else "its form does not keep to the protocol"
             self._warn(f"a question of the server {self._server} was not put, or not answered: {why}")
             return _DECLINED
 
     async def _form(self, says: str, schema: Mapping[str, Any], message: str) -> Elicited:
-        """Asks again while an answer does not keep to the limits of the form: a server refuses the call then."""
+        """Repeat the question while an answer violates the schema: a server would fail the call."""
         fields = form_fields(schema, message)
         fault = ""
         for _ in range(_MOST_TRIES):
@@ -58,12 +119,11 @@ class ServerQuestions:
         raise ValueError(fault)
 
     async def show_login(self, address: str, back: Awaitable[object]) -> None:
-        """Shows the address until the browser has come ``back`` from there. NeedsLogin where nobody can be asked."""
+        """Show the address until ``back`` is done. Raise NeedsLogin if nobody can be asked or the user declines."""
         if self._calls.newest is None or self._person is None:
             raise NeedsLogin(f"it needs a login: callgate mcp login {self._server}")
-        asking = asyncio.ensure_future(
-            self._ask(f"The MCP server {self._server} needs a login. Open this address: {address}", ())
-        )
+        text = f"The MCP server {self._server} needs a login. Open this address: {address}"
+        asking = asyncio.ensure_future(self._ask(text, ()))
         coming = asyncio.ensure_future(back)
         try:
             await asyncio.wait({asking, coming}, return_when=asyncio.FIRST_COMPLETED)
@@ -75,7 +135,7 @@ class ServerQuestions:
                 await asyncio.wait({asking})
 
     async def _ask(self, text: str, fields: Sequence[AskedField]) -> tuple[FieldAnswer, ...] | None:
-        """One question at a time, and not many that wait; after a no there is none in the same call any more."""
+        """Ask one question at a time with a bounded queue. After a declined question, decline the rest of the call."""
         if self._waiting >= _MOST_WAITING:
             return None
         self._waiting += 1
