@@ -136,7 +136,7 @@ def test_a_person_is_told_of_a_file_that_should_be_an_answer_and_is_none(tmp_pat
             folder.mkdir(parents=True, mode=0o700)
             (folder / f"{'0' * 32}.json").write_text("{}")
             for _ in range(2):
-                mailbox: Any = session.router.mailbox
+                mailbox: Any = session.nesting.mailbox
                 mailbox._look()
                 await asyncio.wait((mailbox._task,))
 

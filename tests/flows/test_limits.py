@@ -285,7 +285,7 @@ def test_a_session_inside_a_call_shares_the_budget_of_the_run_around_it() -> Non
             ended = end(await run(outer, "+1k go"))
             assert (ended.reason, ended.kind) == ("budget", "tokens")
             assert len(model.requests) == 1
-            assert [each.limits.max_output_tokens for each in inner.requests][-1] == 200
+            assert [each.limits.max_output_tokens for each in inner.requests][-1] == 100
 
     run_virtual(main())
 

@@ -250,6 +250,7 @@ EVENTS: list[Any] = [
     facts.ResultReplaced(1.0, "m1", "c1", (Text("gone"),)),
     facts.MetadataSet(1.0, "tags", ["a", {"type": "Text"}]),
     facts.AgentOpened(1.0, "reviewer-2", "reviewer"),
+    facts.AgentSpent(1.0, "reviewer-2", 7, Spent("m", Usage(input=1), 0.5)),
     facts.AnswerUnused(1.0, "title", Spent("m", Usage(input=1), 0.5)),
     facts.SessionOpened(1.0, "1.0", "/work", "elsewhere"),
     facts.Forked(1.0, "s1"),

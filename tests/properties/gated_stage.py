@@ -349,7 +349,7 @@ class Life:
     def _look(self, number: int, event: Event) -> None:
         """What holds whenever somebody hears of something."""
         session, journal = self.sessions[number], self.journals[number]
-        if isinstance(event, QuestionAsked) and event.question.path == session.router.path:
+        if isinstance(event, QuestionAsked) and event.question.path == session.nesting.path:
             at = [n for n, each in enumerate(journal.events) if each is event]
             if not at or at[0] >= journal.durable:
                 self.faults.append(f"{event.question.call_id} was heard before it was on record")
@@ -366,7 +366,7 @@ class Life:
             if status == "idle" and journal.questions.open:
                 self.faults.append(f"idle, and open on record is {list(journal.questions.open)}")
             if status == "waiting_confirmation":
-                unknown = {which_of(each) for each in session.questions if each.path == session.router.path}
+                unknown = {which_of(each) for each in session.questions if each.path == session.nesting.path}
                 unknown -= set(journal.questions.open)
                 if unknown:
                     self.faults.append(f"asked and not open on record: {unknown}")
@@ -437,7 +437,7 @@ class Life:
 
     def _answer_at(self, level: int, given: Confirmation) -> None:
         for session in self.sessions:
-            if session.router.path == given.path[:level] and session.status != "closed":
+            if session.nesting.path == given.path[:level] and session.status != "closed":
                 session.post(Answer(given))
                 return
 

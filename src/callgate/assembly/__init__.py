@@ -43,6 +43,8 @@ from callgate.core.ports import Check, Gate, Host
 from callgate.notices.feature import notices_feature
 from callgate.session.conversation import Conversation
 from callgate.session.meter import SessionMeter
+from callgate.session.nesting import NAME as NESTING
+from callgate.session.nesting import NestingPart, nesting_feature
 from callgate.session.run import RunResult
 from callgate.session.user_questions import questions_feature
 from callgate.staging.feature import staging_feature
@@ -117,7 +119,7 @@ class Session(Conversation):
         set_mode(record, mode, config, host.clock.now())
         chosen, unopened = recorded_model(record, setup)
         system, more = system(record) if callable(system) else (system, ())
-        parent = nesting.parent
+        parent, place = nesting.parent, opened.needed(NESTING, NestingPart)
         equipment = Equipment(
             model=chosen,
             toolbox=toolbox,
@@ -128,7 +130,8 @@ class Session(Conversation):
             fallback=setup.fallback,
             price=setup.price,
             meter=SessionMeter(host.clock, lambda: parts.seconds),
-            outer_budget=None if parent is None else parent.running_budget,
+            unsettled=place.unsettled,
+            outer=lambda: None if parent is None else parent.nesting.allowance,
             system=system,
             settings=opened.settings,
             limits=setup.request_limits,
@@ -148,7 +151,6 @@ class Session(Conversation):
             open_model=setup.open_model,
             limits=limits.run,
             notes=(*notes, *more, *unopened, *getattr(journal, "notes", ())),
-            parent=None if parent is None else parent.router,
         )
 
 
@@ -157,6 +159,7 @@ def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> I
     config: Config | None = opened.config
     yield notices_feature()
     yield questions_feature()
+    yield nesting_feature(None if nesting.parent is None else nesting.parent.nesting)
     outer = None if nesting.parent is None else nesting.parent.part("hooks")
     if config is not None:
         from callgate.assembly.settings import hooks_feature, remembered_feature  # where there are settings

@@ -89,11 +89,14 @@ class Nesting:
     parent   the session in whose call this one works: its interfaces answer questions, its host is used
     label    the name under which questions of this session are shown
     lineage  names the call (``run.lineage``) where it is not the one of the current task
+    name     the last element of the path of a nested session that is opened again; a new one gets its name from the
+             label
     """
 
     parent: Conversation | None = None
     label: str = ""
     lineage: tuple[str, ...] = ()
+    name: str = ""
 
 
 class DecisionGate(CheckGate):
@@ -218,7 +221,7 @@ def open_session(
         from callgate.assembly.settings import denied_whole  # where there are settings
 
         hides = denied_whole(config)
-    path = () if parent is None else parent.router.open_agent(label)
+    path = () if parent is None else parent.nesting.open_agent(label, nesting.name)
     return OpenSession(
         Record(journal, Ledger(), path=path),
         place,

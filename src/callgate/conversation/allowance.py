@@ -1,6 +1,6 @@
 """Limits of a run: turns, output tokens, dollars and seconds. Every turn counts, whatever its cause."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from callgate.conversation.ports import Model
@@ -22,6 +22,7 @@ NEAR_THE_END = 0.8
 MOST_EXTENSIONS, FEWEST_NEW_TOKENS = 3, 500
 """The times that a run with tokens left in its budget goes on after its end, and the work each has to bring."""
 
+_AROUND = " It is a limit of the session around this one."
 _BUDGET = late_pattern(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
 
 
@@ -33,31 +34,35 @@ def budget_in(text: str) -> int | None:
     return None
 
 
-class TokenBudget:
-    """Output tokens that a run and the sessions inside it share."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
-
-    @property
-    def left(self) -> int:
-        return self.limit - self.used
-
-
 class Allowance:
-    """Counts for one run, from ``begin`` to ``end``. Time in which only a person could move it on does not count."""
+    """Counts the use of one run, from ``begin`` to ``end``, and of the sessions inside it. Time in which only a person
+    could continue the run does not count.
 
-    def __init__(self, limits: LoopLimits, record: Record, clock: Clock, price: Price | None) -> None:
+    unsettled  returns the costs of messages of this session and of those inside it whose turns have not ended
+    outer      returns the allowance of the session around this one: its limits hold too
+    """
+
+    def __init__(
+        self,
+        limits: LoopLimits,
+        record: Record,
+        clock: Clock,
+        price: Price | None,
+        unsettled: Callable[[], Iterable[Spent]] = lambda: (),
+        outer: Callable[[], "Allowance | None"] = lambda: None,
+    ) -> None:
         self._limits = limits
         self._record = record
         self._clock = clock
         self._price = price
-        self.budget: TokenBudget | None = None
+        self._unsettled = unsettled
+        self._outer = outer
+        self.budget: int | None = None
+        """The output tokens that the prompt of the run allows."""
         self._told = False  # that the budget is nearly used up
         self._extensions = self._used_before = 0  # how often the run went on to use it up, and what was used by then
         self._turns = 0
-        self._cost, self._written, self._counted = 0.0, 0, 0
+        self._cost, self._written = 0.0, record.ledger.usage.output
         self._last: Usage | None = None
         self._seconds = limits.max_seconds
         self._since = 0.0
@@ -65,8 +70,8 @@ class Allowance:
         self._call: Callable[[], None] = lambda: None
         self.out_of_time = False
 
-    def begin(self, budget: TokenBudget | None, call: Callable[[], None]) -> None:
-        """``budget`` is that of the prompt, or of the run around this one. ``call`` is called when the time is up."""
+    def begin(self, budget: int | None, call: Callable[[], None]) -> None:
+        """Start to count. ``budget`` is the one of the prompt; ``call`` is called when the time is up."""
         ledger = self._record.ledger
         self._cost, self._written = ledger.cost, ledger.usage.output
         self.budget, self._call = budget, call
@@ -87,42 +92,63 @@ class Allowance:
             return "limit", "seconds", f"It has worked for {limits.max_seconds:g} s."
         return self.used_up(model)
 
-    def used_up(self, model: Model, attempt: Spent | None = None) -> tuple[RunReason, str, str] | None:
-        """The limit of tokens or dollars that keeps a request from being sent. ``attempt`` was used by a request that
-        failed, and is not on record yet: one like it would follow."""
-        limits, last = self._limits, self._last if attempt is None else attempt.usage
+    def used_up(
+        self, model: Model, attempt: Spent | None = None, last: Usage | None = None
+    ) -> tuple[RunReason, str, str] | None:
+        """The limit of tokens or dollars, of this run or of one around it, that keeps a request from being sent.
+
+        attempt  the costs of a request that failed, and is not on record yet: one like it would follow
+        last     the use of the request before, in place of the last one of this session
+        """
+        limits, last = self._limits, last or (self._last if attempt is None else attempt.usage)
         written = self._output + (0 if attempt is None else attempt.usage.output)
         if limits.max_output_tokens is not None and written >= limits.max_output_tokens:
             return "limit", "output tokens", f"{written:,} of {limits.max_output_tokens:,} are written."
-        if self.budget is not None and self.budget.left <= written - self._counted:
-            used = self.budget.used + written - self._counted
-            return "budget", "tokens", f"{used:,} of {self.budget.limit:,} output tokens are written."
+        if self.budget is not None and self.budget <= written:
+            return "budget", "tokens", f"{written:,} of {self.budget:,} output tokens are written."
         if limits.max_cost is not None:
-            cost = self._record.ledger.cost + (0.0 if attempt is None else attempt.cost or 0.0)
+            cost = self._dollars + (0.0 if attempt is None else attempt.cost or 0.0)
             affordable = self._affordable(model, cost, last)
             if cost >= limits.max_cost or (affordable is not None and affordable < FEWEST_TOKENS):
                 spent = f"${cost:.2f} of ${limits.max_cost:.2f} are spent, and the next request would pass that."
                 return "budget", "dollars", spent
-        return None
+        outer = self._outer()
+        found = None if outer is None else outer.used_up(model, attempt, last)
+        return found and (found[0], found[1], found[2].removesuffix(_AROUND) + _AROUND)
 
     def request_limits(self, limits: RequestLimits, model: Model) -> RequestLimits:
-        """The limits of the next request, so that its output passes none of those of the run."""
+        """The limits of the next request, so that its output passes none of this run and the runs around it."""
         self._turns += 1
-        whole = self._limits.max_output_tokens
-        left = [
-            self._affordable(model, self._record.ledger.cost, self._last),
-            None if self.budget is None else self.budget.left,
-            None if whole is None else whole - self._output,
-        ]
-        most = min((each for each in left if each is not None), default=None)
+        most = min(self._left(model, self._last), default=None)
         asked = limits.max_output_tokens or model.abilities.output_tokens
         if most is None or (asked is not None and asked <= most):
             return limits
         return replace(limits, max_output_tokens=most)
 
+    def _left(self, model: Model, last: Usage | None) -> Iterator[int]:
+        """The output tokens that each of the limits leaves."""
+        affordable = self._affordable(model, self._dollars, last)
+        if affordable is not None:
+            yield affordable
+        for limit in (self.budget, self._limits.max_output_tokens):
+            if limit is not None:
+                yield limit - self._output
+        outer = self._outer()
+        if outer is not None:
+            yield from outer._left(model, last)
+
+    @property
+    def _dollars(self) -> float:
+        """Of the whole session, messages of open turns included."""
+        return self._record.ledger.cost + sum(spent.cost or 0.0 for spent in self._unsettled())
+
     @property
     def _output(self) -> int:
-        return self._record.ledger.usage.output - self._written
+        """Output tokens of the run. The message of the own open turn is counted in the ledger already."""
+        ledger = self._record.ledger
+        opened = None if ledger.open_message is None else ledger.open_message.message.usage
+        inside = sum(spent.usage.output for spent in self._unsettled()) - (0 if opened is None else opened.output)
+        return ledger.usage.output - self._written + inside
 
     def _affordable(self, model: Model, cost: float, last: Usage | None) -> int | None:
         """Output tokens that the dollars left can pay for, once the input of a request like the last one is paid."""
@@ -137,17 +163,10 @@ class Allowance:
 
     # ---- after a turn -------------------------------------------------------------------------------------------
 
-    def count(self) -> None:
-        """Takes what the model has written since the last time from the budget."""
-        if self.budget is not None:
-            self.budget.used += self._output - self._counted
-        self._counted = self._output
-
     def spend(self, spent: Spent | None) -> Iterator[str]:
         """Takes note of what a turn used. Gives notes for people, each once."""
         limits, before = self._limits, self._cost
         self._cost = self._record.ledger.cost
-        self.count()
         if limits.warn_cost is not None and before < limits.warn_cost <= self._cost:
             yield f"this session has cost ${self._cost:.2f}, more than limits.warn_cost (${limits.warn_cost:.2f})"
         if spent is None:
@@ -158,25 +177,28 @@ class Allowance:
         self._last = spent.usage
 
     def nearly_used_up(self) -> str | None:
-        """Words for the model about a budget that is nearly used up, once."""
-        budget = self.budget
-        if budget is None or self._told or budget.used < budget.limit * NEAR_THE_END:
+        """Return a text for the model about a budget that is nearly used up, once."""
+        budgeted: Allowance | None = self
+        while budgeted is not None and budgeted.budget is None:
+            budgeted = budgeted._outer()
+        if self._told or budgeted is None or budgeted.budget is None:
+            return None
+        limit, used = budgeted.budget, budgeted._output
+        if used < limit * NEAR_THE_END:
             return None
         self._told = True
-        left = max(0, budget.left)
-        return f"About {left:,} of {budget.limit:,} output tokens are left for this task: bring it to an end."
+        return f"About {max(0, limit - used):,} of {limit:,} output tokens are left for this task: bring it to an end."
 
     def extends(self) -> str | None:
-        """Words for a model that is done while much of the budget is left; None if the run ends here."""
-        budget = self.budget
-        if budget is None or budget.used >= budget.limit * NEAR_THE_END:
+        """Return a text for a model that is done while much of the budget is left; None if the run ends here."""
+        if self.budget is None or (used := self._output) >= self.budget * NEAR_THE_END:
             return None
-        brought, self._used_before = budget.used - self._used_before, budget.used
+        brought, self._used_before = used - self._used_before, used
         if self._extensions >= MOST_EXTENSIONS or (self._extensions and brought < FEWEST_NEW_TOKENS):
             return None
         self._extensions += 1
         return (
-            f"{budget.used:,} of the {budget.limit:,} output tokens for this task are used. If there is more to do, or"
+            f"{used:,} of the {self.budget:,} output tokens for this task are used. If there is more to do, or"
             " to check, go on; otherwise say in one sentence that it is done."
         )
 

@@ -1,16 +1,17 @@
 """The collaborators and settings of every turn of a session."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from random import random
 from typing import Any
 
-from callgate.conversation.allowance import Price, TokenBudget
+from callgate.conversation.allowance import Allowance, Price
 from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ports import Meter, Model
 from callgate.conversation.record import Record
 from callgate.core.ports import Gate, Host, ToolSource
 from callgate.words.limits import ExecutorSettings
+from callgate.words.messages import Spent
 from callgate.words.model import CacheHints, RequestLimits, RequestOptions
 from callgate.words.noun import noun
 
@@ -49,7 +50,9 @@ class Equipment:
     """The record outlives the program: what is not done when it ends can be left open there."""
     price: Price | None = None
     meter: Meter | None = None
-    outer_budget: Callable[[], TokenBudget | None] | None = None
-    """The budget of the run around this session, if it is inside another."""
+    unsettled: Callable[[], Iterable[Spent]] = lambda: ()
+    """Returns the costs of messages of this session and of those inside it whose turns have not ended."""
+    outer: Callable[[], Allowance | None] = lambda: None
+    """Returns the allowance of the session around this one."""
     chance: Callable[[], float] = random
     """Random numbers from 0 to 1, for the pauses before repetitions."""

@@ -11,6 +11,7 @@ from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
 from callgate.words.events import (
     AgentOpened,
+    AgentSpent,
     AnswerUnused,
     Branched,
     CallSettled,
@@ -40,6 +41,7 @@ from callgate.words.events import (
 from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import WHOLE, RunOptions, WantedEffort
 from callgate.words.modes import MODES, Mode
+from callgate.words.spending import spent_in
 from callgate.words.turns import CONTINUING_REASONS
 
 LONGEST_NUMBER = 12
@@ -79,6 +81,7 @@ class Ledger(CallLedger):
         self.about: dict[str, str] = {}  # the subjects of reminders, by the ids of their messages
         self.quoted: set[str] = set()  # ids of prompts with words of servers or the model
         self.agents: dict[str, AgentOpened] = {}  # nested sessions by name, also those that ended
+        self.charged: dict[str, int] = {}  # the last event of each nested session whose costs are in here
         self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
         self.queued = 0  # the number of the last one
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
@@ -174,6 +177,11 @@ def _agent_opened(ledger: Ledger, event: AgentOpened) -> None:
     ledger.agents[event.name] = event
 
 
+def _agent_spent(ledger: Ledger, event: AgentSpent) -> None:
+    ledger.charged[event.name] = event.number
+    _spent(ledger, event)
+
+
 def _queued(ledger: Ledger, event: PromptQueued) -> None:
     ledger.waiting[event.id] = event
     if event.id[1:].isdecimal():
@@ -207,7 +215,7 @@ def _run_ended(ledger: Ledger, event: RunEnded) -> None:
     ledger.ended = event.reason
 
 
-def _spent(ledger: Ledger, event: RequestRetried | MetadataSet | AnswerUnused) -> None:
+def _spent(ledger: Ledger, event: RequestRetried | MetadataSet | AnswerUnused | AgentSpent) -> None:
     if event.spent is not None:
         ledger.usage = ledger.usage + event.spent.usage
         ledger.spend(event.spent)
@@ -259,7 +267,7 @@ def _compacted(ledger: Ledger, event: Compacted) -> None:
     ledger.recent = ()
     ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)  # its usage is in there
-    ledger.spend(None if event.usage is None else Spent(event.model, event.usage, event.cost))
+    ledger.spend(spent_in(event))
 
 
 def _count(ledger: Ledger, counted: Counted) -> None:
@@ -305,6 +313,7 @@ Ledger.FOLDS = cast(
         **CALL_FOLDS,
         MessageAdded: _message_added,
         AgentOpened: _agent_opened,
+        AgentSpent: _agent_spent,
         PromptQueued: _queued,
         PromptDequeued: _dequeued,
         TurnStarted: _turn_started,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from callgate.conversation.allowance import Allowance, TokenBudget
+from callgate.conversation.allowance import Allowance
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import InjectedCall, Reminder
 from callgate.conversation.ports import Model
@@ -56,13 +56,15 @@ class Loop:
         self._on_resumed = on_resumed
         self._record = equipment.record
         self._features = equipment.features
-        self._allowance = Allowance(limits, self._record, equipment.host.clock, equipment.price)
+        self.allowance = Allowance(
+            limits, self._record, equipment.host.clock, equipment.price, equipment.unsettled, equipment.outer
+        )
         self._recovery = Recovery(
             limits.retries,
             fallback=equipment.fallback,
             shortens=equipment.features.shortens,
             chance=equipment.chance,
-            affords=lambda spent: self._allowance.used_up(self._model, spent) is None,
+            affords=lambda spent: self.allowance.used_up(self._model, spent) is None,
         )
         self._cause: TurnCause = "continued"
         self._words: str | None = None  # for the model, with the next request
@@ -76,14 +78,15 @@ class Loop:
     async def run(self) -> RunEnded | None:
         """None when it was left in the middle, for another time."""
         stop: RunEnded | None = None
-        self._allowance.begin(self._new_budget(), self._out_of_time)
+        options = self._record.ledger.options
+        self.allowance.begin(None if options is None else options.budget, self._out_of_time)
         try:
             while stop is None and not self._left:
                 stop = await self._hindrance()
                 if stop is None and not self._left:
                     stop = await self._take_turn()
         finally:
-            self._allowance.end()
+            self.allowance.end()
         if stop is None:
             return None
         self._say_steers()  # too late for this run, but said: the next one reads it
@@ -103,7 +106,7 @@ class Loop:
         if ended is None:
             self._left = True
             return None
-        for note in self._allowance.spend(ended.spent):
+        for note in self.allowance.spend(ended.spent):
             self._record.write(Noted(self._now(), note, "warning"))
         follows = await self._after(turn, ended)
         if isinstance(follows, RunEnded):
@@ -170,7 +173,7 @@ class Loop:
         return self._limit() if refusal is None else self._ended("context_full", refusal)
 
     def _limit(self) -> RunEnded | None:
-        reached = self._allowance.reached(self._model)
+        reached = self.allowance.reached(self._model)
         if reached is None:
             return None
         reason, kind, detail = reached
@@ -180,18 +183,6 @@ class Loop:
     def _model(self) -> Model:
         return self._recovery.model(self.equipment.model)
 
-    def _new_budget(self) -> TokenBudget | None:
-        options, outer = self._record.ledger.options, self.equipment.outer_budget
-        if options is not None and options.budget is not None:
-            return TokenBudget(options.budget)
-        return None if outer is None else outer()
-
-    @property
-    def budget(self) -> TokenBudget | None:
-        """That of the run under way, for the sessions inside."""
-        self._allowance.count()
-        return self._allowance.budget
-
     def _out_of_time(self) -> None:
         if self._turn is not None:
             self._turn.interrupt("The time limit of the run was reached.")
@@ -200,11 +191,11 @@ class Loop:
 
     def _pause(self) -> None:
         """Only a person can move it on: the time until then does not count."""
-        self._allowance.pause()
+        self.allowance.pause()
         self._on_waiting()
 
     def _resume(self) -> None:
-        self._allowance.resume()
+        self.allowance.resume()
         self._on_resumed()
 
     def _lead_in(self) -> None:
@@ -216,7 +207,7 @@ class Loop:
         if words is not None:
             remind(self._record, Reminder(words, self._cause), self._now())
         self._say_steers()
-        scarce = self._allowance.nearly_used_up()
+        scarce = self.allowance.nearly_used_up()
         if scarce is not None:
             remind(self._record, Reminder(reminder(scarce), "budget"), self._now())
 
@@ -231,13 +222,13 @@ class Loop:
         ledger = self._record.ledger
         injected = () if ledger.open_turn is not None else self._features.calls_before(ledger.unanswered)
         if injected or ledger.mentioned:
-            self._allowance.resume()  # no request is sent, so only the limit of time counts
+            self.allowance.resume()  # no request is sent, so only the limit of time counts
             return self._turn_of("mention", injected=injected)
         limits = self.equipment.limits
         if self._raised:
             limits = replace(limits, max_output_tokens=self._model.abilities.output_tokens)
-        limits = self._allowance.request_limits(limits, self._model)
-        self._allowance.resume()
+        limits = self.allowance.request_limits(limits, self._model)
+        self.allowance.resume()
         return self._turn_of(self._cause, limits)
 
     def _turn_of(
@@ -275,7 +266,7 @@ class Loop:
                     return held_open
                 return "steered" if self._steers else await self._before_end()
             case "model_error":
-                error, used_up = turn.error, self._allowance.used_up(self._model)
+                error, used_up = turn.error, self.allowance.used_up(self._model)
                 assert error is not None
                 if error.retryable and used_up is not None:  # a repetition would pass it
                     reason, kind, detail = used_up
@@ -338,7 +329,7 @@ class Loop:
         if self._interrupt is not None or self._left:
             return done
         if because is None:
-            more = None if self._steers else self._allowance.extends()
+            more = None if self._steers else self.allowance.extends()
             self._words = None if more is None else reminder(more)
             return "steered" if self._steers else done if more is None else "budget"  # steered while the hook was asked
         self._held_up += 1

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from callgate.conversation.allowance import TokenBudget
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import OpenSession
 from callgate.conversation.ports import Model
@@ -17,7 +16,8 @@ from callgate.conversation.reply import AT_REST, EventStream, Reply
 from callgate.core.record import Listener
 from callgate.formats.jsonable import misfit
 from callgate.session.history import HistoryEdits
-from callgate.session.questions import QuestionRouter
+from callgate.session.nesting import NAME as NESTING
+from callgate.session.nesting import NestingPart
 from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
@@ -53,7 +53,6 @@ class Conversation(SessionView):
         open_model: Callable[[str], Model] | None = None,
         limits: LoopLimits | None = None,
         notes: tuple[str, ...] = (),
-        parent: QuestionRouter | None = None,
     ) -> None:
         self._opened = opened
         self._record = opened.record
@@ -71,8 +70,8 @@ class Conversation(SessionView):
         features.folded(self._ledger)
         self._history = HistoryEdits(opened, features)
         self._work = Work(equipment, self._history, limits, notes)
-        self.router = QuestionRouter(opened, self._work, parent)
-        """Reached by the sessions inside this one."""
+        self.nesting = opened.needed(NESTING, NestingPart)
+        """Used by the sessions inside this one."""
         self._end_task: asyncio.Task[None] | None = None
         self._discards_pending = False  # when it is closed
         self._sync = SyncLoop()
@@ -145,7 +144,7 @@ class Conversation(SessionView):
     @property
     def questions(self) -> tuple[Question, ...]:
         """The open questions of this session and of those inside it."""
-        return self.router.open
+        return self.nesting.open
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 
@@ -278,7 +277,7 @@ class Conversation(SessionView):
             case inputs.CancelCall():
                 return self._cancel(sent)
             case inputs.Answer():
-                return self.router.answer(sent.confirmation)
+                return self.nesting.answer(sent.confirmation)
             case inputs.SetModel():
                 return self._set_model(sent.model)
             case inputs.SetEffort():
@@ -384,10 +383,6 @@ class Conversation(SessionView):
             task = None
         return () if executor is None else executor.lineage_of(task)
 
-    def running_budget(self) -> TokenBudget | None:
-        """The tokens that the run under way may still write, which a session inside it shares."""
-        return None if self._work.loop is None else self._work.loop.budget
-
     # ---- the end ------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
@@ -404,11 +399,10 @@ class Conversation(SessionView):
 
     async def _end(self) -> None:
         self._work.closing = True
-        await self.router.mailbox.aclose()
+        await self.nesting.mailbox.aclose()
         self._features.interrupt(_CLOSED)
         await self._work.ended(_CLOSED)
         await self._features.close(discard=self._discards_pending)
-        self.router.leave()
         self.deliver()
         try:
             await self._journal.aclose()

@@ -13,8 +13,9 @@ from callgate.words.endings import RunReason
 from callgate.words.errors import StateError, UsageError
 from callgate.words.events import InputRefused, RunEnded
 from callgate.words.inputs import Input, Prompt
-from callgate.words.messages import Message, Text
+from callgate.words.messages import Message, Spent, Text
 from callgate.words.model import RunOptions
+from callgate.words.spending import by_model, spent_in
 
 if TYPE_CHECKING:
     from callgate.session.conversation import Conversation
@@ -27,7 +28,8 @@ class RunResult(Generic[T]):
     """``text`` is the model's last message, ``output`` the same as a value of the type that was asked for.
 
     ``reason`` is that of RunEnded, or ``question`` (a person has to answer one of ``questions`` first), ``paused``
-    (send Continue) or ``refused``. ``error`` says in words why there is no output.
+    (send Continue) or ``refused``. ``error`` says in words why there is no output. ``costs`` are the tokens and dollars
+    of the run by model, those of nested sessions included.
     """
 
     text: str
@@ -35,14 +37,20 @@ class RunResult(Generic[T]):
     reason: RunReason | Literal["question", "paused", "refused"]
     error: str = ""
     questions: tuple[Question, ...] = ()
+    costs: tuple[Spent, ...] = ()
 
     @property
     def ok(self) -> bool:
         return self.reason == "done" and not self.error
 
+    @property
+    def cost(self) -> float:
+        """Dollars, as far as prices are known."""
+        return sum(spent.cost or 0.0 for spent in self.costs)
+
 
 async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[Any]:
-    """Sends the input and waits for the end. An answer that does not fit ``kind`` is sent back once with its faults."""
+    """Send the input and wait for the end. An answer that does not fit ``kind`` is sent back once with its faults."""
     sent = Prompt(sent) if isinstance(sent, str) else sent
     if kind is str:
         return await _run_once(session, sent)
@@ -52,35 +60,34 @@ async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[
     if isinstance(sent, Prompt):
         sent = replace(sent, content=(*sent.parts, Text(f"\n\n{output.instruction}")))
     result = await _run_once(session, sent)
-    if not result.ok:
-        return result
-    found = output.read(result.text)
+    found = output.read(result.text) if result.ok else None
     if isinstance(found, Misfit):
+        before = result.costs
         result = await _run_once(session, Prompt(output.repair(found), RunOptions(quoted=True)))
-        if not result.ok:
-            return result
-        found = output.read(result.text)
+        result = replace(result, costs=by_model((*before, *result.costs)))
+        found = output.read(result.text) if result.ok else None
     if isinstance(found, Misfit):
         error = f"the answer is no {output.name}, also after it was sent back: {'; '.join(found.faults)}"
-        return RunResult(result.text, None, result.reason, error)
-    return RunResult(result.text, found, result.reason)
+        return replace(result, output=None, error=error)
+    return replace(result, output=found) if result.ok else result
 
 
 async def _run_once(session: Conversation, sent: Input) -> RunResult[Any]:
     events = await session.send(sent)
+    costs = by_model(spent for event in events if (spent := spent_in(event)) is not None)
     if session.status == "waiting_confirmation":
         questions = session.questions
-        return RunResult("", None, "question", f"{questions[0].tool} waits for an answer", questions)
+        return RunResult("", None, "question", f"{questions[0].tool} waits for an answer", questions, costs=costs)
     ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
     if ended is None:
         refused = next((event for event in events if isinstance(event, InputRefused)), None)
         if refused is not None:
             return RunResult("", None, "refused", refused.reason)
-        return RunResult("", None, "paused", "the run was left unfinished")
+        return RunResult("", None, "paused", "the run was left unfinished", costs=costs)
     if ended.reason != "done":
-        return RunResult("", None, ended.reason, ended.sentence)
+        return RunResult("", None, ended.reason, ended.sentence, costs=costs)
     text = last_answer(session.messages)
-    return RunResult(text, text, "done")
+    return RunResult(text, text, "done", costs=costs)
 
 
 def last_answer(messages: Sequence[Message]) -> str:

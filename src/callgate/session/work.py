@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
-from callgate.conversation.allowance import budget_in
+from callgate.conversation.allowance import Allowance, budget_in
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
@@ -49,6 +49,7 @@ class Work:
         self._woken_for: set[str] = set()  # ids of notices, each of which starts at most one turn
         self._task: asyncio.Task[None] | None = None
         self.loop: Loop | None = None
+        self._allowance: Allowance | None = None
         self.closing = False
         self.failure: Exception | None = None
 
@@ -217,16 +218,27 @@ class Work:
     def _start(self) -> None:
         if self._task is None:
             self.set_status("working")
-            self.loop = self._new_loop()
-            self._task = asyncio.get_running_loop().create_task(self._run(self.loop), context=outside_calls())
+            self._task = asyncio.get_running_loop().create_task(self._run(self._new_loop()), context=outside_calls())
 
     def _new_loop(self) -> Loop:
-        return Loop(
+        self.loop = loop = Loop(
             self.equipment,
             self._limits,
             on_waiting=lambda: self.set_status("waiting_confirmation"),
             on_resumed=lambda: self.set_status("working"),
         )
+        self._allowance = loop.allowance
+        return loop
+
+    @property
+    def allowance(self) -> Allowance:
+        """The limits of the run under way, or of the last one, for the sessions inside this one."""
+        if self._allowance is None:
+            kit = self.equipment
+            self._allowance = Allowance(
+                self._limits or LoopLimits(), kit.record, kit.host.clock, kit.price, kit.unsettled, kit.outer
+            )
+        return self._allowance
 
     async def _run(self, loop: Loop) -> None:
         try:
@@ -239,7 +251,7 @@ class Work:
                 await loop.run()
                 if not self._more or self.closing:
                     return
-                loop = self.loop = self._new_loop()
+                loop = self._new_loop()
         except Exception as error:  # a bug, or a record that cannot be written: a reader of events gets it
             self.failure = error
         finally:

@@ -5,7 +5,7 @@ from callgate.tui.blocks import EndBlock
 from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text
 from callgate.words import events as e
-from callgate.words.messages import Spent
+from callgate.words.spending import spent_in
 from callgate.words.turns import PhaseEnded, PhaseStarted
 
 SLOW = 0.5
@@ -13,19 +13,18 @@ SLOW = 0.5
 
 
 def apply_run_event(state: FoldState, event: e.Event) -> None:
+    state.spend(spent_in(event))
     match event:
         case e.TurnStarted():
             state.run_began = event.at if state.run_began is None else state.run_began
             state.model_at, state.model_silent, state.retry = event.at, True, None
         case e.TurnEnded():
             state.measures = event.measures or state.measures
-            state.spend(event.spent)
             state.close_texts()
             state.request_ended()
         case e.RunEnded():
             _end_run(state, event)
         case e.Compacted():
-            state.spend(None if event.usage is None else Spent(event.model, event.usage, event.cost))
             tokens = f", {event.tokens_before:,} to {event.tokens_after:,} tokens" if event.tokens_before else ""
             covered = counted(event.covered, "message")
             state.notice(f"The conversation was compacted: a summary stands for {covered}{tokens}.")
@@ -37,10 +36,7 @@ def apply_run_event(state: FoldState, event: e.Event) -> None:
             state.pending.clear()
             state.notice(f"Everything above was copied from session {event.session}.")
         case e.MetadataSet():
-            state.spend(event.spent)
             state.title = str(event.value or "") if event.key == "title" else state.title
-        case e.AnswerUnused():
-            state.spend(event.spent)
         case e.StatusChanged():
             _change_status(state, event)
         case e.ModeSet():

@@ -15,7 +15,7 @@ from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.messages import Content, Message, Opaque, Part, Spent, Text, Usage
 from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
-from callgate.words.notices import AgentOpened, FeatureRecorded, NoticeAdded, NoticeDelivered
+from callgate.words.notices import AgentOpened, AgentSpent, FeatureRecorded, NoticeAdded, NoticeDelivered
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
 from callgate.words.turns import (
@@ -474,6 +474,7 @@ Durable = (
     | MetadataSet
     | AnswerUnused
     | AgentOpened
+    | AgentSpent
     | SessionOpened
     | Forked
     | LinesQuarantined

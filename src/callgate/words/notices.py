@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from callgate.words.messages import Spent
 from callgate.words.noun import noun
 
 NoticeKind = Literal["task", "agent", "undo", "server", "feature"]
@@ -50,3 +51,14 @@ class AgentOpened:
     at: float
     name: str
     kind: str
+
+
+@noun
+class AgentSpent:
+    """A nested session paid for a request. ``name`` is the session right inside this one, and ``number`` its event with
+    these costs; those of sessions further inside reach this one through it."""
+
+    at: float
+    name: str
+    number: int
+    spent: Spent

@@ -12,13 +12,9 @@ from callgate.cli.headless.event_output import Output
 from callgate.cli.headless.headless_result import HeadlessResult, Reason
 from callgate.words.errors import CallgateError, JournalError
 from callgate.words.events import (
-    AnswerUnused,
-    Compacted,
     Event,
     InputRefused,
     MessageAdded,
-    MetadataSet,
-    RequestRetried,
     RunEnded,
     StatusChanged,
     TurnEnded,
@@ -28,6 +24,7 @@ from callgate.words.inputs import Input, Interrupt, Prompt
 from callgate.words.messages import Spent, Usage
 from callgate.words.model import RunOptions
 from callgate.words.session_event import AgentPath, SessionEvent
+from callgate.words.spending import spent_in
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -162,6 +159,7 @@ class HeadlessDriver:
     def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
         if path:
             return
+        spent = spent_in(event)
         match event:
             case MessageAdded() if event.message.role == "assistant":
                 self._text = event.message.text
@@ -169,13 +167,8 @@ class HeadlessDriver:
                 self._turns += event.because != "mention"  # no request was sent
                 self._turn = event.turn
             case TurnEnded():
-                if event.spent is not None and event.turn == self._turn:
-                    self._spent.append(event.spent)
+                spent = spent if event.turn == self._turn else None
                 self._turn = None
-            case RequestRetried() | MetadataSet() | AnswerUnused() if event.spent is not None:
-                self._spent.append(event.spent)
-            case Compacted() if event.usage is not None:
-                self._spent.append(Spent(event.model, event.usage, event.cost))
             case RunEnded():
                 self._ended = event
             case InputRefused():
@@ -184,7 +177,9 @@ class HeadlessDriver:
             case StatusChanged():
                 self._look()
             case _:
-                return
+                pass
+        if spent is not None:
+            self._spent.append(spent)
 
     def _look(self) -> None:
         """Set ``_rests`` if the session cannot continue without a user."""

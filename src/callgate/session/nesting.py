@@ -1,0 +1,234 @@
+"""The feature ``nesting``: the place of a session in a tree of sessions.
+
+Questions go up to the root, answers go down to the session that asked, remembered answers go to every session, and
+events, costs and the limits of a session hold for all sessions around it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from callgate.conversation.feature import Feature, FeaturePart, OpenSession
+from callgate.conversation.ledger import Ledger
+from callgate.session.answer_mailbox import AnswerMailbox
+from callgate.session.user_questions import NAME as QUESTIONS
+from callgate.session.user_questions import UserQuestions
+from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question
+from callgate.words.errors import UsageError
+from callgate.words.events import AgentOpened, AgentSpent, Event, Forked, Noted, PolicyAdded, QuestionAsked
+from callgate.words.messages import Spent
+from callgate.words.session_event import AgentPath
+from callgate.words.spending import SPENDING, spent_in
+
+if TYPE_CHECKING:
+    from callgate.conversation.allowance import Allowance
+    from callgate.session.work import Work
+
+NAME = "nesting"
+T = TypeVar("T")
+_UNFIT = re.compile(r"[^\w .'()+,@-]+")
+"""The characters of a label that its name, which is also the name of a file, does not keep."""
+_LONGEST_NAME = 40
+
+
+class NestingPart(FeaturePart):
+    """One session in the tree, with the sessions inside it that are open. ``path`` names it."""
+
+    def __init__(self, opened: OpenSession, parent: NestingPart | None) -> None:
+        self._opened = opened
+        self._record = opened.record
+        self._now = opened.now
+        self._parent = parent
+        self.path = opened.path
+        self._children: dict[str, NestingPart] = {}
+        self._outside_calls = opened.needed(QUESTIONS, UserQuestions)
+        self._is_listening = self._is_closed = False
+        self._charges = False  # false while events on record are folded again
+        self._is_charged = False  # all costs on record, of earlier programs too
+        if parent is not None:
+            self.folds = dict.fromkeys(SPENDING, self._spent)
+        self.mailbox = AnswerMailbox(
+            opened.journal,
+            opened.host.clock,
+            take=self._take_left,
+            waits=lambda: bool(self._own),
+            report=self._warn,
+        )
+
+    @property
+    def _work(self) -> Work:
+        return cast("Work", self._opened.session)
+
+    def begin(self) -> None:
+        parent = self._parent
+        if parent is not None:
+            parent._children[self.path[-1]] = self
+            parent._listen()
+            self._record.listen(parent._relay)
+        if parent is not None or self._opened.journal.session:
+            self._listen()
+
+    def _listen(self) -> None:
+        if not self._is_listening:
+            self._is_listening = True
+            self._record.on_event(self._on_event)
+
+    async def close(self, *, discard: bool) -> None:
+        self._is_closed = True
+        if self._parent is not None:
+            self._parent._children.pop(self.path[-1], None)
+
+    def _relay(self, path: AgentPath, number: int, event: Event) -> None:
+        self._in_own_thread(lambda: self._record.relay(path, number, event), wait=False)
+
+    # ---- names --------------------------------------------------------------------------------------------------
+
+    def open_agent(self, label: str, name: str = "") -> AgentPath:
+        """Return the path of a session inside this one: of the one with this name, or of a new one, which is put on
+        record. A new name is the label, with a number if a session inside this one has or had that name."""
+        if not name:
+            return (*self.path, self._in_own_thread(partial(self._new_name, label)))
+        if name not in self._record.ledger.agents:
+            raise UsageError(f"there is no nested session {name!r} on record")
+        if name in self._children:
+            raise UsageError(f"the nested session {name!r} is open already")
+        return (*self.path, name)
+
+    def _new_name(self, label: str) -> str:
+        stem = _UNFIT.sub("-", label).strip(" .-")[:_LONGEST_NAME] or "agent"
+        taken = {name.casefold() for name in self._record.ledger.agents}
+        numbered = (stem, *(f"{stem}-{n}" for n in range(2, len(taken) + 3)))
+        name = next(each for each in numbered if each.casefold() not in taken)
+        self._record.write(AgentOpened(self._now(), name, label))
+        return name
+
+    def _in_own_thread(self, step: Callable[[], T], *, wait: bool = True) -> T:
+        """Call the function in the thread of this session's event loop, and wait for it in any other thread."""
+        loop = self._work.loop_of_events
+        if loop is None or not loop.is_running() or _running_loop() is loop:
+            return step()
+        done = Future[T]()
+        loop.call_soon_threadsafe(lambda: done.set_result(step()))
+        return done.result() if wait else cast(T, None)
+
+    # ---- costs --------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        self._charges = False
+
+    def folded(self, ledger: Ledger) -> None:
+        self._charges = True
+
+    def _spent(self, event: Event) -> None:
+        spent = spent_in(event)
+        if self._charges and spent is not None:
+            self._charge(self._opened.journal.number, spent)
+
+    def _charge(self, number: int, spent: Spent) -> None:
+        """Put costs of this session on record in the session around it, which does the same."""
+        assert self._parent is not None
+        charge = AgentSpent(self._now(), self.path[-1], number, spent)
+        self._parent._in_own_thread(partial(self._parent._write_charge, charge))
+
+    def _write_charge(self, charge: AgentSpent) -> None:
+        if not self._is_closed:  # otherwise it is made up for when both are opened again
+            self._record.write(charge)
+
+    async def recover(self) -> None:
+        """Charge the session around this one with the costs that a crash kept from its record."""
+        if self._parent is None or self._is_charged:
+            return
+        self._is_charged = True
+        charged = self._parent._record.ledger.charged.get(self.path[-1], 0)
+        due: list[tuple[int, Spent]] = []
+        for number, event in await self._opened.journal.after(charged):
+            spent = spent_in(event)
+            if isinstance(event, Forked):
+                due.clear()  # these are costs of the session that was copied
+            elif spent is not None:
+                due.append((number, spent))
+        for number, spent in due:
+            self._charge(number, spent)
+
+    def unsettled(self) -> Iterator[Spent]:
+        """Yield the costs of messages whose turns have not ended, of this session and of those inside it."""
+        if self._work.open_spent is not None:
+            yield self._work.open_spent
+        for child in tuple(self._children.values()):
+            yield from child.unsettled()
+
+    @property
+    def allowance(self) -> Allowance:
+        """The limits of this session, for the sessions inside it."""
+        return self._work.allowance
+
+    # ---- questions and answers ----------------------------------------------------------------------------------
+
+    @property
+    def _own(self) -> tuple[Question, ...]:
+        about_calls = () if self._work.executor is None else self._work.executor.questions
+        return (*about_calls, *self._outside_calls.open)
+
+    @property
+    def open(self) -> tuple[Question, ...]:
+        """The open questions of this session and of those inside it."""
+        below = (question for child in self._children.values() for question in child.open)
+        return (*self._own, *below)
+
+    def answer(self, confirmation: Confirmation) -> str | None:
+        """Act on an answer to a question of this session or of one inside it. Return the reason if it cannot."""
+        if confirmation.path != self.path:
+            below = confirmation.path[: len(self.path)] == self.path
+            child = self._children.get(confirmation.path[len(self.path)]) if below else None
+            where = " / ".join(confirmation.path)
+            return f"no agent {where} is at work here" if child is None else child.answer(confirmation)
+        if confirmation.call_id.startswith(ASK_PREFIX):
+            return self._outside_calls.answer(confirmation)
+        executor = self._work.executor
+        refusal = "no question is open" if executor is None else executor.answer(confirmation)
+        if refusal is None:
+            self._work.set_status("working")  # until the turn waits again
+        return refusal
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, QuestionAsked):
+            self.mailbox.open()
+        elif isinstance(event, PolicyAdded):
+            for part in (*self._children.values(), *(() if self._parent is None else (self._parent,))):
+                part._adopt(event.policy)
+
+    def _adopt(self, policy: ApprovalPolicy) -> None:
+        """Add an answer that was remembered by a neighbour in the tree."""
+        if policy not in self._record.ledger.policies and not self._work.closing:
+            self._record.write(PolicyAdded(self._now(), policy))
+            if self._work.executor is not None and self._work.executor.reconsider():
+                self._work.set_status("working")
+
+    def _take_left(self, confirmation: Confirmation) -> bool:
+        """Act on an answer that another program left. False: its question is not open yet, so the answer stays."""
+        if confirmation.call_id not in {question.call_id for question in self._own}:
+            return False
+        refusal = self.answer(confirmation)
+        if refusal is not None:
+            self._warn(f"the answer of {confirmation.by} was not taken: {refusal}", confirmation.call_id)
+        return True
+
+    def _warn(self, text: str, call_id: str | None = None) -> None:
+        self._record.write(Noted(self._now(), text, "warning", call_id))
+
+
+def nesting_feature(parent: NestingPart | None) -> Feature:
+    """The place of a session in a tree of sessions."""
+    return Feature(NAME, lambda opened: NestingPart(opened, parent), needs=frozenset({QUESTIONS}))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
