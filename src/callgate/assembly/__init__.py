@@ -38,6 +38,7 @@ from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
+from callgate.core.capabilities import all_tools, journal_notes
 from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Gate, Host
 from callgate.notices.feature import notices_feature
@@ -49,7 +50,7 @@ from callgate.session.run import RunResult
 from callgate.session.user_questions import questions_feature
 from callgate.staging.feature import staging_feature
 from callgate.staging.workspace import workspace_feature
-from callgate.tools.toolbox import Tools, all_tools, as_toolbox
+from callgate.tools.toolbox import Tools, as_toolbox
 from callgate.words.inputs import Input
 from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import Mode
@@ -150,7 +151,7 @@ class Session(Conversation):
             models=setup.by_name,
             open_model=setup.open_model,
             limits=limits.run,
-            notes=(*notes, *more, *unopened, *getattr(journal, "notes", ())),
+            notes=(*notes, *more, *unopened, *journal_notes(journal)),
         )
 
 

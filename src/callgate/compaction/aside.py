@@ -7,6 +7,7 @@ from pathlib import Path
 from callgate.conversation.allowance import Price
 from callgate.conversation.ports import Model
 from callgate.conversation.record import Record
+from callgate.core.capabilities import close_stream
 from callgate.core.ports import Clock
 from callgate.words.errors import JournalError, StateError
 from callgate.words.messages import Message, Spent, Text, Usage
@@ -67,9 +68,7 @@ async def ask(
         lost(usage)
         raise
     finally:
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
+        await close_stream(stream)
     return PlainAnswer("".join(pieces), name, stop, usage)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from callgate.conversation.allowance import Price
 from callgate.conversation.draft import Draft
@@ -16,6 +16,7 @@ from callgate.conversation.foreign_model import checked_event, is_foreign
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Meter, Model
 from callgate.conversation.recovery import Recovery, Remedy, Repetition
+from callgate.core.capabilities import close_stream
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import is_shutdown
 from callgate.words.calls import ToolCall
@@ -203,11 +204,7 @@ def spent_by(model: Model, usage: Usage | None, price: Price | None) -> Spent | 
 async def _close(stream: object) -> None:
     """Closes the stream. A failure changes nothing: what has come of the message is there."""
     try:
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
-        elif hasattr(stream, "close"):  # a coroutine that should have been a generator
-            cast(Any, stream).close()
+        await close_stream(stream)
     except BaseException as error:
         if is_shutdown(error):
             raise

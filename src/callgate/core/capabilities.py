@@ -1,12 +1,12 @@
-"""Optional capabilities of tools: what a tool declares and what it receives beyond the Protocol ``Tool``.
+"""Optional attributes of tools, toolboxes, hosts, journals and models, beyond their Protocols.
 
-This is the only module that looks for an optional attribute by name.
+Only this module looks for these attributes by name. It returns a default for an object that does not have them.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-from callgate.core.ports import Tool
+from callgate.core.ports import Tool, ToolSource
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
@@ -74,3 +74,48 @@ def bind(tool: object, facts: SessionFacts) -> None:
     receive: Callable[[SessionFacts], None] | None = getattr(tool, "bind", None)
     if receive is not None:
         receive(facts)
+
+
+def all_tools(box: ToolSource) -> Sequence[Tool]:
+    """Return the tools that can be called, also the ones that the model does not see (``all_tools()`` of a toolbox)."""
+    return getattr(box, "all_tools", box.tools)()
+
+
+HostPart = Literal[
+    "files", "processes", "threads", "tasks", "begun_tasks", "task_listeners", "kept_changes", "new_output", "changed"
+]
+
+
+def host_part(host: object, name: HostPart) -> Any:
+    """Return an optional part of a host, or None. Functions of ``host.ports`` return the first ones with their types.
+
+    files, processes  read files and start programs
+    threads           run blocking functions (``host.threads.Threads``)
+    new_output        a function that makes an output file of a name
+    tasks             the background tasks (``host.tasks.BackgroundTasks``); ``begun_tasks``: None before the first one
+    task_listeners    a list of functions; each is called with a background task that ended
+    kept_changes      the history of changes (``changes.history_host.HistoryHost``)
+    changed           the paths of the files that were changed
+    """
+    return getattr(host, name, None)
+
+
+def journal_notes(journal: object) -> tuple[str, ...]:
+    """Return the notes of a journal (``notes``) for people, for example about lines that it did not read."""
+    return getattr(journal, "notes", ())
+
+
+def model_effort(model: object) -> Callable[[Any, Any], Any] | None:
+    """Return the function of a model (``effort_in_force``) that says how it applies a wanted effort."""
+    return getattr(model, "effort_in_force", None)
+
+
+async def close_stream(stream: object) -> None:
+    """Close the stream of a model: an asynchronous generator, or a coroutine that should have been one."""
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()
+        return
+    close = getattr(stream, "close", None)
+    if close is not None:
+        close()

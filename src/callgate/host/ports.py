@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, cast, runtime_checkable
 
+from callgate.core.capabilities import host_part
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import nothing, noun
 from callgate.words.resolved_path import PathKind
@@ -64,8 +65,8 @@ class Files(Protocol):
 
 def files_of(host: object) -> Files:
     """The files of a host; ToolFailure where it has none."""
-    found: Files | None = getattr(host, "files", None)
-    if not callable(getattr(found, "entries", None)):  # a look at each member takes longer than to read a file
+    found: Files | None = host_part(host, "files")
+    if not hasattr(found, "entries"):  # a look at each member takes longer than to read a file
         raise ToolFailure("This session has no files: its host offers none.")
     return cast(Files, found)
 
@@ -201,7 +202,7 @@ class OutputFile(Protocol):
 
 def new_output(host: object, name: str) -> OutputFile:
     """A new output file of a host, named after ``name``. Blocking. ToolFailure where the host keeps none."""
-    make = getattr(host, "new_output", None)
+    make = host_part(host, "new_output")
     if make is None:
         raise ToolFailure("This session keeps no output: its host offers no files for it.")
     made: OutputFile = make(name)
@@ -210,7 +211,7 @@ def new_output(host: object, name: str) -> OutputFile:
 
 def processes_of(host: object) -> Processes:
     """The processes of a host; ToolFailure where it has none."""
-    found = getattr(host, "processes", None)
+    found = host_part(host, "processes")
     if not isinstance(found, Processes):
         raise ToolFailure("This session cannot start programs: its host offers no processes.")
     return found

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from callgate.core.capabilities import host_part
 from callgate.core.ports import Clock, Host
 from callgate.host.files import is_running
 from callgate.host.output_file import LocalOutput
@@ -113,7 +114,7 @@ class BackgroundTasks:
         self._clock = host.clock
         self._folder = folder
         self._tasks: dict[str, BackgroundTask] = {}
-        self._listeners: list[Listener] = getattr(host, "task_listeners", [])
+        self._listeners: list[Listener] = [] if (found := host_part(host, "task_listeners")) is None else found
         self._number = 0
         self._movable: dict[str, Callable[[], None]] = {}
         self._watchers: set[asyncio.Task[None]] = set()
@@ -301,7 +302,7 @@ def beginning_of(pid: int) -> str:
 
 def tasks_of(host: object) -> BackgroundTasks:
     """The background tasks of a host; ToolFailure where it has none."""
-    found = getattr(host, "tasks", None)
+    found = host_part(host, "tasks")
     if not isinstance(found, BackgroundTasks):
         raise ToolFailure("This session has no background tasks: its host offers none. Run it in the foreground.")
     return found

@@ -13,6 +13,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar, cast
 
+from callgate.core.capabilities import host_part
+
 T = TypeVar("T")
 
 
@@ -158,7 +160,7 @@ class Threads:
 
 def threads_of(host: object) -> Threads | None:
     """The threads a host lends, if it does: the Host port does not ask for any."""
-    threads = getattr(host, "threads", None)
+    threads = host_part(host, "threads")
     return threads if isinstance(threads, Threads) else None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, Reminder
 from callgate.conversation.reminders import reminder
+from callgate.core.capabilities import host_part
 from callgate.words.errors import ToolFailure
 from callgate.words.events import Compacted, Forked, MessageAdded, Noted, TurnEnded
 from callgate.words.inputs import MoveToBackground
@@ -122,7 +123,7 @@ class NoticesPart(FeaturePart):
     # ---- background tasks ---------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        listeners = getattr(self._host, "task_listeners", None)
+        listeners = host_part(self._host, "task_listeners")
         if listeners is not None:
             listeners.append(self._task_ended)
         for task in self.tasks:
@@ -133,7 +134,7 @@ class NoticesPart(FeaturePart):
 
     @property
     def _all_tasks(self) -> "BackgroundTasks | None":
-        return getattr(self._host, "begun_tasks", None)
+        return host_part(self._host, "begun_tasks")
 
     @property
     def tasks(self) -> "tuple[BackgroundTask, ...]":
@@ -194,7 +195,7 @@ class NoticesPart(FeaturePart):
     async def close(self, *, discard: bool) -> None:
         if self._all_tasks is not None:
             await self._all_tasks.stop_all(self._opened.lineage)
-        listeners = getattr(self._host, "task_listeners", None)
+        listeners = host_part(self._host, "task_listeners")
         if listeners is not None and self._task_ended in listeners:
             listeners.remove(self._task_ended)
 

@@ -9,6 +9,7 @@ from callgate.conversation.feature import FeaturePart, OpenSession
 from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import Record
+from callgate.core.capabilities import all_tools, host_part
 from callgate.core.ports import ToolSource
 from callgate.notices.feature import NAME as NOTICES
 from callgate.notices.feature import NoticesPart
@@ -16,7 +17,6 @@ from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
 from callgate.tools.session_state import TodoItem, folder_of, todos_of
 from callgate.tools.tool_names import CallFace, ToolHints, face_of, hints_of, unknown_face
-from callgate.tools.toolbox import all_tools
 from callgate.words.calls import ToolCall
 from callgate.words.errors import ToolFailure
 from callgate.words.events import PromptQueued
@@ -88,6 +88,11 @@ class SessionView:
     @property
     def context(self) -> Mapping[str, Any]:
         return self._ledger.context
+
+    @property
+    def changed_files(self) -> tuple[str, ...]:
+        """The paths of the files that were changed in this program, oldest change first."""
+        return tuple(host_part(self._opened.host, "changed") or ())
 
     @property
     def todos(self) -> tuple[TodoItem, ...]:

@@ -11,6 +11,7 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import answered_by
+from callgate.core.capabilities import model_effort
 from callgate.core.executor import CallExecutor
 from callgate.session.history import HistoryEdits
 from callgate.tools.staging import outside_calls
@@ -147,7 +148,7 @@ class Work:
         turn = None if own is None or own.request is None else own.request.effort
         wanted = turn or self.equipment.options.effort
         source: EffortSource = "turn" if turn is not None else "session" if wanted is not None else "model"
-        found = getattr(self.equipment.model, "effort_in_force", None)
+        found = model_effort(self.equipment.model)
         if found is not None:
             return found(wanted, source)
         return EffortInForce(wanted, source, None if wanted == "auto" else wanted)

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from callgate.conversation.record import Record
+from callgate.core.capabilities import host_part
 from callgate.core.ports import Host, Run
 from callgate.host.threads import in_thread
 from callgate.staging.state import State
@@ -40,7 +41,7 @@ _ENDS: dict[str | None, tuple[Ended, str]] = {
 
 def kept_changes(host: Host) -> "HistoryHost | None":
     """Return the history of a host that keeps its changes, or None for any other host."""
-    return getattr(host, "kept_changes", None)
+    return host_part(host, "kept_changes")
 
 
 class Stack:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from callgate.core.capabilities import facts_of
+from callgate.core.capabilities import all_tools, facts_of
 from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
 from callgate.staging.resolve import NOTHING, Over, Resolution, bound, read
 from callgate.staging.stack import Stack
@@ -13,7 +13,7 @@ from callgate.staging.state import State
 from callgate.tools.builtin.plan import Planning
 from callgate.tools.staging import serving
 from callgate.tools.tool_names import close_names
-from callgate.tools.toolbox import Raw, all_tools
+from callgate.tools.toolbox import Raw
 from callgate.tools.wrappers import Named
 from callgate.words.arguments import Rejected
 from callgate.words.calls import Result

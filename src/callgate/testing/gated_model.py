@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Self
 
 from callgate.conversation.ports import Model
+from callgate.core.capabilities import close_stream
 from callgate.words.model import Abilities, MessageEnded, ModelEvent, Request
 
 
@@ -78,9 +79,7 @@ class GatedStream:
         if not self._over:
             self._over = True
             self._signal.pulse()
-            close = getattr(self._source, "aclose", None)
-            if close is not None:
-                await close()
+            await close_stream(self._source)
 
     async def release(self) -> bool:
         """Release one event and wait until it was processed: the next event is requested or the stream is closed.

@@ -29,11 +29,6 @@ class Toolbox:
         return Target(found, raw)
 
 
-def all_tools(box: ToolSource) -> Sequence[Tool]:
-    """The tools that can be called, with those that the model is not told about."""
-    return getattr(box, "all_tools", box.tools)()
-
-
 def unknown(name: str, tools: Callable[[], Iterable[Tool]], reason: str = "") -> Unknown:
     """``tools`` is called when close names are read."""
 

@@ -89,7 +89,7 @@ class HeadlessDriver:
             cost=_cost(self._spent),
             turns=self._turns,
             duration=round(monotonic() - self._begun, 3),
-            changed_files=tuple(getattr(self._session.host, "changed", ())),
+            changed_files=self._session.changed_files,
             open_questions=questions,
             errors=self._errors(reason, faults),
         )

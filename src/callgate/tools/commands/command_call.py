@@ -12,6 +12,7 @@ from functools import cache, lru_cache, partial
 from typing import Any
 
 from callgate import shell
+from callgate.core.capabilities import host_part
 from callgate.core.ports import Run
 from callgate.host.environment import find_program, scrubbed
 from callgate.host.paths import oddity
@@ -63,7 +64,7 @@ class CommandCall:
         self._output = CommandOutput(run.host, f"Bash-{run.call_id}.txt", run.progress)
         self._hosts: list[HostDecision] = []
         self._moved_to = ""
-        self._tasks: BackgroundTasks | None = getattr(run.host, "tasks", None)
+        self._tasks: BackgroundTasks | None = host_part(run.host, "tasks")
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def in_background(self) -> Result:
