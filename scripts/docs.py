@@ -15,12 +15,21 @@ from typing import Any, get_args, get_origin
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def transitions_mermaid() -> str:
+    """The table of statuses as a Mermaid state diagram."""
+    # Not at the top: --help works on an incomplete tree.
+    from callgate.words.calls import TERMINAL, TRANSITIONS, Status
+
+    lines = ["stateDiagram-v2", f"    [*] --> {Status.VALIDATING}"]
+    for before, moves in TRANSITIONS.items():
+        lines += [f"    {before} --> {after}" for after in Status if after in moves]
+    lines += [f"    {status} --> [*]" for status in Status if status in TERMINAL]
+    return "\n".join(lines)
+
+
 def statuses() -> str:
     """The diagram of a call's statuses, drawn from the transition table."""
-    # Not at the top: --help works on an incomplete tree.
-    from callgate.words.calls import transitions_mermaid
-
-    return f"```mermaid\n{transitions_mermaid().strip()}\n```"
+    return f"```mermaid\n{transitions_mermaid()}\n```"
 
 
 def codes() -> str:

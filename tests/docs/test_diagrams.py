@@ -2,8 +2,9 @@
 
 import pytest
 
-from callgate.words.calls import TRANSITIONS, transitions_mermaid
+from callgate.words.calls import TRANSITIONS
 from scripts.diagrams import drawn, state_diagram
+from scripts.docs import transitions_mermaid
 
 
 def test_every_status_and_every_move_is_in_the_drawing() -> None:

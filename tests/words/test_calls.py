@@ -21,10 +21,10 @@ from callgate.words.calls import (
     Status,
     ToolCall,
     check_move,
-    transitions_mermaid,
 )
 from callgate.words.errors import StateError
 from callgate.words.messages import Image, Text
+from scripts.docs import transitions_mermaid
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -42,15 +42,6 @@ def check_move(call_id: str, before: Status, after: Status) -> None:
         raise StateError(f"call {call_id}: {before} -> {after} is not a legal move")
 
 
-def transitions_mermaid() -> str:
-    """The table as a Mermaid state diagram, for the docs."""
-    lines = ["stateDiagram-v2", f"    [*] --> {Status.VALIDATING}"]
-    for before, moves in TRANSITIONS.items():
-        lines += [f"    {before} --> {after}" for after in Status if after in moves]
-    lines += [f"    {status} --> [*]" for status in Status if status in TERMINAL]
-    return "\n".join(lines)
-
-
 Code = Literal[
     "ok",
     "denied",

@@ -1,11 +1,11 @@
 """Decisions about calls, the questions put to people, and their answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from json import encoder
+from json import JSONEncoder
 from math import isfinite
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from callgate.words.changes import ChangeSet
 from callgate.words.noun import noun
@@ -27,24 +27,7 @@ LONGEST_ANSWER = 20_000
 """Characters of own words; a longer text belongs in a file."""
 
 
-def _canonical_writer() -> Callable[[object], str]:
-    """JSON with sorted keys and no blanks. ``JSONEncoder.encode`` builds the C encoder anew for every call, which
-    costs more than the encoding; here it is built once, if this Python has it in the form we know."""
-
-    def refuse(value: object) -> object:
-        raise TypeError(f"{type(value).__name__} is not JSON")
-
-    try:
-        write: Any = cast(Any, encoder).c_make_encoder(
-            None, refuse, encoder.encode_basestring_ascii, None, ":", ",", True, False, False
-        )
-    except (AttributeError, TypeError):
-        plain = encoder.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-        return plain.encode
-    return lambda value: "".join(write(value, 0))
-
-
-_canonical = _canonical_writer()
+_canonical = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
 def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
