@@ -1,4 +1,4 @@
-"""An open call as the executor holds it, and the Run that its tool gets."""
+"""An open call, the setup that the calls of a message share, and the Run that a tool gets."""
 
 from asyncio import Future, Task, get_running_loop
 from collections.abc import Callable, Iterator, Mapping
@@ -8,65 +8,79 @@ from typing import Any
 
 from callgate.core.board import BoardCall
 from callgate.core.locks import Claim
-from callgate.core.ports import Case, Host, Timer
+from callgate.core.ports import Case, Gate, Host, Timer, ToolSource
+from callgate.core.record import CallRecord
 from callgate.words.calls import ContextUpdate, Result, ToolCall
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Confirmation, Decision, FieldAnswer, Question
 from callgate.words.declared import UNDECLARED, label_of
+from callgate.words.limits import ExecutorSettings
+from callgate.words.noun import noun
+
+
+@noun
+class CallSetup:
+    """The collaborators and settings of the calls of one message. For the fields, see ``CallExecutor``."""
+
+    toolbox: ToolSource
+    gate: Gate
+    host: Host
+    record: CallRecord
+    settings: ExecutorSettings
+    lineage: tuple[str, ...]
+    confirmations: tuple[Confirmation, ...]
+    path: tuple[str, ...]
+    deps: Any
+
 
 Sink = Callable[[str, str, float | None, float | None], None]
 
 
 class Call(BoardCall):
-    """One body for a call while it is open: its place on the board, and what is needed to perform it. Facts are in the
-    ledger."""
+    """An open call: its state on the board and the values that its next steps need. Facts are in the ledger.
+
+    case       unset until the arguments were read
+    body       the task that runs the tool
+    bound      the number of calls with effects that had begun when the locks were bound to paths
+    note       a note for people that is written once the call is on record
+    requested  hooks were asked to answer in place of a person
+    claim      its locks on the host
+    late       the time limit for its locks has passed
+    task       the task that the call waits for
+    finished   the result of the tool, before hooks and the size limit
+    """
 
     __slots__ = (
-        *(
-            "answer",
-            "attempt",
-            "body",
-            "bound",
-            "case",
-            "claim",
-            "decision",
-            "finished",
-            "given",
-            "late",
-            "name",
-            "note",
-        ),
-        *("preview", "question", "requested", "run", "started", "task", "timer", "update"),
+        *("answer", "attempt", "body", "bound", "case", "claim", "decision", "finished", "given", "late", "name"),
+        *("note", "preview", "question", "requested", "run", "started", "task", "timer", "update"),
     )
     case: Case
-    """Unset while the call got no further than its name or its arguments."""
     body: Task[None]
-    """The task that runs its tool."""
 
     def __init__(self, given: ToolCall, attempt: int = 1) -> None:
         super().__init__(given.id)
         self.given = given
         self.name = given.name
         self.attempt = attempt
-        self.note = ""  # for people, once the call is on record
-        self.bound = 0  # how many calls with effects had begun when its locks were bound to places
+        self.note = ""
+        self.bound = 0
         self.decision: Decision | None = None
         self.question: Question | None = None
         self.answer: Future[tuple[Confirmation | Allow, Future[None] | None]] | None = None
         self.preview: ChangeSet | None = None
-        self.requested = False  # hooks were asked to answer in a person's place
-        self.claim: Claim | None = None  # its locks on the host
-        self.late = False  # its time to wait for locks is up
-        self.task: Task[None] | None = None  # what is waited for now
+        self.requested = False
+        self.claim: Claim | None = None
+        self.late = False
+        self.task: Task[None] | None = None
         self.run: CallRun | None = None
         self.timer: Timer | None = None
         self.started: float | None = None
-        self.finished: Result | None = None  # the tool is through; hooks and the size limit may still be at work
+        self.finished: Result | None = None
         self.update: ContextUpdate | None = None
 
     @property
     def label(self) -> str:
-        """``Bash(mkdir build…)``: enough for a person to recognise the call."""
+        """A short form of the call for people, such as ``Bash(mkdir build…)``."""
         case = getattr(self, "case", None)
         if case is None:
             return label_of(self.name, UNDECLARED, self.given.arguments)
@@ -74,7 +88,7 @@ class Call(BoardCall):
 
     @property
     def had_effects(self) -> bool:
-        """Or may have had some."""
+        """True if the call changed something, or may have."""
         result = self.result
         if result is None or self.started is None or self.case.traits.effects == "none":
             return False
@@ -90,7 +104,7 @@ _UNREAD_CHARS = 10_000
 
 
 class Station:
-    """The part of a Run that is the same for every call of a message. ``sink`` takes progress, on the loop's thread."""
+    """The part of a Run that all calls of a message share. ``sink`` receives progress on the loop's thread."""
 
     __slots__ = ("deps", "host", "lineage", "lock", "loop", "sink", "thread")
 
@@ -101,12 +115,12 @@ class Station:
         self.sink = sink
         self.loop = get_running_loop()
         self.thread = get_ident()
-        self.lock = Lock()  # of all runs: it is held for a moment, and rarely wanted
+        self.lock = Lock()  # one for all runs: it is rarely contended
 
 
 class RunContext(Mapping[str, Any]):
-    """The context of a session as it was when a call began. A value is copied when it is asked for, so that a tool
-    cannot change the record, and a session that has read a thousand files does not copy a thousand marks a call."""
+    """The context of a session when a call began. Values are copied when they are read: a tool cannot change the
+    record, and a large context costs nothing."""
 
     __slots__ = ("_values",)
 
@@ -125,7 +139,7 @@ class RunContext(Mapping[str, Any]):
 
 
 class CallRun:
-    """The Run of one call. Progress may come from any thread; it is merged and never waits for the loop."""
+    """The Run of one call. Progress may be reported from any thread; it is merged and never blocks."""
 
     __slots__ = (
         *("_station", "_waiting", "answers", "attempt", "call_id", "cancelled", "changes", "context", "deadline"),
@@ -140,7 +154,7 @@ class CallRun:
         self.cancelled = False
         self.changes: ChangeSet | None = None
         self.answers: tuple[FieldAnswer, ...] = ()
-        self.open = True  # otherwise progress is dropped
+        self.open = True  # progress is published
         self._station = station
         self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
 
@@ -169,7 +183,7 @@ class CallRun:
             if get_ident() == station.thread:
                 station.sink(self.call_id, said, current, total)
                 return
-        except Exception:  # a report that cannot be written is not worth the call
+        except Exception:  # a failed report does not fail the call
             return
         with station.lock:
             first = self._waiting is None
@@ -179,7 +193,7 @@ class CallRun:
         if first:
             try:
                 station.loop.call_soon_threadsafe(self._flush)
-            except RuntimeError:  # the loop is closed, and nobody listens any more
+            except RuntimeError:  # the loop is closed
                 self.open = False
 
     def _flush(self) -> None:

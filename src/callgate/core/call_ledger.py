@@ -1,24 +1,14 @@
 """The state of calls as a fold of events: their status, remembered answers, context and permission mode."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from operator import attrgetter
 from typing import Any, ClassVar, cast
 
+from callgate.words import events
 from callgate.words.arguments import Repair
-from callgate.words.calls import CODES, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
+from callgate.words.calls import CODES, Edited, Result, Status, ToolCall, check_move
 from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallProgressed,
-    CallSettled,
-    CallStarted,
-    ContextUpdated,
-    Event,
-    ModeSet,
-    PolicyAdded,
-    QuestionAnswered,
-    QuestionAsked,
-)
 from callgate.words.modes import Mode
 
 LIVE_OUTPUT_CHARS = 10_000
@@ -29,16 +19,20 @@ VALIDATING, AWAITING_APPROVAL = Status.VALIDATING, Status.AWAITING_APPROVAL
 SCHEDULED, EXECUTING = Status.SCHEDULED, Status.EXECUTING
 
 
+_shown = attrgetter(*ToolCall.__match_args__)
+
+
 class Entry:
-    """The state of one call. Mutable and private to the fold; ``snapshot`` gives the noun."""
+    """The state of one call. Only the fold changes it.
 
-    __slots__ = (
-        *("answer", "arguments", "asked_as", "attempt", "decision", "duration_ms", "edited", "ended_at", "hashed"),
-        *("id", "index", "kept", "live_output", "message_id", "name", "question", "raw_arguments", "repairs"),
-        *("result", "started_at", "status", "updated"),
-    )
+    answer   an answer that is on record and not acted on yet
+    hashed   the hash of the arguments, None before they are read
+    updated  its context update has been applied
+    """
 
-    def __init__(self, event: CallArrived) -> None:
+    __slots__ = (*ToolCall.__match_args__, "answer", "asked_as", "attempt", "hashed", "updated")
+
+    def __init__(self, event: events.CallArrived) -> None:
         self.id = event.call_id
         self.name = event.name
         self.arguments: Mapping[str, Any] = event.arguments
@@ -57,40 +51,26 @@ class Entry:
         self.live_output = ""
         self.result: Result | None = None
         self.question: Question | None = None
-        self.answer: Confirmation | None = None  # on record, and not acted on yet
+        self.answer: Confirmation | None = None
         self.decision: Decision | None = None
         self.edited: Edited | None = None
-        self.updated = False  # its context update has been applied
+        self.updated = False
 
     def move(self, after: Status) -> None:
-        if after not in TRANSITIONS[self.status]:
-            check_move(self.id, self.status, after)
+        check_move(self.id, self.status, after)
         self.status = after
 
     def snapshot(self) -> ToolCall:
-        return ToolCall(
-            id=self.id,
-            name=self.name,
-            arguments=self.arguments,
-            raw_arguments=None if self.asked_as else self.raw_arguments,  # the text for the other name
-            index=self.index,
-            message_id=self.message_id,
-            status=self.status,
-            started_at=self.started_at,
-            ended_at=self.ended_at,
-            duration_ms=self.duration_ms,
-            live_output=self.live_output,
-            result=self.result,
-            question=self.question,
-            decision=self.decision,
-            edited=self.edited,
-            repairs=self.repairs,
-            kept=self.kept,
-        )
+        call = ToolCall(*_shown(self))
+        return call if self.asked_as is None else replace(call, raw_arguments=None)  # the text for the other name
 
 
 class CallLedger:
-    """The calls of one message or batch, and the state that their decisions depend on. Nothing else changes it."""
+    """The calls of one message or batch, and the state that decisions depend on: a fold of events.
+
+    message_of  message ids by call id, since the last boundary
+    recent      hashes of the last calls, newest last
+    """
 
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
 
@@ -99,11 +79,11 @@ class CallLedger:
         self.context: Mapping[str, Any] = dict(context or {})
         self.policies: list[ApprovalPolicy] = []
         self.mode: Mode = mode
-        self.message_of: dict[str, str] = {}  # by call id, since the last boundary
-        self.recent: tuple[str, ...] = ()  # hashes of the last calls, newest last
+        self.message_of: dict[str, str] = {}
+        self.recent: tuple[str, ...] = ()
 
     def hashes_before(self, call_id: str) -> tuple[str, ...]:
-        """Of the calls before this one, newest last: a resumed call is not its own repetition."""
+        """Return the hashes of the calls before this one, newest last. A resumed call is not its own repetition."""
         recent, entry = self.recent, self.calls.get(call_id)
         if entry is None:
             return recent
@@ -113,20 +93,20 @@ class CallLedger:
     def call(self, call_id: str) -> ToolCall:
         return self.calls[call_id].snapshot()
 
-    def fold(self, event: Event) -> None:
+    def fold(self, event: events.Event) -> None:
         step = self.FOLDS.get(event.__class__)
         if step is not None:
             step(self, event)
 
 
-def _arrived(ledger: CallLedger, event: CallArrived) -> None:
+def _arrived(ledger: CallLedger, event: events.CallArrived) -> None:
     ledger.calls[event.call_id] = Entry(event)
     ledger.message_of[event.call_id] = event.message_id
     if event.arguments_hash is not None:
         ledger.recent = (*ledger.recent[1 - RECENT_CALLS :], event.arguments_hash)
 
 
-def _decided(ledger: CallLedger, event: CallDecided) -> None:
+def _decided(ledger: CallLedger, event: events.CallDecided) -> None:
     entry = ledger.calls[event.call_id]
     decision = event.decision
     entry.decision = decision
@@ -142,7 +122,7 @@ def _decided(ledger: CallLedger, event: CallDecided) -> None:
             entry.move(SCHEDULED)
 
 
-def _asked(ledger: CallLedger, event: QuestionAsked) -> None:
+def _asked(ledger: CallLedger, event: events.QuestionAsked) -> None:
     if not event.question.is_about_call:
         return
     entry = ledger.calls[event.question.call_id]
@@ -152,7 +132,7 @@ def _asked(ledger: CallLedger, event: QuestionAsked) -> None:
     entry.answer = None
 
 
-def _answered(ledger: CallLedger, event: QuestionAnswered) -> None:
+def _answered(ledger: CallLedger, event: events.QuestionAnswered) -> None:
     ledger.recent = ()
     answer = event.confirmation
     entry = ledger.calls.get(answer.call_id)
@@ -161,7 +141,7 @@ def _answered(ledger: CallLedger, event: QuestionAnswered) -> None:
         entry.answer = answer if event.edited is None or event.edited == given else None
 
 
-def _started(ledger: CallLedger, event: CallStarted) -> None:
+def _started(ledger: CallLedger, event: events.CallStarted) -> None:
     entry = ledger.calls[event.call_id]
     if entry.status is SCHEDULED:
         entry.status = EXECUTING
@@ -171,13 +151,13 @@ def _started(ledger: CallLedger, event: CallStarted) -> None:
     entry.started_at = event.at
 
 
-def _progressed(ledger: CallLedger, event: CallProgressed) -> None:
+def _progressed(ledger: CallLedger, event: events.CallProgressed) -> None:
     entry = ledger.calls[event.call_id]
     if event.text:
         entry.live_output = (entry.live_output + event.text)[-LIVE_OUTPUT_CHARS:]
 
 
-def _settled(ledger: CallLedger, event: CallSettled) -> None:
+def _settled(ledger: CallLedger, event: events.CallSettled) -> None:
     entry, result = ledger.calls[event.call_id], event.result
     code = result.code
     entry.move(CODES[code].status)
@@ -186,34 +166,34 @@ def _settled(ledger: CallLedger, event: CallSettled) -> None:
     entry.duration_ms = event.duration_ms
 
 
-def _context(ledger: CallLedger, event: ContextUpdated) -> None:
+def _context(ledger: CallLedger, event: events.ContextUpdated) -> None:
     entry = ledger.calls.get(event.call_id)
     if entry is not None:
         entry.updated = True
     ledger.context = {**ledger.context, **event.update}
 
 
-def _policy(ledger: CallLedger, event: PolicyAdded) -> None:
+def _policy(ledger: CallLedger, event: events.PolicyAdded) -> None:
     ledger.policies.append(event.policy)
 
 
-def _mode(ledger: CallLedger, event: ModeSet) -> None:
+def _mode(ledger: CallLedger, event: events.ModeSet) -> None:
     ledger.mode = event.mode
 
 
 CALL_FOLDS = cast(
     Mapping[type, Callable[[Any, Any], None]],
     {
-        CallArrived: _arrived,
-        CallDecided: _decided,
-        QuestionAsked: _asked,
-        QuestionAnswered: _answered,
-        CallStarted: _started,
-        CallProgressed: _progressed,
-        CallSettled: _settled,
-        ContextUpdated: _context,
-        PolicyAdded: _policy,
-        ModeSet: _mode,
+        events.CallArrived: _arrived,
+        events.CallDecided: _decided,
+        events.QuestionAsked: _asked,
+        events.QuestionAnswered: _answered,
+        events.CallStarted: _started,
+        events.CallProgressed: _progressed,
+        events.CallSettled: _settled,
+        events.ContextUpdated: _context,
+        events.PolicyAdded: _policy,
+        events.ModeSet: _mode,
     },
 )
 CallLedger.FOLDS = CALL_FOLDS

@@ -9,22 +9,20 @@ answer that makes a policy releases every other question that the policy matches
 # pyright: reportUnnecessaryIsInstance=false
 
 from asyncio import Future, current_task, get_running_loop, shield
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
 from callgate.core import outcomes, questions
 from callgate.core.board import ASKED, HELD, JUDGING, PREPARING, Board
-from callgate.core.call import Call
+from callgate.core.call import Call, CallSetup
 from callgate.core.gate import is_shutdown, refused, unasked
 from callgate.core.perform import Performer, broken_off
-from callgate.core.ports import Case, Clock, Gate
-from callgate.core.record import CallRecord
+from callgate.core.ports import Case
 from callgate.words.calls import Result, Status
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
-from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import MODES
 from callgate.words.noun import maker
 from callgate.words.traits import writes
@@ -40,35 +38,28 @@ class _Withdrawn(BaseException):
 class Decider:
     """Decides about the calls of a message.
 
-    answers  confirmations given beforehand
-    path     labels of the nested agents that a question comes through
     begin    makes a coroutine the task of a call
     perform  performs the queued actions of the board
     """
 
     def __init__(
         self,
+        setup: CallSetup,
         board: Board[Call],
-        gate: Gate,
         performer: Performer,
-        record: CallRecord,
-        clock: Clock,
-        settings: ExecutorSettings,
-        answers: Iterable[Confirmation],
-        path: tuple[str, ...],
         begin: Callable[[Call, Coroutine[Any, Any, None]], object],
         perform: Callable[[], None],
     ) -> None:
         self._board = board
-        self._gate = gate
+        self._gate = setup.gate
         self._performer = performer
-        self._record = record
-        self._ledger = record.ledger
-        self._clock = clock
-        self._patience = settings.patience
-        self._answers = list(answers)
+        self._record = setup.record
+        self._ledger = setup.record.ledger
+        self._clock = setup.host.clock
+        self._patience = setup.settings.patience
+        self._answers = list(setup.confirmations)
         self._refused: list[tuple[Confirmation, str]] = []  # answers given beforehand that were not taken
-        self._path = path
+        self._path = setup.path
         self._begin = begin
         self._perform = perform
 

@@ -1,8 +1,8 @@
-"""Performs the actions of the board for the calls of one message, and feeds back what happened.
+"""The engine: performs the actions of the board for the calls of one message, and feeds their outcomes back.
 
-    decide    reads, judges, asks, takes answers
+    decide    reads arguments, judges, asks, takes answers
     engine    locks, starts, cancels, settles and releases
-    perform   foreign code; the only place where an exception becomes a Result
+    perform   runs foreign code; the only place where an exception becomes a Result
 
 Actions are performed in order and never nested: performing one may feed the board, which queues more.
 """
@@ -10,86 +10,50 @@ Actions are performed in order and never nested: performing one may feed the boa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from threading import get_ident
 from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.board import LOCKING, READY, RUNNING, STARTING, STOPPING, STRAY, Board
-from callgate.core.call import Call
+from callgate.core.call import Call, CallSetup
 from callgate.core.decide import Decider
 from callgate.core.gate import is_shutdown
 from callgate.core.locks import Claim
 from callgate.core.perform import Performer, broken_off
-from callgate.core.ports import Gate, Host, ToolSource
-from callgate.core.record import CallRecord
 from callgate.core.sizes import cut_progress, cut_to
+from callgate.words import events
 from callgate.words.calls import Result
-from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError, in_words
-from callgate.words.events import (
-    CallProgressed,
-    CallReleased,
-    CallSettled,
-    CallStarted,
-    ContextUpdated,
-    InterruptibleChanged,
-    Noted,
-    StrayEnded,
-    StrayFound,
-)
-from callgate.words.limits import ExecutorSettings
 from callgate.words.noun import maker
 from callgate.words.plain import plain_json
 
-_make_started, _make_settled = maker(CallStarted), maker(CallSettled)
+_make_started, _make_settled = maker(events.CallStarted), maker(events.CallSettled)
 
 
 class Engine:
-    """The board of one message and the performer of its actions. For the parameters, see ``CallExecutor``.
+    """The board of one message and the performer of its actions.
 
-    tasks        tasks of calls that have not ended, strays left out
+    tasks        running tasks of calls, without strays
     on_resumed   called once, when the message continues without a person or has settled
     on_progress  called with the progress of a call, before listeners of the record receive it
-    is_silent    nothing is published any more, because the message was discarded
+    is_silent    the message was discarded, so nothing is published any more
     """
 
-    def __init__(
-        self,
-        toolbox: ToolSource,
-        gate: Gate,
-        host: Host,
-        record: CallRecord,
-        settings: ExecutorSettings,
-        lineage: tuple[str, ...],
-        confirmations: Iterable[Confirmation],
-        path: tuple[str, ...],
-        deps: Any,
-    ) -> None:
+    def __init__(self, setup: CallSetup) -> None:
+        self._settings = settings = setup.settings
         self.board: Board[Call] = Board(self, settings.max_concurrency, settings.start)
         self.tasks: set[asyncio.Task[None]] = set()
         self.on_resumed: Callable[[], None] | None = None
-        self.on_progress: Callable[[CallProgressed], None] | None = None
+        self.on_progress: Callable[[events.CallProgressed], None] | None = None
         self.is_silent = False
-        self._clock = host.clock
-        self._locks = host.locks
-        self._record = record
-        self._settings = settings
-        self._lineage = lineage
-        self._performer = Performer(toolbox, gate, host, record, settings, lineage, deps, self._progress)
-        self.decider = Decider(
-            self.board,
-            gate,
-            self._performer,
-            record,
-            host.clock,
-            settings,
-            confirmations,
-            path,
-            self.follow,
-            self.perform,
-        )
+        self._clock = setup.host.clock
+        self._locks = setup.host.locks
+        self._record = setup.record
+        self._lineage = setup.lineage
+        self._performer = Performer(setup, self._progress)
+        self.decider = Decider(setup, self.board, self._performer, self.follow, self.perform)
         self.judge, self.ask = self.decider.judge, self.decider.ask
         self._changed: asyncio.Future[None] | None = None
         self._performing = self._interruptible = False
@@ -113,7 +77,7 @@ class Engine:
         if self._interruptible is not self.board.interruptible:
             self._interruptible = self.board.interruptible
             if self._record.has_listeners:
-                self._record.publish(InterruptibleChanged(self._clock.now(), self._interruptible))
+                self._record.publish(events.InterruptibleChanged(self._clock.now(), self._interruptible))
         if self.on_resumed is not None and (self.board.moving or self.board.is_settled):
             on_resumed, self.on_resumed = self.on_resumed, None
             on_resumed()
@@ -295,7 +259,7 @@ class Engine:
             self._started(call)
         return None
 
-    def _start_of(self, call: Call) -> CallStarted:
+    def _start_of(self, call: Call) -> events.CallStarted:
         return _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))
 
     def _started(self, call: Call) -> None:
@@ -316,7 +280,7 @@ class Engine:
 
     def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:
         if not self.is_silent:
-            event = CallProgressed(self._clock.now(), call_id, cut_progress(text), current, total)
+            event = events.CallProgressed(self._clock.now(), call_id, cut_progress(text), current, total)
             self._record.publish(event)
             if self.on_progress is not None:
                 self.on_progress(event)
@@ -326,7 +290,7 @@ class Engine:
         if call.stage is STRAY:
             self.board.ended(call)
             try:
-                self._record.write(StrayEnded(self._clock.now(), call.id))
+                self._record.write(events.StrayEnded(self._clock.now(), call.id))
             except (StateError, JournalError):  # the session was closed meanwhile
                 return
         elif error is not None or result is not None:
@@ -349,7 +313,7 @@ class Engine:
         if call.stage is not STOPPING:
             return
         assert call.reason is not None
-        self._record.write(StrayFound(self._clock.now(), call.id, call.name))
+        self._record.write(events.StrayFound(self._clock.now(), call.id, call.name))
         late = outcomes.unstoppable(call.reason, call.because, call.case.traits.effects)
         self.board.overdue(call, late if call.finished is None else self._performer.cut(call, call.finished))
         self.forget(call.task)
@@ -391,7 +355,7 @@ class Engine:
         if call.update is not None:
             self.update_context(call)
         if call.held and self._record.has_listeners and not self.is_silent:
-            self._record.publish(CallReleased(self._clock.now(), call.id, call.index))
+            self._record.publish(events.CallReleased(self._clock.now(), call.id, call.index))
 
     def update_context(self, call: Call) -> None:
         update, call.update = call.update, None
@@ -401,8 +365,8 @@ class Engine:
             data = self._performer.evaluate(update)
         except BaseException as error:
             note = f"{call.name}: its context update was not applied: {in_words(error)}"
-            self._record.write(Noted(self._clock.now(), note, "error", call.id))
+            self._record.write(events.Noted(self._clock.now(), note, "error", call.id))
             if isinstance(error, KeyboardInterrupt):
                 raise
         else:
-            self._record.write(ContextUpdated(self._clock.now(), call.id, data))
+            self._record.write(events.ContextUpdated(self._clock.now(), call.id, data))

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from callgate.core import outcomes
 from callgate.core.board import ASKED
-from callgate.core.call import Call
+from callgate.core.call import Call, CallSetup
 from callgate.core.call_ledger import CallLedger
 from callgate.core.engine import Engine
 from callgate.core.ports import Gate, Host, ToolSource
@@ -65,10 +65,21 @@ class CallExecutor:
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
         self._record = record = record or CallRecord(DiscardedLog(), CallLedger(context=context))
         self._ledger = record.ledger
-        # Call ids are unique in one session only: a random root keeps two sessions from looking like kin.
+        # Call ids are unique in one session only: a random root distinguishes the calls of two sessions.
         self._lineage = lineage or (f"~{urandom(8).hex()}",)
         settings = (settings or ExecutorSettings()).checked()
-        self._engine = engine = Engine(toolbox, gate, host, record, settings, self._lineage, confirmations, path, deps)
+        setup = CallSetup(
+            toolbox=toolbox,
+            gate=gate,
+            host=host,
+            record=record,
+            settings=settings,
+            lineage=self._lineage,
+            confirmations=tuple(confirmations),
+            path=path,
+            deps=deps,
+        )
+        self._engine = engine = Engine(setup)
         self._board = engine.board
         self._calls: dict[str, Call] = {}
         self._skip = skip

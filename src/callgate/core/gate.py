@@ -1,7 +1,7 @@
-"""The gate: checks in order, the first that applies decides. The room ``policy`` says which checks there are.
+"""The gate asks checks in order; the first that answers decides. The package ``policy`` defines the checks.
 
-One generator walks the checks and yields what has to be waited for. ``judge`` runs it to the end at once if it can, and
-else in a coroutine; ``explain`` runs the same walk, leaves out what waits, and traces every step.
+One generator asks the checks and yields every awaitable. ``judge`` runs it to the end at once if nothing is awaitable,
+otherwise in a coroutine. ``explain`` runs the same generator without waiting and traces every step.
 """
 
 # Checks come from outside and may not keep to their types.
@@ -11,7 +11,7 @@ from asyncio import CancelledError, current_task
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from inspect import isawaitable
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from callgate.core.ports import Case, Check, Hooked, Judged, Verdict
 from callgate.words.arguments import Rejected
@@ -35,11 +35,14 @@ Trace = Callable[[Judged], None]
 
 
 class CheckGate:
-    """The Gate port over a list of checks, judged in order: the first that answers decides.
+    """Implements Gate with a list of checks, asked in order: the first that answers decides.
 
-    ``attended`` says whether a person can be asked at all. ``requested`` is told of every question before it is put,
-    and may answer it. ``remembered`` says what an "always" given since then makes of a question, ``choices`` how far an
-    "always" may reach.
+    checks      the checks
+    after       hooks that receive the result of every call and return the result for the model
+    requested   called before a question is asked; may answer it
+    remembered  returns the Allow of an "always" that was given since the question was decided, or None
+    choices     returns the scopes that an "always" may have
+    attended    False if no person can be asked
     """
 
     def __init__(
@@ -83,9 +86,9 @@ class CheckGate:
         return _driven(self._judged_again(case)) if self._again else None
 
     def explain(self, case: Case, trace: Trace) -> Decision:
-        """Judge without running anything: a check that would have to be waited for, as hooks are, is left out and
-        traced with its awaitable, closed. ``trace`` gets each step in turn."""
-        steps = self._judged(case, trace, 0, _UNASKED)
+        """Judge without waiting: an awaitable answer, as of hooks, is closed and traced as ``later``. ``trace``
+        receives every step."""
+        steps = self._judged(case, trace)
         try:
             pending = next(steps)
             while True:
@@ -96,27 +99,15 @@ class CheckGate:
         except StopIteration as over:
             return over.value
 
-    def _judged(self, case: Case, trace: Trace | None, at: int, answer: Any) -> _Steps[Decision]:
-        """Asks the checks in order until one decides, from the one at ``at`` with its ``answer``; again from the first
-        after hooks changed the arguments."""
+    def _judged(self, case: Case, trace: Trace | None, at: int = 0, first: Any = _UNASKED) -> _Steps[Decision]:
+        """Ask the checks in order until one decides. Start with the check at index ``at``, whose answer is ``first`` if
+        given. After hooks changed the arguments, start again with the first check."""
         checks = self._checks
         changed_by = ""
         decision: Decision | None = None
         while at < len(checks) and decision is None:
-            check = checks[at]
-            at += 1
-            if answer is _UNASKED:
-                try:
-                    answer = check.judge(case)
-                except BaseException as error:
-                    answer = _refused(check, error)
-            answer = _answered(check, answer)
-            if answer is None or isinstance(answer, _ANSWERS):
-                if trace is not None:
-                    trace(Judged(check.name, answer, case))
-            else:
-                answer = yield from _later(check, case, answer, trace)
-            found, answer = answer, _UNASKED
+            found = yield from _answer(checks[at], case, trace, first)
+            at, first = at + 1, _UNASKED
             if not isinstance(found, Hooked):
                 decision = found and _with_advice(case, found, changed_by)
                 continue
@@ -135,19 +126,13 @@ class CheckGate:
 
     def _judged_again(self, case: Case) -> _Steps[Deny | Ask | None]:
         for check in self._again:
-            try:
-                answer: Any = check.judge(case)
-            except BaseException as error:
-                answer = _refused(check, error)
-            answer = _answered(check, answer)
-            if answer is not None and not isinstance(answer, _ANSWERS):
-                answer = yield from _later(check, case, answer, None)
+            answer = yield from _answer(check, case)
             if isinstance(answer, Ask | Deny):
                 return cast(Ask | Deny, self._final(case, answer, None))
         return None
 
     def _final(self, case: Case, decision: Decision, trace: Trace | None) -> Decision:
-        """A question becomes a denial if the mode never asks, or no person is there."""
+        """Replace a question by a denial if the mode never asks, or no person can be asked."""
         if not isinstance(decision, Ask):
             return decision
         if MODES[case.mode].never_asks:
@@ -175,21 +160,25 @@ class CheckGate:
         return result
 
 
-def _answered(check: Check, said: Any) -> Verdict | Hooked | Awaitable[Any]:
-    return said if said is None or isinstance(said, _ANSWERS) or isawaitable(said) else _odd(check, said)
-
-
-def _later(check: Check, case: Case, pending: Awaitable[Any], trace: Trace | None) -> _Steps[Verdict | Hooked]:
-    """The same for an answer that has to be awaited. An explanation does not wait, and sends None."""
+def _answer(check: Check, case: Case, trace: Trace | None = None, answer: Any = _UNASKED) -> _Steps[Verdict | Hooked]:
+    """Ask a check, and yield an awaitable answer to wait for. A check that fails or answers anything else denies."""
+    how: Literal["asked", "later"] = "asked"
     try:
-        said = yield pending
+        if answer is _UNASKED:
+            answer = check.judge(case)
+        if answer is not None and not isinstance(answer, _ANSWERS) and isawaitable(answer):
+            how = "later"
+            answer = yield answer
     except GeneratorExit:
         raise
     except BaseException as error:
-        return _refused(check, error)
+        answer = _refused(check, error)
+    if answer is not None and not isinstance(answer, _ANSWERS):
+        wrong = TypeError(f"it answered {type(answer).__name__}, wanted Allow, Ask, Deny or None")
+        answer = refused(check.name, wrong)
     if trace is not None:
-        trace(Judged(check.name, None, case, "later"))
-    return said if said is None or isinstance(said, _ANSWERS) else _odd(check, said)
+        trace(Judged(check.name, answer, case, how))
+    return answer
 
 
 def _refused(check: Check, error: BaseException) -> Deny:
@@ -198,12 +187,8 @@ def _refused(check: Check, error: BaseException) -> Deny:
     return refused(check.name, error)
 
 
-def _odd(check: Check, said: object) -> Deny:
-    return refused(check.name, TypeError(f"it answered {type(said).__name__}, wanted Allow, Ask, Deny or None"))
-
-
 def _driven(steps: _Steps[T]) -> T | Awaitable[T]:
-    """Runs the steps as far as nothing has to be waited for, which is nearly always to the end."""
+    """Run the steps to their end, or return a coroutine that does if one of them has to wait."""
     try:
         pending = next(steps)
     except StopIteration as over:
@@ -227,11 +212,11 @@ async def _waited(steps: _Steps[T], pending: Awaitable[Any]) -> T:
 
 
 def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
-    """The case as the hooks left it. Arguments of theirs are read like those of a model."""
+    """Return the case with the answer of the hooks. Arguments from hooks are validated like arguments from a model."""
     before = case.hooked
     if before is not None:
         decision = before.decision if isinstance(before.decision, Ask) else hooked.decision
-        if decision is None and hooked.arguments is None:  # an Allow was for the arguments of then
+        if decision is None and hooked.arguments is None:  # an Allow was for the arguments of that time
             decision = before.decision
         hooked = replace(hooked, decision=decision, context=before.context + hooked.context)
     if hooked.arguments is None:
@@ -253,7 +238,7 @@ def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
 
 
 def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
-    """The decision with what the hooks added to it."""
+    """Add the context of the hooks and the arguments they changed to the decision."""
     hooked = case.hooked
     if hooked is None or isinstance(decision, Deny):
         return decision
@@ -263,8 +248,8 @@ def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
 
 
 def is_shutdown(error: BaseException) -> bool:
-    """True if an exception means that the program itself is being stopped. Any other that a tool, a check or a hook
-    raises, panics of extension modules included, concerns that call alone."""
+    """Return True for an exception that stops the program: a cancel of the task, or KeyboardInterrupt. Any other
+    exception of a tool, a check or a hook ends only its call."""
     if isinstance(error, CancelledError):
         try:
             task = current_task()
@@ -275,18 +260,18 @@ def is_shutdown(error: BaseException) -> bool:
 
 
 def unasked(ask: Ask, mode: Mode) -> Deny:
-    """The denial that replaces a question in a mode that never asks."""
+    """Return the denial that replaces a question in a mode that never asks."""
     reason = f"this would need a person's approval ({ask.reason or ask.by})"
     return Deny(f"mode {mode}", reason, origin=ask.origin)
 
 
 def refused(by: str, error: BaseException) -> Deny:
-    """An exception in a check is a denial with the exception as reason."""
+    """Return the denial for a check that raised."""
     return Deny(by, f"the check failed, so the call is refused: {in_words(error)}")
 
 
 def policy_fault(policy: ApprovalPolicy) -> str | None:
-    """The fault of a policy that came from outside; one with a typo must not be silently without effect."""
+    """Return the fault of a policy from outside Callgate, or None: a policy with a typo must not be ignored."""
     if policy.effect not in ("allow", "ask", "deny"):
         return f"a policy's effect is allow, ask or deny, not {policy.effect!r}"
     if policy.scope not in ("session", "project", "user"):
@@ -297,6 +282,6 @@ def policy_fault(policy: ApprovalPolicy) -> str | None:
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
-    """Choices for "always", narrowest first: exactly these arguments, then those the tool proposes."""
+    """Return the choices for "always", narrowest first: exactly these arguments, then the choices of the tool."""
     exact = Choice("exactly these arguments", Pattern("exact", case.arguments_hash))
     return (exact, *(case.traits.choices_for_always or ()))

@@ -18,12 +18,11 @@ from types import MappingProxyType
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.call import Call, CallRun, RunContext, Sink, Station
+from callgate.core.call import Call, CallRun, CallSetup, RunContext, Sink, Station
 from callgate.core.capabilities import facts_of
 from callgate.core.gate import is_shutdown
 from callgate.core.lanes import EXCLUSIVE, BoundLocks, bind_locks, check_covered
-from callgate.core.ports import Case, Gate, Host, Tool, ToolSource, Unknown
-from callgate.core.record import CallRecord
+from callgate.core.ports import Case, Tool, Unknown
 from callgate.core.sizes import cut_to, encodable, named_if_empty, size_of, spilled
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import CODES, ContextUpdate, Result
@@ -31,7 +30,6 @@ from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, arguments_hash
 from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import Noted
-from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.noun import maker
 from callgate.words.plain import NotPlain, plain_copy, plain_json
@@ -51,28 +49,18 @@ class Performer:
     changes   the number of calls with effects that have begun
     """
 
-    def __init__(
-        self,
-        toolbox: ToolSource,
-        gate: Gate,
-        host: Host,
-        record: CallRecord,
-        settings: ExecutorSettings,
-        lineage: tuple[str, ...],
-        deps: Any,
-        progress: Sink,
-    ) -> None:
+    def __init__(self, setup: CallSetup, progress: Sink) -> None:
         self.changes = 0
-        self._resolve = toolbox.resolve
-        self._after = gate.after
-        self._host = host
+        self._resolve = setup.toolbox.resolve
+        self._after = setup.gate.after
+        self._host = host = setup.host
         self._normal, self._resolve_path = host.normal, host.resolve_path
         self._workspace = bind_locks(workspace, host.normal)
         self._clock = host.clock
-        self._record = record
-        self._ledger = record.ledger
-        self._settings = settings
-        self._make_station = partial(Station, host, lineage, deps, progress)
+        self._record = setup.record
+        self._ledger = setup.record.ledger
+        self._settings = setup.settings
+        self._make_station = partial(Station, host, setup.lineage, setup.deps, progress)
         self._station: Station | None = None
 
     # ---- name and arguments -------------------------------------------------------------------------------------

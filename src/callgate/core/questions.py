@@ -1,6 +1,6 @@
-"""Questions to people and their answers: how one is made, which answer fits it, what an "always" covers.
+"""Questions to people and their answers: make a question, validate an answer, derive the policy of an "always".
 
-Functions of a call and what is known about it; they change nothing.
+All functions are pure.
 """
 
 # Gates come from outside and may not keep to their types.
@@ -63,7 +63,7 @@ def choices_of(gate: Gate, case: Case) -> tuple[Choice, ...]:
 
 
 def answer_fault(call: Call, answer: Confirmation) -> str | None:
-    """The reason to refuse an answer, or None."""
+    """Return the reason to refuse an answer, or None."""
     case = call.case
     if answer.outcome not in ("yes", "yes_always", "no"):
         return f"an answer is yes, yes_always or no, not {answer.outcome!r}"
@@ -96,7 +96,7 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
 
 
 def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
-    """The decision an answer stands for."""
+    """Return the decision that follows from an answer."""
     origin = Origin(door=answer.door) if answer.door else None
     if answer.outcome == "no":
         return Deny(answer.by, answer.note or "", stop=answer.stop, origin=origin)
@@ -105,12 +105,12 @@ def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
 
 
 def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> ApprovalPolicy | None:
-    """The policy an "always" makes: the person's pick, or the narrowest of the choices they were shown."""
+    """Return the policy of an "always": the one that the person chose, or the narrowest choice of the question."""
     ask = call.decision
     if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.unconditional:
         return None
     case, policy = call.case, answer.always
-    if answer.arguments is not None:  # it covers what the person wanted, not what the model wanted
+    if answer.arguments is not None:  # the policy is for the changed arguments
         read = case.tool.read(answer.arguments)
         given = answer.arguments if isinstance(read, Rejected) else read.arguments
         asked, case = case.arguments_hash, replace(case, arguments_hash=arguments_hash(call.name, given))
@@ -127,9 +127,9 @@ def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> Appro
 
 
 def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> Decision:
-    """The decision that follows from a verdict and from what was decided before."""
+    """Combine a verdict with the decision before it."""
     if isinstance(verdict, Ask) and isinstance(before, Allow) and _answered_before(call, verdict):
-        verdict = None  # a person said yes to just that
+        verdict = None  # a person allowed exactly this
     decision = verdict or before or UNDECIDED
     if isinstance(decision, Ask) and isinstance(before, Allow | Ask) and decision is not before:
         return _with_change(decision, before)
@@ -137,7 +137,7 @@ def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> De
 
 
 def _answered_before(call: Call, ask: Ask) -> bool:
-    """A person was asked just that about these arguments, perhaps before the program was started."""
+    """Return whether a person answered the same question about the same arguments, perhaps before a restart."""
     question = call.question or call.given.question
     return (
         question is not None
@@ -147,7 +147,7 @@ def _answered_before(call: Call, ask: Ask) -> bool:
 
 
 def _with_change(ask: Ask, before: Allow | Ask) -> Ask:
-    """A new question about a call that was changed before: the change and what hooks added to it go along."""
+    """Keep the changed arguments and the context of hooks in a new question about the call."""
     if before.arguments is not None and ask.arguments is None:
         ask = replace(ask, arguments=before.arguments, changed_by=before.changed_by or before.by)
     return replace(ask, context=before.context) if before.context and not ask.context else ask
