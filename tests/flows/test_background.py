@@ -12,7 +12,7 @@ from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.transcript.store import Store
 from callgate.words.events import CallProgressed, CallSettled, InputRefused, MessageAdded, Noted
-from callgate.words.inputs import Interrupt, MoveToBackground, Rewind
+from callgate.words.inputs import Compact, Interrupt, MoveToBackground, Rewind
 from tests.sessions import grouped_session, with_event
 
 TOOLS = ("Bash", "TaskOutput", "TaskStop")
@@ -49,6 +49,25 @@ def test_the_end_of_a_task_is_noted_at_once_and_told_with_the_next_request(tmp_p
             ]
             assert "Background task bg-1 failed (exit code 3): command" in str(told[0].message)
             assert len(told) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BLT-6")
+def test_running_tasks_are_named_once_after_a_compaction(tmp_path: Path) -> None:
+    async def main() -> None:
+        begin = call("Bash", command=GATE + "read _ <&8", run_in_background=True)
+        model = ScriptedModel(turn(begin), otherwise=turn(say("ok")))
+        async with grouped_session(
+            model, builtin_tools(*TOOLS), root=tmp_path, mode="bypass", summarize=lambda messages, focus: "Summed up."
+        ) as session:
+            await session.run("go")
+            await session.run("on")
+            await session.send(Compact())
+            await session.run("and now?")
+            await session.run("and then?")
+            text = "These background tasks are still running; TaskOutput reads their output:\n- bg-1: command"
+            assert sum(text in message.text for message in model.requests[-1].messages) == 1
 
     asyncio.run(main())
 
