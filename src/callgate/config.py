@@ -1,10 +1,9 @@
-"""Settings files and the environment, made into one frozen Config.
+"""Combines settings files and the environment to one frozen Config.
 
-The environment is read, ``.env`` files never are. Variables come from many hands (a shell hook, an editor that opens a
-repository, a container made from one), so that each can do little: ``policy.variables`` lists them. Those that name a
-folder may not name one in the workspace, and CALLGATE_MODE can only make the mode stricter.
-
-The managed settings file is not to be moved by any of them.
+``.env`` files are never read. Variables come from many sources (a shell hook, an editor that opens a repository, a
+container), so each can do little: ``policy.setting_rows.VARIABLES`` lists them. A variable that names a folder may not
+name one in the workspace, and CALLGATE_MODE can only make the mode stricter. No variable changes the path of the
+managed settings file.
 """
 
 import os
@@ -46,36 +45,39 @@ _FILE = "settings.toml"
 
 @noun
 class Config:
-    """All that was set. With ``faults`` the gate is closed: the judge must deny every call and name them.
-    ``notes`` say what was ignored and why. ``own_data`` says that the data folder is the person's own, so that trust
-    and remembered answers count."""
+    """The effective settings.
+
+    faults    close the gate: the judge must deny every call and name them
+    notes     what was ignored and why
+    own_data  the data folder is not in the workspace, so trust and remembered answers count
+    """
 
     root: Path
     home: Path
     data: Path
     settings: SettingValues = SettingValues()
     origins: Mapping[str, Origin] = field(default_factory=nothing)
-    """Of each setting that a file, a variable or an argument has set, by its key."""
+    """The origin of each setting that a file, a variable or an argument has set, by key."""
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
     models: ModelSettings = ModelSettings()
     keybindings: tuple[KeyLine, ...] = ()
-    """Other keys for actions of the terminal; the terminal checks them."""
+    """Keys for actions of the terminal, which checks them."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
     own_data: bool = True
     folder: Path | None = None
-    """The folder of the person's own settings and tools; None if it is not set."""
+    """The folder of the user's settings and tools; None if it is not set."""
     files: tuple[SettingsFile, ...] = ()
-    """The settings files of this workspace, there or not, those that count less first."""
+    """The paths of the settings files of this workspace, lowest precedence first; they may not exist."""
 
     @property
     def mode(self) -> Mode:
         return self.settings.mode
 
     def mode_for(self, recorded: Mode | None) -> Mode:
-        """Return the mode of a session: the one on record, unless settings give a stricter one."""
+        """Return the mode of a session: the recorded one, unless settings give a stricter one."""
         if recorded is None:
             return self.mode
         return self.mode if "mode" in self.origins and is_stricter(self.mode, recorded) else recorded
@@ -115,18 +117,19 @@ class Config:
 
     @property
     def has_no_untrusted_files(self) -> bool:
-        """True if the folder is trusted, or brings nothing along to trust."""
+        """True if the folder is trusted, or contains nothing to trust."""
         if isinstance(self.trust, Trusted):
             return True
         found = fingerprint(self.root)
         return not found.files and not found.problem
 
     def memory(self) -> Memory | None:
-        """The remembered answers for this workspace; None where there is no place for them."""
+        """Return the remembered answers for this workspace; None if the data folder is not the user's own."""
         return Memory(self.data, self.root) if self.own_data else None
 
     def still_trusted(self, digest: str) -> bool:
-        """Compares the folder's own files with those that the person trusted, for good, or this once (``digest``)."""
+        """Return True if the folder's files are still the trusted ones: those on record, or for this run the files with
+        this digest."""
         store = Trust(self.data)
         if self.own_data and store.knows(self.root):
             return isinstance(store.state(self.root), Trusted)
@@ -147,17 +150,17 @@ def load_config(
     home: AnyPath | None = None,
     managed: AnyPath | None = None,
 ) -> Config:
-    """Reads the settings files and the environment for a workspace. A fault in a file is in ``faults``; a wrong
-    argument or variable is a UsageError.
+    """Read the settings files and the environment for a workspace. A fault in a file is in ``faults``; UsageError for a
+    wrong argument or variable.
 
-    root              the workspace: the current folder unless given
-    mode              the permission mode, in place of the one in the files
+    root              the workspace; default: the current folder
+    mode              the permission mode; overrides the files
     allow, ask, deny  further rules
-    settings          one more settings file, above the others, or what would be in it
-    values            single settings by their keys, such as {"limits.max_turns": 10}
-    trust             trusts the folder this once, as it is
-    environ, home     in place of the process's own
-    managed           the file of the administrator: for tests alone, no variable and no file names it
+    settings          a further settings file above the others, or its content
+    values            single settings by key, such as {"limits.max_turns": 10}
+    trust             trust the folder for this run
+    environ, home     replace those of the process
+    managed           the administrator's file, for tests; no variable or file sets it
     """
     environment = os.environ if environ is None else environ
     place = _workspace(root)
@@ -260,14 +263,14 @@ def _config_folder(environment: Mapping[str, str], root: Path, home: Path) -> Pa
 
 
 def _is_in_workspace(folder: Path, default: Path, root: Path, home: Path) -> bool:
-    """True if a repository could have brought this folder along. It did not bring the default place of the folder,
-    and a workspace that holds the home folder is no repository of strangers."""
+    """Return True if a repository could contain this folder. False for the default path, and if the workspace contains
+    the home folder."""
     inside = is_within(os.path.realpath(folder), str(root))
     return inside and folder != default and not is_within(os.path.realpath(home), str(root))
 
 
 def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[LayerSettings, ...]]:
-    """The state of trust, and the settings of the repository: the very ones that were compared."""
+    """Return the state of trust, and the settings of the repository that were compared."""
     if store is None or not store.knows(root):
         return Untrusted(), read_repository(root)
     return store.look(root)
@@ -333,7 +336,7 @@ def _models(layers: Layers, environment: Mapping[str, str]) -> ModelSettings:
 
 
 def _misspelled(environment: Mapping[str, str]) -> list[SettingsFault]:
-    """Variables that look like one of ours: CALLGATE_MOED=plan would otherwise be ignored silently."""
+    """Return notes on variables with names close to known ones: CALLGATE_MOED=plan would be ignored silently."""
     found: list[SettingsFault] = []
     known = [each.name for each in VARIABLES]
     for name in environment:

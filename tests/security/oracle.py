@@ -104,7 +104,9 @@ class Finding(NamedTuple):
 
 def free_programs() -> list[str]:
     """The programs of the table that need no rule where they only read, as far as they are on this machine."""
-    names = (name for name, entry in PROGRAMS.items() if entry.free and " " not in name and not entry.settings)
+    names = (
+        name for name, entry in PROGRAMS.items() if entry.read_only and " " not in name and not entry.runs_settings
+    )
     return sorted(name for name in names if shutil.which(name))
 
 

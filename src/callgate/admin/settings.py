@@ -1,6 +1,7 @@
-"""Lists settings with values, defaults and origins. The functions block.
+"""Lists settings with value, default and origin.
 
-Secrets are not shown: headers and further fields of requests are hidden, and secrets in other texts are masked.
+Headers and fields of requests, which may contain secrets, are not shown; secrets in other texts are masked as in the
+log. All functions block.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ TablePath = tuple[str, ...]
 
 @noun
 class SettingRow:
-    """A setting and the value in force.
+    """A setting with its effective value.
 
     value    None if nothing is set and there is no default
     origins  empty for a default; one for each rule of a list
@@ -41,8 +42,8 @@ class SettingRow:
 
 
 def find_setting(config: Config, name: str) -> SettingRow:
-    """Return one setting by its full name, such as ``providers.lab.base_url``. Raise UsageError, with a suggestion,
-    for an unknown name."""
+    """Return one setting by its whole name, such as ``providers.lab.base_url``. UsageError, with a suggestion, for an
+    unknown key."""
     key, path = key_of(name)
     if "*" not in key.name:
         return next(row for row in list_settings(config) if row.name == name)
@@ -51,8 +52,7 @@ def find_setting(config: Config, name: str) -> SettingRow:
 
 
 def list_settings(config: Config) -> list[SettingRow]:
-    """Return every key in the order of the table. A key with a ``*`` has one row for each value, or one row without
-    a value."""
+    """Return every key in the order of the table; a key with ``*`` once for each value, or once without a value."""
     masker = Masker()
     tables = [*_named_tables(config)]
     rows: list[SettingRow] = []
@@ -80,7 +80,7 @@ def _rules(config: Config, key: Setting) -> SettingRow:
 
 
 def _named_tables(config: Config) -> Iterator[tuple[TablePath, Origin, Mapping[str, Any]]]:
-    """Yield the tables of providers, model options and hooks in force, with their paths and values."""
+    """Return the effective tables of providers, model options and hooks, with paths and values."""
     lines: dict[TablePath, Origin] = {}
     for each in sorted(config.files, key=lambda file: file.layer == "managed"):
         if each.layer in ("managed", "user"):
@@ -139,5 +139,5 @@ def key_of(name: str) -> tuple[Setting, TablePath]:
 
 
 def setting_names() -> tuple[str, ...]:
-    """Return the keys that have a value of their own."""
+    """Return the keys without ``*``."""
     return tuple(key.name for key in SETTINGS if "*" not in key.name)

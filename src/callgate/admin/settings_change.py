@@ -33,17 +33,18 @@ _KINDS_IGNORED = {
     "providers.": "options of models ",
     "keybindings.": "key bindings ",
 }
-"""Settings that count in no file of a repository, and the first words of the note that says so."""
+"""Settings that are ignored in files of a repository, and the first words of the note about it."""
 
 
 @noun
 class ChangedSetting:
-    """The result of a change.
+    """A change of a setting.
 
-    row        the setting as it is in force now
-    counts     False if another layer overrides the value; ``notes`` explain it
-    untrusted  True if the change revoked trust in the folder
-    changed    False if the file already had this content
+    file       the file that was edited
+    row        the setting with its effective value
+    counts     False if another value overrides the change; ``notes`` say why
+    untrusted  the folder was trusted and is not any more
+    changed    the content of the file changed
     """
 
     file: Path
@@ -55,8 +56,8 @@ class ChangedSetting:
 
 
 def file_of(config: Config, layer: WritableLayer) -> Path:
-    """Return the settings file of a layer. A symbolic link in the user's folder is followed; one in a repository
-    must not lead out of it."""
+    """Return the settings file of a layer. A link in the user's folder is followed; a link of a repository may not lead
+    outside."""
     file = next(each.path for each in config.files if each.layer == layer)
     real = Path(os.path.realpath(file))
     if layer != "user" and not is_within(str(real), os.path.realpath(config.root)):
@@ -65,18 +66,15 @@ def file_of(config: Config, layer: WritableLayer) -> Path:
 
 
 def faults_in(config: Config, data: bytes, file: Path, layer: WritableLayer) -> tuple[SettingsFault, ...]:
-    """Return every fault of a settings file with this content, faults of rules included."""
+    """Return all faults of a settings file with this content, also of its rules."""
     found = settings_in(data, file, layer, time())
     book = Rulebook.of(found.rules, root=str(config.root), home=str(config.home), now=time(), faults=found.faults)
     return book.faults
 
 
 def change_setting(config: Config, name: str, words: Sequence[str] | None, layer: WritableLayer) -> ChangedSetting:
-    """Set a value in the file of a layer, or remove it if ``words`` is None. The rest of the file stays as it is.
-
-    The file is replaced as a whole after the new content was checked. Raise UsageError with the reason if nothing
-    was changed.
-    """
+    """Set a value in the file of a layer, or remove it if ``words`` is None. The file is replaced as a whole after the
+    new content was checked; UsageError says why nothing was changed."""
     key, path = key_of(name)
     if path[0] == "hooks" or key.name.startswith("permissions.*"):
         raise UsageError(f"{name} is a field of a list of tables: write it with `callgate config edit --{layer}`")
@@ -112,7 +110,7 @@ def _outcome(config: Config, name: str, key: Setting, value: object, file: Path,
 
 
 def _is_about(note: SettingsFault, name: str, file: Path) -> bool:
-    """Return True if the note explains why this setting, or its kind, is ignored in this file."""
+    """Return True if the note says why this setting, or every setting of its kind in this file, is ignored."""
     kinds = (words for beginning, words in _KINDS_IGNORED.items() if name.startswith(beginning))
     return note.text.startswith(f"{name} = ") or (note.origin.file == str(file) and note.text.startswith((*kinds,)))
 
@@ -133,7 +131,7 @@ def _decoded(data: bytes, file: Path) -> str:
 
 
 def _replace(file: Path, data: bytes) -> None:
-    """Replace the whole file, and keep its mode."""
+    """Replace the file atomically; its mode stays."""
 
     def keep_mode(number: int) -> None:
         if file.exists():

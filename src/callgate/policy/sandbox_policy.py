@@ -1,4 +1,4 @@
-"""The sandbox as policy sees it: the profile that the table of protected places means, and the proofs on record."""
+"""Builds the sandbox profile from the table of protected places, and stores the proofs of sandboxes."""
 
 import hashlib
 import os
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from callgate.host.sandbox.proxy import HostProxy
 
 RESERVED = (".git", ".callgate", ".claude", ".cursor", ".vscode", ".idea", ".mcp.json")
-"""Places that a command must not create where they do not exist: programs run what is written there without being
-asked to, when a person opens the folder or only has it as the current one."""
+"""Paths that a command must not create: programs run their content without a question when a user opens the folder or
+works in it."""
 
 _DEEPEST = 3
 _MOST_LISTED = 2_000
@@ -59,11 +59,13 @@ def profile_for(
     denies: Sequence[PathContent] = (),
     allows: Sequence[PathContent] = (),
 ) -> Profile:
-    """The profile of commands in a workspace, as the file system is now. All paths are absolute. ``private`` is the
-    sandbox's own folder, which commands do not see; ``denies`` are deny rules on paths, which count for what is in the
-    workspace as far as it is looked through. So do files with keys or passwords, unless one of the allow rules
-    ``allows`` says their names. SandboxRefused for a workspace that holds the home folder: there would be little left
-    to protect."""
+    """Return the profile of commands in a workspace, from the current state of the file system. All paths are absolute.
+
+    private   the sandbox's own folder, which is hidden from commands
+    denies    deny rules on paths, which apply to the files that are listed
+    allows    allow rules; a rule that names a file with secrets makes it readable
+    SandboxRefused if the workspace contains the home folder.
+    """
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
         raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
@@ -89,8 +91,8 @@ def profile_for(
 
 
 def _present(folder: str) -> Iterator[str]:
-    """The protected places in a folder, in whichever case their names are written. Of one deeper in it the folder at
-    the top counts as a whole: otherwise that could be renamed, and another one put in its place."""
+    """Return the protected places in a folder, in any case of letters. For a nested place the folder at the top is
+    returned: it could be renamed and replaced."""
     spelled = {name.lower(): name for name in _listed(folder)}
     for entry in names_in_a_row(secret=False):
         first, slash, rest = entry.partition("/")
@@ -99,8 +101,8 @@ def _present(folder: str) -> Iterator[str]:
 
 
 def _own_code(root: str) -> Iterator[str]:
-    """The folder of the workspace that holds the Python which runs Callgate, such as ``.venv``: a command that could
-    change it would run outside with the next start."""
+    """Return the folder of the workspace with the Python that runs Callgate, such as ``.venv``: changed code would run
+    outside of the sandbox at the next start."""
     for place in (sys.prefix, os.path.dirname(sys.executable)):
         if place.startswith(f"{root}/"):
             yield f"{root}/{place.removeprefix(f'{root}/').partition('/')[0]}"
@@ -116,14 +118,14 @@ def _is_secret(path: str, root: str) -> bool:
 
 
 def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
-    """A rule must say something of the name: one for a whole folder does not mean the keys in it."""
+    """Return True if a rule names the file. A rule on a whole folder does not make the keys in it readable."""
     place = ResolvedPath(path, (path,), path, inside=True)
     named = (each for each in allows if any(map(str.isalnum, each.pattern.text.rstrip("/").rpartition("/")[2])))
     return any("read" in each.ways and each.pattern.covers(place) for each in named)
 
 
 def _looked_through(root: str) -> Iterator[str]:
-    """The files and folders of a workspace, not too deep and not too many, without those of installed packages."""
+    """Return files and folders of a workspace, with limits of depth and number, without installed packages."""
     todo, looked = [(root, 0)], 0
     for folder, depth in todo:
         if looked > _MOST_LISTED:
@@ -141,7 +143,7 @@ def _looked_through(root: str) -> Iterator[str]:
 
 
 def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
-    """True for a place that a rule denies, and for a folder in which everything is."""
+    """Return True if a rule denies the path, or everything in the folder."""
     places = [ResolvedPath(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
     return any(way in each.ways and any(map(each.pattern.touches, places)) for each in denies)
 
@@ -158,7 +160,7 @@ def _listed(folder: str) -> list[str]:
 
 @noun
 class KeptProofs:
-    """The proofs as they are kept. ``key`` stands for all that they depend on."""
+    """The stored proofs; ``key`` is a digest of everything that they depend on."""
 
     version: int
     key: str
@@ -166,15 +168,15 @@ class KeptProofs:
 
 
 class Proofs:
-    """The proofs of this machine, kept in the person's own data folder. They count for this boot of this kernel, this
-    user, this bubblewrap, this Python and this code of the sandbox."""
+    """The proofs of this machine in the user's data folder. They are valid for this boot, kernel, user, bubblewrap,
+    Python and code of the sandbox."""
 
     def __init__(self, data: Path) -> None:
         self._folder = private_folder(data)
         self._file = self._folder / "proof.json"
 
     def kept(self) -> tuple[Proof, ...] | None:
-        """The proofs that still count; None if there are none, or they cannot be read."""
+        """Return the valid proofs; None if there are none or they cannot be read."""
         try:
             found = read_noun(self._file, KeptProofs)
         except Damaged:
@@ -182,9 +184,12 @@ class Proofs:
         return found.proofs if found is not None and found.key == _key() else None
 
     def prove(self, *, every: bool = False) -> tuple[Proof, ...]:
-        """Tries the kinds of sandboxes, the best first, until one holds (or ``every`` one), and keeps the outcome.
-        Blocks for seconds. UsageError when the outcome cannot be written."""
-        from callgate.host.sandbox.prover import prove, try_outside  # with the attacks, which a session does not need
+        """Test the kinds of sandboxes, best first, until one holds (or ``every`` one), and store the results. Blocks
+        for seconds. UsageError if the results cannot be written."""
+        from callgate.host.sandbox.prover import (
+            prove,
+            try_outside,
+        )  # imports the attacks, which a session does not need
         from callgate.policy.allowed_hosts import proxy_rules
 
         found: list[Proof] = []
@@ -208,12 +213,12 @@ class Proofs:
         return tuple(found)
 
     def sandbox(self) -> Sandbox | None:
-        """The best sandbox that is proven to hold; None if none is."""
+        """Return the best sandbox that is proven to hold, or None."""
         best = next((proof for proof in self.kept() or () if proof.holds), None)
         return None if best is None or missing(best.backend) is not None else Sandbox(best.backend, self._folder)
 
     def why_none(self) -> str:
-        """The reason why no sandbox is in force, and what to do."""
+        """Return why no sandbox is active, and what to do."""
         proofs = self.kept()
         if proofs is None:
             return "no sandbox has been proven since this machine started: run callgate sandbox prove"
@@ -223,8 +228,11 @@ class Proofs:
 def sandbox_in_force(
     data: Path, root: Path, home: Path, rules: Sequence[RuleLine] = (), hosts: Sequence[str] = ()
 ) -> ProvenSandbox | str:
-    """The sandbox for commands of a workspace, or the reason why none is in force. ``rules`` are those of the settings:
-    what they deny by its path or its host is denied to commands too. ``hosts`` are those that commands may reach."""
+    """Return the sandbox for commands of a workspace, or why there is none.
+
+    rules   rules of the settings: paths and hosts that they deny are denied to commands too
+    hosts   hosts that commands may reach
+    """
     proofs = Proofs(data)
     sandbox = proofs.sandbox()
     if sandbox is None:
@@ -243,7 +251,7 @@ def sandbox_in_force(
 
 
 def proxy_for(sandbox: Sandbox, hosts: Sequence[str], book: Rulebook) -> "HostProxy | None":
-    """The proxy for these hosts but for those that a rule denies; None if there are none, or the sandbox has no network
+    """Return the proxy for these hosts, without denied ones; None if there are none, or if the sandbox has no network
     of its own."""
     if not hosts or not sandbox.has_network:
         return None
@@ -258,10 +266,10 @@ NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no netwo
 
 
 class _Scratch:
-    """A temporary folder that is made when it is first needed and removed with this object, or with the program."""
+    """A temporary folder, created when it is first needed and removed with this object or at exit."""
 
     def __init__(self, parent: Path) -> None:
-        self._parent = parent  # not in a place that commands can write to
+        self._parent = parent  # not in a folder that commands can write to
         self._made = ""
 
     def folder(self) -> str:
@@ -272,7 +280,7 @@ class _Scratch:
 
 
 def _key() -> str:
-    """Everything that a proof depends on, as one digest."""
+    """Return a digest of everything that a proof depends on."""
     if not hasattr(os, "getuid"):
         raise UsageError("sandboxes are made on Linux and macOS, not on this system")
     program = bubblewrap_program()

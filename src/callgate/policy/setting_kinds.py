@@ -1,4 +1,4 @@
-"""The kinds of values that settings have: how each is described, and how it is read."""
+"""The kinds of values of settings: the description for errors, and the function that checks and converts a value."""
 
 import math
 import re
@@ -36,16 +36,14 @@ class Kind(Generic[T_co]):
     expected: str
     """The words that follow "must be"."""
     read: Callable[[object], T_co]
-    """Checks and converts a value from a file. ValueError, with a message only if it adds to ``expected``."""
+    """Check and convert a value from a file. ValueError, with a message only if it adds to ``expected``."""
     is_list: bool = False
     hidden: bool = False
-    """True if values may contain a secret, and so are never shown."""
+    """True if values may contain a secret and are never shown."""
 
     def written(self, words: Sequence[str]) -> object:
-        """Return the value that these words mean: TOML if that has this kind, else a text or a list of texts.
-
-        ValueError if neither has this kind.
-        """
+        """Parse words of a command line: as TOML if that gives a value of this kind, else as a text or a list of texts.
+        ValueError if neither has this kind."""
         joined = " ".join(words)
         with suppress(ValueError, RecursionError):
             value = tomllib.loads(f"x = {joined}")["x"]
@@ -57,7 +55,7 @@ class Kind(Generic[T_co]):
 
 
 def _only(kind: type[T], holds: Callable[[Any], object] = lambda value: True) -> Callable[[object], T]:
-    """Return a reader that accepts values of exactly this type for which ``holds`` is true."""
+    """Return a function that accepts values of exactly this type for which ``holds`` is true."""
 
     def read(value: object) -> T:
         if type(value) is not kind or not holds(value):
@@ -99,7 +97,7 @@ def read_duration(value: object) -> float:
 
 
 def _read_interval(value: object) -> float:
-    """Return 0 or at least one second: a program that starts more often would use the machine up."""
+    """Return 0, or at least one second, so that the command does not overload the machine."""
     if type(value) in (int, float) and value == 0:
         return 0.0
     seconds = read_duration(value)
@@ -126,7 +124,7 @@ def _read_texts(value: object) -> tuple[str, ...]:
 
 
 def _read_chords(value: object) -> tuple[str, ...]:
-    """Return keys of the terminal, which checks later whether it knows them."""
+    """Return keys; the terminal checks their names."""
     found = _read_texts([value] if isinstance(value, str) else value)
     if not all(each.strip() and each.isprintable() and len(each) <= 40 for each in found):
         raise ValueError
@@ -152,7 +150,8 @@ def _read_headers(value: object) -> dict[str, str]:
 
 
 def _read_variable(value: object) -> str:
-    """Return the name of a variable with a key. Commands of agents get every variable whose name sounds harmless."""
+    """Return the name of a variable with a key. Names that do not look secret are refused: commands of agents would get
+    them."""
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
         raise ValueError
     if not secret(value, ""):
@@ -176,11 +175,11 @@ def _read_thinking(value: object) -> str | int:
 def _read_expression(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError
-    if value == "*":  # the usual way to say "all"
+    if value == "*":  # commonly used for "all"
         return value
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an expression that a later Python will read differently is refused
+            warnings.simplefilter("error")  # refuse expressions that a later version of Python reads differently
             re.compile(value)
     except (re.error, Warning, OverflowError, RecursionError) as error:
         raise ValueError(f"it is not a regular expression: {error}") from None

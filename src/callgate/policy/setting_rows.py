@@ -1,8 +1,8 @@
-"""The table of settings: one row each, from which files, variables, commands and documentation are derived.
+"""The table of settings: one row each. Files, variables, commands and documentation are derived from it.
 
-A setting with a value of its own is a field of ``SettingValues``: the row gives its key, kind, default and help, and
-optionally an environment variable. Code reads it as ``config.settings.limits_max_turns``; the key is the name of the
-field with a dot for the first ``_``. Settings in tables and lists of a file, such as hooks, are ``TABLE_ROWS``.
+A setting with a value is a field of ``SettingValues``: its row has the kind, the default, the help and optionally an
+environment variable. Code reads ``config.settings.limits_max_turns``; the key is the name of the field with a dot for
+the first ``_``. Settings in tables and lists of a file, such as hooks, are ``TABLE_ROWS``.
 """
 
 from collections.abc import Mapping
@@ -29,20 +29,20 @@ class Setting:
     """A row of the table."""
 
     name: str
-    """The key, in which ``*`` stands for any name."""
+    """The key; ``*`` stands for any name."""
     kind: Kind[Any]
     help: str
     default: Any = None
-    """The value if nothing is set. None is no limit, or no value."""
+    """The value if nothing is set. None: no limit, or no value."""
     field: str = ""
     """The field of ``SettingValues``; empty for a row of ``TABLE_ROWS``."""
     repository: RepositoryUse = "stricter"
-    """Which values from files of a repository are used: those that are stricter than all others, or, if the repository
-    is trusted, those that the user has not set. A note says if one is ignored."""
+    """Which values from files of a repository count: values that are stricter than all others, or, if the repository is
+    trusted, values that the user has not set. A note names ignored ones."""
     variable: str = ""
     variable_use: VariableUse = "value"
-    """How the variable is used: as a value above those of the settings files, only if it is stricter than all others,
-    or in place of every other value."""
+    """How the variable counts: as a value above the settings files, only if it is stricter than all others, or instead
+    of every other value."""
 
     @property
     def section(self) -> str:
@@ -224,7 +224,7 @@ SETTINGS: tuple[Setting, ...] = (*VALUE_ROWS.values(), *TABLE_ROWS)
 
 
 def from_variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values that environment variables give, by key. UsageError if one has another kind of value."""
+    """Return the values of environment variables by key. UsageError for a value of another kind."""
     found: dict[str, Any] = {}
     for row in VALUE_ROWS.values():
         if text := environment.get(row.variable, "").strip():
@@ -236,13 +236,13 @@ def from_variables(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def rows_of(section: str) -> dict[str, Setting]:
-    """Return the rows of a section such as ``hooks.*``, or of the top of a file, by the last parts of their keys."""
+    """Return the rows of a section such as ``hooks.*``, or of the top of a file, by the last part of their keys."""
     return {row.name.rpartition(".")[2]: row for row in SETTINGS if row.section == section}
 
 
 @noun
 class Variable:
-    """``key`` is the setting that the variable sets, or empty."""
+    """An environment variable; ``key`` is the setting that it sets, or empty."""
 
     name: str
     meaning: str
@@ -273,4 +273,4 @@ FOR_HOOKS = {
     "CALLGATE_EVENT": "the event that a hook is run for",
     "CALLGATE_PROJECT_DIR": "the workspace",
 }
-"""Variables that hooks are given."""
+"""Variables in the environment of hooks."""

@@ -1,4 +1,4 @@
-"""A settings file: read, checked, and turned into lines that know where they stand.
+"""Parses and checks a settings file; every value keeps its line.
 
     mode = "default"
 
@@ -10,8 +10,8 @@
     command = "make lint"
     matcher = "Edit|Write"
 
-``setting_rows`` lists every key. A file with anything wrong in it fails closed: it has ``faults``, and the judge must
-deny every call and name them.
+``setting_rows`` lists every key. A file with an error fails closed: it has ``faults``, and the judge must deny every
+call and name them.
 """
 
 import re
@@ -47,7 +47,7 @@ from callgate.words.noun import noun
 
 LARGEST = 128 * 1024
 LONGEST_LINE = 2_000
-"""``tomllib`` takes time by the square of the parts of a dotted key, and a start must not hang."""
+"""``tomllib`` takes quadratic time in the number of parts of a dotted key."""
 
 _EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
 _TARGETS: dict[str, HookKind] = {"command": "command", "python": "python", "url": "http"}
@@ -56,7 +56,7 @@ _FIELDS = {"rule": "text", "expires": "expires_at", "if": "condition"}
 
 @noun
 class SetValue:
-    """A plain value, and its origin."""
+    """A setting with its value and origin."""
 
     name: str
     value: str | int | float | tuple[str, ...]
@@ -65,8 +65,7 @@ class SetValue:
 
 @noun
 class LayerSettings:
-    """The settings of one layer. ``sha256`` is that of the bytes that were read, empty when there was no file to
-    read."""
+    """The settings of one layer. ``sha256`` is the hash of the file's bytes, empty if there was no file to read."""
 
     layer: Layer
     file: str = ""
@@ -81,7 +80,7 @@ class LayerSettings:
 
 
 def read_settings(file: Path, layer: Layer) -> LayerSettings:
-    """Reads a settings file; empty settings when it is not there. Never raises for what is in it, or for what it is."""
+    """Read a settings file; return empty settings if it does not exist. Never raises because of the file."""
     found = _read(file, layer)
     if not isinstance(found, tuple):
         return LayerSettings(layer, str(file), faults=() if found is None else (found,))
@@ -89,7 +88,7 @@ def read_settings(file: Path, layer: Layer) -> LayerSettings:
 
 
 def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> LayerSettings:
-    """The settings of a file that holds these bytes, or would hold them."""
+    """Return the settings of a file with these bytes."""
     digest = sha256(data).hexdigest()
     try:
         tables, places = _parse(data)
@@ -102,17 +101,17 @@ def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Lay
 
 
 def settings_of(tables: Mapping[str, Any], layer: Layer, now: float) -> LayerSettings:
-    """Settings that were given as a value, such as JSON on the command line: as a file with these tables."""
+    """Return settings that were given as a value, such as JSON on the command line."""
     return _Reading(Path(), layer, now, Positions({(): 0})).settings(tables, "")
 
 
 def faulty(file: Path, layer: Layer, text: str) -> LayerSettings:
-    """A file that is not even to be opened."""
+    """Return the settings of a file that must not be opened."""
     return LayerSettings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file))),))
 
 
 def shown(value: object) -> str:
-    """A value from a file on one line, and not too long. The caller must make it safe to show."""
+    """Return a value from a file on one line, shortened. The caller must make it safe to show."""
     return brief(repr(value))
 
 
@@ -135,7 +134,7 @@ def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | Non
 
 
 class _Wrong(Exception):
-    """The text cannot be read; ``line`` says where."""
+    """The file cannot be parsed; ``line`` says where."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -153,7 +152,7 @@ def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
     try:
         tables = tomllib.loads(text)
         return tables, locate(text, tables)
-    except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
+    except ValueError as error:  # TOMLDecodeError, or a number with thousands of digits
         place = re.search(r" \(at line ([0-9]+), column ([0-9]+)\)", str(error))
         line = int(place[1]) if place else text.count("\n") + 1
         where = f" (column {place[2]})" if place else ""
@@ -162,7 +161,7 @@ def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
 
 
 class _Reading:
-    """One pass over the tables of a file, gathering what is right and what is wrong with it."""
+    """Parses the tables of one file and collects values and faults."""
 
     def __init__(self, file: Path, layer: Layer, changed_at: float, places: Positions) -> None:
         self._shown_file = "" if file == Path() else str(file)
@@ -194,7 +193,7 @@ class _Reading:
         options, servers = tuple(self._options), tuple(self._servers)
         faults = tuple(sorted(self._faults, key=lambda fault: fault.origin.line))
         if faults:
-            # A caller that forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
+            # so that a caller that ignores faults gets no grant from a broken file, and runs nothing
             rules, hooks, plain = tuple(rule for rule in rules if rule.effect != "allow"), (), ()
             options, servers = (), ()
             self._keybindings.clear()
@@ -256,7 +255,7 @@ class _Reading:
     def _tables(
         self, section: str, tables: object, path: tuple[str, ...]
     ) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
-        """The tables in which there is no fault: their names, values and places."""
+        """Return the names, values and paths of the tables without a fault."""
         if not self._is_table(tables, path):
             return
         for name, table in tables.items():
@@ -307,7 +306,7 @@ class _Reading:
             self._hooks.append(HookLine(event=event, kind=kind, target=target, origin=self._origin(path), **read))
 
     def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
-        """The values of a table, under the names that the nouns have for them."""
+        """Return the values of a table under the field names of their types."""
         known, found = rows_of(section), dict[str, Any]()
         for name, value in table.items():
             if name in known:
@@ -317,7 +316,7 @@ class _Reading:
         return found
 
     def _value(self, path: toml_lines.Path, value: object, kind: Kind[Any]) -> Any:
-        """Return the value that was read, or None after a fault was noted."""
+        """Return the parsed value, or None after adding a fault."""
         try:
             return read_moment(value, self._changed_at) if kind is MOMENT else kind.read(value)
         except ValueError as error:
@@ -348,5 +347,4 @@ class _Reading:
 
 
 def _dotted(path: toml_lines.Path) -> str:
-    """The names alone: the line says which of several is meant."""
     return ".".join(str(part) for part in path if isinstance(part, str))

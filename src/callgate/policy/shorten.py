@@ -1,4 +1,4 @@
-"""Texts for people and models, kept short. The caller must make their content safe to show."""
+"""Shortens texts. The caller must make their content safe to show."""
 
 from callgate.words.late_pattern import late_pattern
 
@@ -8,13 +8,13 @@ _WORD = late_pattern(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 
 def brief(text: str, most: int = 100) -> str:
-    """The text, or the beginning of one that is too long, saying how much is left out."""
+    """Return the text, cut if it is too long, with the number of characters left out."""
     kept = most * 4 // 5
     return text if len(text) <= most else f"{text[:kept]}… ({len(text) - kept} more characters)"
 
 
 def sentence(text: str) -> str:
-    """A reason as one short paragraph, whatever a command or a path brought into it."""
+    """Return a reason as one short paragraph: long words are cut, blanks and newlines collapsed."""
     if len(text) > _LONGEST_WORD or "\n" in text:
         text = _WORD.sub(lambda found: brief(found[0], _LONGEST_WORD), " ".join(text.split()))
     return brief(text, _LONGEST)

@@ -1,7 +1,7 @@
-"""The subject of a call as rules need it: its command, its places on this machine, its host, its agent.
+"""Determines the subject of a call for rules: its command, paths on this machine, host and agent.
 
-It is read from what the tool declares (``words.declared``) and never from the tool's name. Arguments that are not
-declared are taken for what they look like, against the call and never for it.
+The subject comes from what the tool declares (``words.declared``), never from the tool's name. Undeclared arguments are
+classified by what they look like, which can only tighten a decision.
 """
 
 import os
@@ -27,9 +27,9 @@ Way = Literal["read", "write", "remove"]
 Named = tuple[str, Way]
 
 _MOST_PLACES = 250
-"""Places of a command that are looked at: each look takes a while, and one command may name thousands."""
+"""The limit of paths of a command that are resolved: one command may name thousands."""
 _MOST_DECLARED = 10_000
-"""Places that a tool declares: a change to many files must not pass a rule on one of them."""
+"""The limit of paths that a tool declares; a change to more files cannot be compared with all rules."""
 _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
 _MOST_TEXTS = 100
@@ -40,14 +40,14 @@ _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 @noun
 class Touch:
-    """A place and what the call does with it."""
+    """A resolved path and how the call accesses it."""
 
     place: ResolvedPath
     way: Way
 
 
 class Subject:
-    """The subject of one case. What takes time is worked out when it is first needed, once."""
+    """The subject of one case. Costly parts are computed once, when they are first needed."""
 
     def __init__(self, case: Case, *, root: str, home: str) -> None:
         self.case = case
@@ -59,11 +59,11 @@ class Subject:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the tool that a deny or ask rule may use. An allow rule must use its own name."""
+        """The names of the tool that a deny or ask rule may use. An allow rule must use the tool's own name."""
         return (self.case.name, *self.case.tool.aliases)
 
     def has(self, kind: str) -> bool:
-        """True if the call has, or may have, such a part: for deny and ask rules on every tool of a kind."""
+        """Return True if the call has, or may have, such a part: for deny and ask rules on every tool of a kind."""
         if kind == "command":
             return self.command is not None or self._unread is not None
         if kind == "writes":
@@ -71,7 +71,7 @@ class Subject:
         return kind in self.declared.kinds or (kind == "address" and self.address is not None)
 
     def is_just(self, kind: str) -> bool:
-        """True if the tool declares this part and no other that a rule on it would say nothing of: for allow rules on
+        """Return True if the tool declares this part and no other that such a rule would not cover: for allow rules on
         every tool of a kind."""
         kinds = self.declared.kinds & {"command", "address", "agent"}
         return kinds == frozenset((kind,)) and (kind != "address" or self.case.traits.effects == "none")
@@ -83,28 +83,28 @@ class Subject:
         return self._part("command", self.declared.command)
 
     def _part(self, kind: str, declared: str | None) -> str | None:
-        """The declared value; of a tool that says nothing about the kind, the argument that looks like it."""
+        """Return the declared value; if the tool declares nothing of the kind, the argument that looks like it."""
         if kind in self.declared.kinds | self.declared.ruled_out or self.case.traits.own_state:
             return declared
         found: list[str] = []
         for name, value in self.case.arguments.items():
             if name in USUAL_NAMES[kind]:
-                texts = [*texts_in(value)]  # a list may be the words of one command, or commands
+                texts = [*texts_in(value)]  # a list may be the words of one command, or several commands
                 found += texts if isinstance(value, str) else [shlex.join(texts), *texts]
         return "\n".join(filter(None, found)) or None
 
     @property
     def _unread(self) -> str | None:
-        """The reason why the declared command cannot be read; None if there is no command or no fault."""
+        """Return why the declared command cannot be read; None if there is no command or no fault."""
         return self.declared.fault if "command" in self.declared.kinds else None
 
     @cached_property
     def analysis(self) -> "shell.Analysis | None":
-        """Of the command, if there is one."""
+        """The analysis of the command, if there is one."""
         return None if self.command is None else shell.analyse(self.command)
 
     def analysis_of(self, field: str) -> "shell.Analysis | None":
-        """Of the declared command, or of the text in this argument."""
+        """Return the analysis of the declared command, or of the text in this argument."""
         if not field or field in self.declared.names.get("command", ()):
             return self.analysis
         value = self.case.arguments.get(field)
@@ -119,7 +119,8 @@ class Subject:
 
     @cached_property
     def effects(self) -> Effects:
-        """Those of the declared command; else the tool's own word, and the worse of both where a command is guessed."""
+        """The effects of the declared command; else the declared effects, and the worse of both if a command is
+        guessed."""
         own = self.case.traits.effects
         if self._unread is not None:
             return "mutating"
@@ -129,7 +130,7 @@ class Subject:
 
     @cached_property
     def unsafe_variable(self) -> str | None:
-        """A variable in the command's environment, or an argument beside the command, that may change what it does."""
+        """A variable in the command's environment, or an argument beside the command, that may change its effect."""
         for name, value in self.declared.environment.items():
             if shell.effects_of(shell.analyse(f"{name}={shlex.quote(value)} true")) != "none":
                 return name
@@ -141,8 +142,7 @@ class Subject:
 
     @cached_property
     def hidden(self) -> str | None:
-        """The reason why a command that only reads may still read elsewhere, or do more; None when all of it can be
-        seen."""
+        """The reason why a command that only reads may still read elsewhere or do more; None if all of it is known."""
         if self._unread is not None:
             return self._unread
         if self.analysis is None:
@@ -161,14 +161,13 @@ class Subject:
             return f"{loads} runs programs that a repository's own settings name, and which repository is not known"
         if not folders:
             return None
-        from callgate.policy.git_settings import runs_programs  # with the first command that loads such settings
+        from callgate.policy.git_settings import runs_programs  # only if the command loads such settings
 
         return next(filter(None, (runs_programs(self.place_in_shell(each or ".").resolved) for each in folders)), None)
 
     @cached_property
     def not_granted(self) -> str | None:
-        """The reason why no rule on commands covers this one, whatever its words: the folder or environment it is
-        given."""
+        """The reason why no command rule covers this command, whatever its words: its folder or environment."""
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} beside the command may change what it does"
         if self.folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
@@ -178,7 +177,7 @@ class Subject:
 
     @cached_property
     def sweeps(self) -> tuple[str, ...]:
-        """Commands in it that read whole folders, or the name of the tool that does."""
+        """The commands that read whole folders, or the name of the tool that does."""
         if self.analysis is not None:
             return tuple(shell.sweeps(self.analysis))
         folders = "reads" in self.declared.kinds and any(each.place.kind == "folder" for each in self.touches)
@@ -186,18 +185,18 @@ class Subject:
 
     @cached_property
     def swept_folders(self) -> tuple[ResolvedPath, ...]:
-        """The folders that are read as a whole: the one a command runs in, where it names none."""
+        """The folders that are read as a whole: if none is named, the folder in which the command runs."""
         found = tuple(touch.place for touch in self.touches if touch.way == "read" and touch.place.kind != "file")
         return (found or (self.place_in_shell("."),)) if self.sweeps else ()
 
     @cached_property
     def swept_secrets(self) -> tuple[str, ...]:
-        """Files with keys or passwords in these folders."""
+        """The files with keys or passwords in these folders."""
         return tuple(path for each in self.swept_folders for path in secrets_in(each.resolved))
 
     @cached_property
     def folder(self) -> str | None:
-        """The folder in which the command runs, if the call says one."""
+        """The folder in which the command runs, if the call names one."""
         if "folder" in self.declared.kinds | self.declared.ruled_out:
             return self.declared.folder
         arguments = self.case.arguments
@@ -207,22 +206,22 @@ class Subject:
 
     @cached_property
     def placed(self) -> bool:
-        """True if the tool says which files it works on."""
+        """True if the tool declares which files it works on."""
         locks = self.case.traits.declared_locks
         if locks is not None and locks.scope != "shared":
-            return locks.scope == "paths"  # exclusive is more than the paths it names
+            return locks.scope == "paths"  # an exclusive lock covers more than the paths it names
         return bool(self.declared.kinds & {"reads", "writes"})
 
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
-        """Every place the call is known to read, write or remove; only the first ones where it is ``crowded``."""
+        """Every path that the call is known to read, write or remove; only the first ones if it is ``crowded``."""
         named = dict.fromkeys((*self._declared[:_MOST_DECLARED], *self._in_command[:_MOST_PLACES]))
         found = [Touch(self.case.resolve_path(path), way) for path, way in named]
         return (*found, *(touch for touch in self._guessed if (touch.place.spelled, touch.way) not in named))
 
     @cached_property
     def crowded(self) -> bool:
-        """It names more places than are looked at."""
+        """True if the call names more paths than are resolved."""
         paths = [path for path, _ in self._in_command]
         patterns = sum(1 for path in paths if "*" in path or "?" in path or "[" in path)
         long = sum(map(len, paths)) > _MOST_CHARACTERS
@@ -230,7 +229,7 @@ class Subject:
 
     @property
     def overfull(self) -> bool:
-        """It declares more places than are compared with rules."""
+        """True if the call declares more paths than are compared with rules."""
         return len(self._declared) > _MOST_DECLARED
 
     @cached_property
@@ -246,12 +245,12 @@ class Subject:
         return tuple(dict.fromkeys((each, way) for way, paths in ways for path in paths for each in self._both(path)))
 
     def _both(self, path: str) -> tuple[str, ...]:
-        """As it is written, and with its ``~`` taken for a home folder, as some tools do."""
+        """Return the path as written, and with ``~`` expanded, as some tools do."""
         return (path, self._in_shell(path)) if path.startswith("~") else (path,)
 
     @cached_property
     def _in_command(self) -> tuple[Named, ...]:
-        """The command read once as it is, and once for each set of known values of its variables."""
+        """The analysis of the command, and one for each set of known values of its variables."""
         found: dict[Named, None] = {}
         for seen in self._touched:
             ways: tuple[tuple[Way, tuple[str, ...]], ...]
@@ -264,8 +263,8 @@ class Subject:
 
     @cached_property
     def _guessed(self) -> tuple[Touch, ...]:
-        """Texts in arguments that the tool says nothing of: those under the usual names of paths, and those that name
-        something that exists. A tool that shows a change of files without saying where may also make them."""
+        """Return the accesses of undeclared arguments: texts under the usual names of paths, and texts that name an
+        existing file. A tool with previews of changes may also create them."""
         traits = self.case.traits
         if traits.own_state or (self.placed and self.declared.command is None):
             return ()
@@ -280,7 +279,7 @@ class Subject:
         return tuple(Touch(place, "read" if self.effects == "none" else "write") for place in found.values())
 
     def _undeclared(self) -> Iterator[tuple[str, str]]:
-        """Undeclared texts that may be paths, each with the name of its argument."""
+        """Return undeclared texts that may be paths, each with the name of its argument."""
         known = {name for names in self.declared.names.values() for name in names}
         arguments = {name: value for name, value in self.case.arguments.items() if name not in known}
         if self.command is not None:
@@ -296,13 +295,13 @@ class Subject:
 
     @cached_property
     def _touched(self) -> "tuple[shell.Touched, ...]":
-        """The paths of the command, and of what it may become where the values of its variables are known."""
+        """Return the paths of the command and of its expansions."""
         if self.analysis is None:
             return ()
         return tuple(map(shell.touched, (self.analysis, *shell.filled(self.analysis))))
 
     def _in_shell(self, path: str) -> str:
-        """A path as the shell would take it: ``~`` is home, and a relative one starts at the working folder."""
+        """Return a path as the shell resolves it: ``~`` is home, a relative path starts at the working folder."""
         name, _, rest = path.partition("/")
         if name == "~":
             return join(self.home, rest)
@@ -314,7 +313,7 @@ class Subject:
         return join(self.home, folder[2:]) if folder == "~" or folder.startswith("~/") else folder
 
     def place_in_shell(self, path: str) -> ResolvedPath:
-        """Looked at once: many rules ask about the same path, and for one decision there is one answer."""
+        """Resolve a path of the command, once: many rules ask about it, and one decision needs one answer."""
         if path not in self._places:
             self._places[path] = self.case.resolve_path(self._in_shell(path))
         return self._places[path]
@@ -323,7 +322,7 @@ class Subject:
         return self.place_in_shell(path).kind == "folder"
 
     def fills(self, pattern: str) -> tuple[str, ...] | None:
-        """The paths that the shell makes of a pattern now; None when that cannot be told."""
+        """Return the paths to which the shell expands a glob now; None if that is unknown."""
         if pattern not in self._filled:
             self._filled[pattern] = filled(pattern, self._listed)
         return self._filled[pattern]
@@ -343,7 +342,7 @@ class Subject:
 
     @cached_property
     def danger(self) -> str | None:
-        """Hard safety: what is wrong with the first dangerous place, in words for a person."""
+        """The reason why the first protected place needs a user's yes."""
         if self.crowded:
             return "it names more places than can be looked at"
         return next((why for each in self.touches if (why := self.danger_of(each.place, each.way))), None)
@@ -353,7 +352,7 @@ class Subject:
 
     @property
     def edits_files(self) -> bool:
-        """True if the tool is one that changes files: it declares where, or shows its change first."""
+        """True if the tool changes files: it declares which, or it previews changes."""
         return "writes" in self.declared.kinds or self.case.tool.previews
 
     # ---- the network and agents -----------------------------------------------------------------------------------
@@ -364,7 +363,7 @@ class Subject:
 
     @cached_property
     def host(self) -> str | None:
-        """Of the address; None when there is none, or none that everybody reads the same way."""
+        """The host of the address; None if there is none, or if programs could read it differently."""
         address = self.address
         if not address:
             return None
@@ -378,7 +377,7 @@ class Subject:
 
     @cached_property
     def look_alike(self) -> str | None:
-        """The reason why the name of a program or a host may be taken for another one, in words for a person."""
+        """The reason why the name of a program or host may be mistaken for another one."""
         names = [] if self.analysis is None else [run.name or "" for run in shell.inside(self.analysis).runs]
         if self.address is not None:
             whole = self.address if "//" in self.address else f"//{self.address}"
@@ -387,8 +386,8 @@ class Subject:
 
 
 def may_touch(case: Case) -> bool:
-    """False if a Subject of the case has neither places nor a command nor an address: the tool declares none, and no
-    text in the arguments is under a name that tells of one, or names something that exists."""
+    """Return False if a Subject of the case has no paths, command or address: the tool declares none, and no text in
+    the arguments has the name of such an argument or names an existing file."""
     traits = case.traits
     declared, locks = traits.declared, traits.declared_locks
     if declared.kinds or declared.environment or (locks is not None and (locks.reads or locks.writes)):
@@ -413,8 +412,8 @@ def _is_there(case: Case, path: str) -> bool:
 
 
 def _meant_by(text: str) -> list[str]:
-    """The paths that a text may be for a tool: without blanks around it, without ``file://`` or ``@`` before it; the
-    name of a key also in the folder that this process runs in."""
+    """Return the paths that a text may be for a tool: stripped, without ``file://`` or ``@``. The name of a key is also
+    looked up in the folder of this process."""
     path = text.strip().removeprefix("@")
     path = unquote(path[len("file://") :]) if path.startswith("file://") else path
     found = [text] if path in ("", text) else [text, path]
@@ -426,7 +425,7 @@ def _may_be_path(text: str) -> bool:
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """The texts in an argument, at any depth; never the keys of an object."""
+    """Return the texts in an argument at any depth, without keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""The line of each value in a TOML text, as far as people write settings.
+"""Finds the line of each value in a TOML text, which ``tomllib`` does not report.
 
-``tomllib`` does not say where values came from. Headers and keys are found at the beginning of lines, elements of an
-array by their text, in order, from the line of its key on. A value that is not found has the line of what contains it.
+Headers and keys are found at the beginning of lines, elements of an array by their text from the line of the key on.
+For a value that is not found, the line of its parent is used.
 """
 
 import re
@@ -14,7 +14,7 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Path = tuple[str | int, ...]
-"""The keys and indices that lead to a value: ``("permissions", "deny", 2)``."""
+"""Keys and indices of a value: ``("permissions", "deny", 2)``."""
 
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _KEY = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
@@ -27,15 +27,15 @@ class Positions:
     lines: Mapping[Path, int]
 
     def line_of(self, path: Path) -> int:
-        """The line, from 1, where the value begins: that of its key, of its own for an element of an array, of its
-        header for a table. A path that is not there has the line of what would contain it."""
+        """Return the line of the key, array element or table header; for a missing path, of its nearest existing
+        parent."""
         while path not in self.lines:
             path = path[:-1]
         return self.lines[path]
 
 
 def locate(text: str, tables: Mapping[str, Any]) -> Positions:
-    """The positions of the values in a text of which ``tomllib`` made these tables."""
+    """Return the positions of the values in a text that ``tomllib`` parsed to these tables."""
     text = _LONG_TEXT.sub(lambda found: "\n" * found[0].count("\n"), text)
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     lines: dict[Path, int] = {(): 1}
@@ -63,7 +63,7 @@ def locate(text: str, tables: Mapping[str, Any]) -> Positions:
 
 
 def _arrays(value: object, path: Path) -> Iterator[tuple[Path, list[object]]]:
-    """Every array in the tables; those inside other arrays are left out."""
+    """Return every array in the tables, but not arrays in arrays."""
     if isinstance(value, list):
         yield path, cast(list[object], value)
     elif isinstance(value, dict):
@@ -72,7 +72,7 @@ def _arrays(value: object, path: Path) -> Iterator[tuple[Path, list[object]]]:
 
 
 def _shown_text(value: object) -> str:
-    """The first text in the value, as it probably stands in the file."""
+    """Return the first text in the value, as it probably appears in the file."""
     if isinstance(value, dict):
         inner = cast(dict[str, object], value)
         return _shown_text(inner.get("rule", next(iter(inner.values()), "")))

@@ -1,11 +1,10 @@
-"""The store of trusted folders, each with the fingerprint of its files when it was trusted.
+"""Stores which folders a user trusts, each with the fingerprint of its files.
 
-Trust is for one folder by its resolved path, with exactly the files that were shown: neither a folder above it nor one
-beneath it is covered, since each brings files of its own. Any change of those files asks again. A folder without such
-files has nothing to trust and nothing to ask about, and so is not trusted when some appear later; those that were
-trusted and come back as they were still are.
+Trust is for one resolved path with exactly the files that were shown, not for folders above or below. Any change of the
+files needs a new answer. A folder without such files has nothing to trust, so it is not trusted when some appear later.
+Files that are restored are trusted again.
 
-The records are in the person's own data folder, one file for each folder.
+There is one record for each folder, in the user's data folder.
 """
 
 import os
@@ -30,28 +29,28 @@ _DIFF_CHARS = 20_000
 
 @noun
 class Trusted:
-    """``at`` is when, in seconds since the epoch."""
+    """Trusted since ``at``, in seconds since the epoch."""
 
     at: float
 
 
 @noun
 class Untrusted:
-    """``why`` says what prevents trust; empty when the person was just not asked yet."""
+    """Not trusted. ``why`` says what prevents trust; empty if the user was not asked yet."""
 
     why: str = ""
 
 
 @noun
 class ChangedFolder:
-    """It was trusted, and is not as it was. The pairs in ``changed`` are before and after."""
+    """The files differ from the trusted ones. ``changed`` has pairs of before and after."""
 
     added: tuple[Seen, ...] = ()
     removed: tuple[Seen, ...] = ()
     changed: tuple[tuple[Seen, Seen], ...] = ()
 
     def describe(self) -> tuple[str, ...]:
-        """The differences, line by line; a cut is said. Not made safe to show."""
+        """Return the differences as lines, with limits. Not made safe to show."""
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -70,7 +69,7 @@ TrustState = Trusted | Untrusted | ChangedFolder
 
 @noun
 class TrustedFolder:
-    """A line of the list of what is trusted. ``problem`` says why its record is of no use."""
+    """An entry in the list of trusted folders. ``problem`` says why its record cannot be used."""
 
     root: str
     at: float = 0.0
@@ -79,23 +78,23 @@ class TrustedFolder:
 
 
 class Trust:
-    """The store. A record that cannot be read trusts nothing, and says so."""
+    """The store. A folder whose record cannot be read is not trusted."""
 
     def __init__(self, data: Path, *, clock: Callable[[], float] = time) -> None:
         self._folder = data / "trust"
         self._clock = clock
 
     def knows(self, root: Path) -> bool:
-        """True if there is a record at all; without one there is nothing to compare."""
+        """Return True if there is a record."""
         return os.path.lexists(self._file(root))
 
     def state(self, root: Path) -> TrustState:
-        """The trust in this folder now."""
+        """Return the trust in this folder now."""
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
     def look(self, root: Path) -> tuple[TrustState, tuple[LayerSettings, ...]]:
-        """The same, with the settings of the repository: the very ones that were compared, even if the files change
-        meanwhile."""
+        """Return the trust in this folder, and the settings of the repository that were compared, even if the files
+        change meanwhile."""
         found = fingerprint(root)
         return self._compared(root, found), found.settings
 
@@ -116,7 +115,7 @@ class Trust:
         return _compare(record.files, found.files) or Trusted(record.at)
 
     def trust(self, root: Path, shown: Fingerprint) -> Trusted | Untrusted:
-        """Trust what was shown. Refused when it is not what is there now. UsageError when it cannot be written."""
+        """Trust what was shown, unless the files have changed since. UsageError if the record cannot be written."""
         if shown.problem:
             return Untrusted(shown.problem)
         if not shown.files:
@@ -129,15 +128,15 @@ class Trust:
         return Trusted(record.at)
 
     def declined(self, root: Path) -> bool:
-        """True if the person does not want to be asked about this folder."""
+        """Return True if the user does not want to be asked about this folder."""
         return os.path.lexists(self._declined(root))
 
     def decline(self, root: Path) -> None:
-        """Remembers not to ask about this folder. UsageError when that cannot be written."""
+        """Record not to ask about this folder. UsageError if that cannot be written."""
         write_record(self._declined(root), {"v": VERSION, "root": os.path.realpath(root)})
 
     def revoke(self, root: Path) -> bool:
-        """Trust it no more; False when it was not trusted. UsageError when the record cannot be removed."""
+        """Remove trust; return False if the folder was not trusted. UsageError if the record cannot be removed."""
         file = self._file(root)
         try:
             file.unlink()
@@ -148,7 +147,7 @@ class Trust:
         return True
 
     def list(self) -> tuple[TrustedFolder, ...]:
-        """All that is trusted, by path, and records that cannot be read."""
+        """Return all trusted folders by path, with records that cannot be read."""
         found: list[TrustedFolder] = []
         for file in self._folder.glob("*.json"):
             try:
@@ -193,7 +192,7 @@ def _diff(before: str | None, after: str | None) -> Iterator[str]:
         yield "  (it is too large, or no text, so that only its hash is known)"
         return
     old, new = (text.split("\n") if text else [] for text in (before, after))
-    if max(len(old), len(new)) > _COMPARED_LINES:  # comparing takes time by the square, and the text is a stranger's
+    if max(len(old), len(new)) > _COMPARED_LINES:  # comparing takes quadratic time, and the text is not trusted
         yield f"  ({len(old)} lines before and {len(new)} now: too many to compare here)"
         return
     lines = list(unified_diff(old, new, lineterm="", n=2))[2:]

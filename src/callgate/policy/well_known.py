@@ -1,7 +1,7 @@
-"""The one table of well-known tools: what a tool of each name declares.
+"""The table of well-known tools: what a tool of each name declares.
 
-Real tools declare their subject themselves and are judged by that. The table serves rule syntax (the brackets of
-``Grep(…)`` hold a path) and calls whose tools are not at hand (``callgate policy decide`` and ``explain``).
+Real tools declare their subject themselves. The table is for the syntax of rules (the content of ``Grep(…)`` is a path)
+and for calls whose tools are not loaded (``callgate policy decide`` and ``explain``).
 """
 
 import json
@@ -24,7 +24,7 @@ from callgate.words.noun import noun
 from callgate.words.traits import Traits, shared
 
 Content = Literal["command", "path", "address", "agent"]
-"""The content of a rule between its brackets, where it is not ``name=value``."""
+"""The content of a rule in brackets, unless it is ``name=value``."""
 
 _GLOB = late_pattern(r"[*?[{]")
 _BRACES = late_pattern(r"\{([^{}]*)\}")
@@ -37,8 +37,12 @@ _PATCHED = late_pattern(
 
 @noun
 class WellKnown:
-    """A tool that is known by its name. ``content`` is what the brackets of its rules hold, ``kind`` the part of a
-    subject that such rules reach in every other tool. ``argument`` is the one meant where a person gives one text."""
+    """A tool that is known by its name.
+
+    argument  the argument that a single text is for
+    content   the content of its rules
+    kind      the part of a subject to which its rules apply in every other tool
+    """
 
     argument: str = ""
     content: Content | None = None
@@ -49,7 +53,7 @@ class WellKnown:
 
 
 def paths(given: Given) -> list[str]:
-    """Paths under the names that arguments of file tools have."""
+    """Return the paths in arguments with the usual names of file tools."""
     values = vars(given)
     listed = values.get("paths")
     found: list[object] = [values.get(name) for name in ("file_path", "path", "notebook_path")]
@@ -58,7 +62,7 @@ def paths(given: Given) -> list[str]:
 
 
 def searched(given: Given) -> list[str]:
-    """Folders that are searched, the workspace unless given, and what a pattern of names in them says."""
+    """Return the folders that are searched, by default the workspace, and the paths in globs for file names."""
     folders = paths(given) or ["."]
     patterns = [vars(given).get(name) for name in ("glob", "include")]
     return [*folders, *(place for each in patterns if isinstance(each, str) for place in within(folders, each))]
@@ -70,11 +74,11 @@ def matched(given: Given) -> list[str]:
 
 
 def within(folders: Sequence[str], pattern: str) -> list[str]:
-    """The places that a pattern of file names speaks of, as far as it names any: ``src/**/*.py`` is ``src``."""
+    """Return the literal folders of a glob for file names: ``src`` for ``src/**/*.py``."""
     inner = _BRACES.search(pattern)
     if inner is not None:
         if pattern.count("{") > 3 or pattern.count(",") > 60:
-            return ["/"]  # too many alternatives to look at
+            return ["/"]  # too many alternatives
         before, after = pattern[: inner.start()], pattern[inner.end() :]
         return [place for each in inner[1].split(",") for place in within(folders, f"{before}{each}{after}")]
     parts = pattern.split("/")
@@ -89,7 +93,7 @@ def within(folders: Sequence[str], pattern: str) -> list[str]:
 
 
 def patched(text: str) -> tuple[str, ...]:
-    """The paths a patch names, in either of the common formats; the marks ``a/`` and ``b/`` are no folders."""
+    """Return the paths in a patch of either common format, without the prefixes ``a/`` and ``b/``."""
     return tuple(dict.fromkeys(match["path"].strip() for match in _PATCHED.finditer(text)))
 
 
@@ -99,7 +103,7 @@ def _patched_files(given: Given) -> list[str]:
 
 
 def _agent(given: Given) -> list[str]:
-    """Under whichever name; a call that says none starts a general one."""
+    """Return the agent type under any of its names; by default the general type."""
     found = [vars(given).get(name) for name in ("type", "subagent_type", "agent")]
     return list(dict.fromkeys(each for each in found if isinstance(each, str))) or ["general"]
 
@@ -111,7 +115,7 @@ def _reader(argument: str, reads: Part, kind: str = "") -> WellKnown:
 
 
 def _lister(reads: Part) -> WellKnown:
-    """It reads names alone, so it needs no question for what is in the files."""
+    """Return a tool that reads only names, which needs no question because of the content of files."""
     return replace(_reader("path", reads), traits=Traits("none", needs_no_question=True))
 
 
@@ -143,7 +147,7 @@ TABLE: Mapping[str, WellKnown] = {
     "Glob": _lister(matched),
     "Grep": _reader("path", searched),
     "AstGrep": _reader("path", searched),
-    "AstEdit": _reader("path", searched),  # it only stages: its change is judged as an Edit
+    "AstEdit": _reader("path", searched),  # it only stages a change, which is judged as an Edit
     "Edit": _writer(kind="writes"),
     "Write": _writer(),
     "MultiEdit": _writer(),
@@ -174,19 +178,19 @@ COMMANDS, READING, WRITING, FETCHING, AGENTS = (
     next(name for name, row in TABLE.items() if row.kind == kind)
     for kind in ("command", "reads", "writes", "address", "agent")
 )
-"""The names under which rules reach every tool that declares such a part."""
+"""The names under which rules apply to every tool that declares such a part."""
 
 
 def known(name: str) -> WellKnown:
-    """The row of that name; for a name that is not there, one that declares nothing and has the most careful traits."""
+    """Return the row of that name. For an unknown name the row declares nothing and has the most careful traits."""
     return TABLE.get(name, _NOBODY)
 
 
 def meant_by(name: str) -> str | None:
-    """The well-known tool with a name close to this unknown one: probably the one that was meant."""
+    """Return the well-known tool with a name close to this unknown one."""
     if name in TABLE or name.startswith("mcp__"):
         return None
-    from difflib import get_close_matches  # only for a name that is not known
+    from difflib import get_close_matches  # only for an unknown name
 
     small = {each.lower(): each for each in sorted(TABLE)}
     close = get_close_matches(name.lower(), small, n=1, cutoff=0.75)
@@ -194,7 +198,7 @@ def meant_by(name: str) -> str | None:
 
 
 def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
-    """The traits a call of the well-known tool would have, with its subject. A shell without a command has a fault."""
+    """Return the traits and subject of a call of the well-known tool. A command tool without a command has a fault."""
     row = known(name)
     if not row.declares.kinds:
         return row.traits
@@ -207,7 +211,7 @@ def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
 
 
 class StandIn:
-    """A Tool that can be judged and never run. ``sandbox`` is the one that the real tool would have."""
+    """A tool that can be judged but not run. ``sandbox`` is the sandbox of the real tool."""
 
     def __init__(self, name: str, sandbox: object = None) -> None:
         self.spec = ToolSpec(name, "A stand-in for judging.", {"type": "object"})

@@ -1,7 +1,7 @@
-"""Reads the answers of hooks, strictly.
+"""Parses the answers of hooks strictly.
 
-A value of the wrong type, a word that means nothing or an answer to another event is a failure of the hook, never a
-guess; ``null`` is the same as leaving a field out. Unknown fields are named to the person.
+A value of the wrong type, an unknown word or an answer to another event is a failure of the hook; ``null`` is the same
+as a missing field. Unknown fields are reported to the user.
 """
 
 import json
@@ -14,21 +14,21 @@ from callgate.words.decisions import Effect
 from callgate.words.late_pattern import late_pattern
 
 LONGEST = 10_000
-"""Characters of a reason, a context or a message; what is longer is cut and says so."""
+"""The limit of characters of a reason, a context or a message; longer ones are cut."""
 
 LARGEST = 256 * 1024
-"""Bytes of an answer; more is a failure."""
+"""The limit of bytes of an answer; a longer one is a failure."""
 
 _BLOCKED = "blocked by a hook that gave no reason"
 _STOPPED = "a hook stopped the work"
 _Kind = type | tuple[str, ...] | None
-"""The type of a field, or its words; None is a field that is known and not read."""
+"""The type of a field, or its allowed words. None: the field is known and ignored."""
 _TOP: Mapping[str, _Kind] = {
     **dict.fromkeys(("stopReason", "systemMessage", "reason"), str),
     "decision": ("block", "approve"),
     "continue": bool,
     "hookSpecificOutput": dict,
-    "suppressOutput": None,  # what hooks say is always on record
+    "suppressOutput": None,  # output of hooks is always on record
 }
 _OWN: Mapping[str, _Kind] = {
     **dict.fromkeys(("hookEventName", "permissionDecisionReason", "additionalContext"), str),
@@ -53,11 +53,11 @@ _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
 
 
 class _Wrong(Exception):
-    """The answer cannot be read; the message says where."""
+    """The answer is invalid; the message says where."""
 
 
 def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
-    """The answer of a command by its exit code: 2 blocks whatever else it said, 0 is fine, all others are failures."""
+    """Return the answer of a command by its exit code: 2 blocks, 0 reads stdout, any other is a failure."""
     complaint = cut_text(done.stderr.decode(errors="replace").strip())
     code = done.returncode
     if code == 2:
@@ -71,9 +71,9 @@ def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
 
 
 def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
-    """JSON when it begins like an object; otherwise plain text, which may not have JSON
-    anywhere (text for the model: none with a field of an answer). An object
-    that other text follows counts if it forbids something: a block must not get lost in noise."""
+    """Parse stdout: JSON if it begins like an object, otherwise plain text, in which JSON is a failure. Where text is
+    for the model, only text with a field of an answer is. An object followed by other text counts if it denies or
+    stops."""
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
@@ -100,10 +100,10 @@ def _with_rest(event: str, text: str) -> HookAnswer | HookFailure:
 
 
 def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
-    """The answer that a text says, which must be one JSON object."""
+    """Parse an answer, which must be one JSON object."""
     try:
         found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
-        json.dumps(found, ensure_ascii=False).encode()  # a half of a surrogate pair can be written nowhere
+        json.dumps(found, ensure_ascii=False).encode()  # refuse half of a surrogate pair, which cannot be encoded
     except (ValueError, RecursionError) as error:
         why = str(error) if isinstance(error, _TwiceError) else "gave JSON that cannot be read"
         return HookFailure(why)
@@ -126,7 +126,7 @@ def _no_constant(_name: str) -> object:
 
 
 def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
-    """The answer that a JSON value says."""
+    """Return the answer of a parsed JSON value."""
     try:
         return _answer(event, said)
     except _Wrong as wrong:
@@ -134,7 +134,7 @@ def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
 
 
 def _fields(path: str, value: object, known: Mapping[str, _Kind], unknown: list[str]) -> dict[str, Any]:
-    """The known fields of a JSON object that are not null; the names of all others are added to ``unknown``."""
+    """Return the known fields that are not null; add the names of all others to ``unknown``."""
     if not isinstance(value, dict):
         raise _Wrong(f"{path or 'it'} must be an object, not {_name(value)}")
     found: dict[str, Any] = {}
@@ -185,7 +185,7 @@ def _answer(event: str, said: object) -> HookAnswer:
 
 
 def strictest(said: list[tuple[Effect | None, str]]) -> tuple[Effect | None, str]:
-    """Of several verdicts the one that counts, with its reason: deny before ask before allow."""
+    """Return the verdict that counts, with its reason: deny before ask before allow."""
     for effect in STRICTEST_FIRST:
         for verdict, reason in said:
             if verdict == effect:

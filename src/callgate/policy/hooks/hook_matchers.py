@@ -1,4 +1,4 @@
-"""Hooks by event: lines of settings with their matchers compiled, and their faults."""
+"""Compiles the hooks of settings by event, and finds their faults."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,8 +16,11 @@ _ALL = ("", "*")
 
 @noun
 class Hook:
-    """A hook that may be asked. ``place`` is its place in the configuration; one that ``only_tightens`` is from the
-    repository."""
+    """A hook without a fault.
+
+    place          its position in the configuration
+    only_tightens  it is from the repository
+    """
 
     place: int
     line: HookLine
@@ -33,8 +36,7 @@ class Hook:
 def load(
     lines: Iterable[HookLine], functions: Mapping[str, Function]
 ) -> tuple[Mapping[str, tuple[Hook, ...]], tuple[SettingsFault, ...]]:
-    """The hooks of each event, and the faults of their lines. A hook with a fault is left out: the fault closes the
-    gate."""
+    """Return the hooks of each event, and the faults. A hook with a fault is left out; the fault closes the gate."""
     hooks: dict[str, tuple[Hook, ...]] = {}
     faults: list[SettingsFault] = []
     for place, line in enumerate(lines):
@@ -85,7 +87,7 @@ def _named(line: HookLine) -> str:
 
 
 def without_twins(hooks: Iterable[Hook]) -> list[Hook]:
-    """Hooks with the same target are one, as strict as the strictest and as trusted as the most trusted of them."""
+    """Merge hooks with the same target to one, as strict as the strictest and as trusted as the most trusted."""
     found: dict[tuple[str, str], Hook] = {}
     for hook in hooks:
         key = (hook.line.kind, hook.line.target)

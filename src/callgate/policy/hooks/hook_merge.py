@@ -1,8 +1,7 @@
-"""Many answers become one, the same in whichever order the hooks finish.
+"""Merges the answers of hooks to one, independent of the order in which they finish.
 
-Deny before ask before allow; what is joined is joined in the order of the configuration. A hook of the repository can
-only tighten: its allow is no opinion. An allow is for what its hook has seen: when another hook changed the arguments,
-it is no opinion either.
+Deny counts before ask before allow; texts are joined in the order of the configuration. A hook of the repository can
+only tighten: its allow is ignored. An allow is also ignored if another hook changed the arguments.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ HookReply = tuple[Hook, HookAnswer | HookFailure]
 
 @noun
 class HookNote:
-    """Something to show the person."""
+    """A note for the user."""
 
     text: str
     level: Literal["info", "warning"] = "warning"
@@ -26,8 +25,12 @@ class HookNote:
 
 @noun
 class MergedAnswers:
-    """The answers of hooks, merged. ``by`` names those who decided, ``origin`` is where the first of them is to be
-    found; ``changed_by`` names whose arguments count, ``stop_by`` those who want the agent to stop."""
+    """The merged answer.
+
+    by          the hooks that decided; ``origin`` is the origin of the first
+    changed_by  the hook whose arguments count
+    stop_by     the hooks that stop the agent
+    """
 
     verdict: Effect | None = None
     by: str = ""
@@ -75,7 +78,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
-    """The answer that counts for a hook: none when it failed, a denial when it must not fail."""
+    """Return the answer that counts: after a failure none, or a denial if the hook must not fail."""
     if isinstance(answer, HookAnswer):
         return answer
     if not hook.fail_closed:
@@ -84,7 +87,7 @@ def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
 
 
 def _counts(hook: Hook, answer: HookAnswer, changed: Hook | None) -> bool:
-    """True if it has an opinion that may decide."""
+    """Return True if the answer has a verdict that may decide."""
     if answer.verdict == "allow":
         return not hook.only_tightens and (changed is None or changed is hook)
     return answer.verdict is not None

@@ -1,4 +1,4 @@
-"""The JSON protocol of hooks, in the form that people already write for other agents."""
+"""The JSON protocol of hooks, compatible with hooks of other agents."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ AGENT_EVENTS = ("SubagentStart", "SubagentStop")
 """Events about the work of a nested session."""
 
 UNTOLD = ("TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange")
-"""Events that nothing in Callgate tells yet; a hook for one is noted by ``callgate policy check``."""
+"""Events that do not happen yet; ``callgate policy check`` notes a hook for one."""
 
 SUBJECTS: Mapping[str, str] = {
     **dict.fromkeys(CALL_EVENTS, "tool_name"),
@@ -29,10 +29,10 @@ SUBJECTS: Mapping[str, str] = {
     "Notification": "notification_type",
     "ConfigChange": "source",
 }
-"""The field that a matcher of the event is held against. The other events have nothing to match."""
+"""The field that a matcher of the event is compared with. Other events have none."""
 
 ONLY_TOLD = ("SessionEnd", "SubagentStart", "PostCompact", "Notification")
-"""Events that no hook can prevent: there a block is shown to the person."""
+"""Events that no hook can prevent: a block is shown to the user."""
 
 TAKES_TEXT = ("UserPromptSubmit", "SessionStart")
 """Events for which plain text on stdout is context for the model."""
@@ -42,8 +42,14 @@ STRICTEST_FIRST: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 @noun
 class HookAnswer:
-    """One hook's answer. ``verdict`` "deny" blocks what the event reports; ``stop`` ends the agent's work;
-    ``arguments`` replace those of the call; ``context`` is for the model, ``shown`` for the person."""
+    """The answer of one hook.
+
+    verdict    "deny" blocks what the event reports
+    stop       ends the agent's work
+    arguments  replace the arguments of the call
+    context    for the model
+    shown      for the user
+    """
 
     verdict: Effect | None = None
     reason: str = ""
@@ -55,7 +61,7 @@ class HookAnswer:
 
 @noun
 class HookFailure:
-    """The reason why a hook has no answer: ``detail`` is what else the person should see of it."""
+    """The reason why a hook has no answer; ``detail`` is a further text for the user."""
 
     why: str
     detail: str = ""
@@ -65,12 +71,12 @@ SILENT = HookAnswer()
 
 
 def facts(session: str, transcript: str, cwd: str, event: str) -> dict[str, Any]:
-    """The fields that every hook gets."""
+    """Return the fields for every hook."""
     return {"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
 
 
 def facts_of_call(case: Case) -> dict[str, Any]:
-    """The fields that hooks of every event about a call get."""
+    """Return the fields for events about a call."""
     return {
         "permission_mode": case.mode,
         "tool_name": case.name,
@@ -80,7 +86,7 @@ def facts_of_call(case: Case) -> dict[str, Any]:
 
 
 def _input(case: Case) -> Mapping[str, Any]:
-    """The arguments, with the files added where the call goes by the name of another tool."""
+    """Return the arguments, with the files added if the call is judged as another tool."""
     locks = case.traits.declared_locks
     if not case.traits.judged_as or locks is None or not locks.writes:
         return case.arguments
@@ -93,7 +99,7 @@ def facts_of_ask(ask: Ask) -> dict[str, Any]:
 
 
 def facts_of_result(result: Result) -> dict[str, Any]:
-    """The result as the model would get it, but for bytes: of those, only the kind is told."""
+    """Return the result as the model gets it; of binary parts only the kind."""
     response = {"content": [_told(part) for part in result.content], "is_error": result.is_error, "code": result.code}
     if not result.is_error:
         return {"tool_response": response}

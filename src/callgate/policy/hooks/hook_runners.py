@@ -1,4 +1,7 @@
-"""Asks one hook: a command, a Python function or an address. A failure is a HookFailure, never an exception."""
+"""Runs one hook: a command, a Python function or a POST request. A failure is a HookFailure, never an exception.
+
+Requests follow no redirects, and only addresses of this machine are contacted without encryption.
+"""
 
 import json
 from asyncio import CancelledError, Task, current_task, get_running_loop
@@ -23,12 +26,12 @@ from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
 
 Function = Callable[[dict[str, Any]], object]
-"""A hook in Python: takes what happened, gives the answer as a dict like the JSON, or None; may be async."""
+"""A hook in Python: receives the event as a dict, returns the answer as a dict like the JSON, or None; may be async."""
 
 
 @noun
 class Surroundings:
-    """The surroundings of a hook. ``functions`` are those given in code, by the names that hooks call them."""
+    """The environment of a hook. ``functions`` are the Python hooks given in code, by name."""
 
     root: str
     clock: Clock
@@ -37,7 +40,7 @@ class Surroundings:
 
 
 def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | None:
-    """The reason why this hook can never be asked."""
+    """Return why this hook can never run."""
     if line.kind == "python" and line.target not in functions:
         try:
             CALLABLE.read(line.target)
@@ -54,7 +57,7 @@ def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | Non
 
 
 async def ask(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
-    """The hook's answer. Belongs into a task of its own: that is cancelled when the time is over."""
+    """Run the hook and return its answer. Must run in a task of its own, which is cancelled at the timeout."""
     task = cast("Task[Any]", current_task())
     expired = False
 
@@ -63,7 +66,7 @@ async def ask(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswe
         expired = True
         task.cancel()
 
-    # A command is ended by its own limit, which leaves it time to clean up.
+    # the timeout of a command leaves it time to clean up
     timer = None if line.kind == "command" else around.clock.call_later(line.timeout, expire)
     try:
         answer = await _RUN[line.kind](line, payload, around)
@@ -75,7 +78,7 @@ async def ask(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswe
         raise
     except UsageError as error:
         answer = HookFailure("cannot be run", str(error))
-    except BaseException as error:  # a function may raise anything, SystemExit too
+    except BaseException as error:  # a function may raise anything, also SystemExit
         answer = HookFailure("failed", in_words(error))
     finally:
         if timer is not None:
@@ -105,7 +108,7 @@ async def _python(line: HookLine, payload: bytes, around: Surroundings) -> HookA
     function = around.functions.get(line.target)
     if function is None:
         function = await _aside(partial(_imported, line.target))
-    told: dict[str, Any] = json.loads(payload)  # a copy of its own: what it does to it changes nothing
+    told: dict[str, Any] = json.loads(payload)  # a copy: changes by the function have no effect
     said = function(told) if iscoroutinefunction(function) else await _aside(partial(function, told))
     if isawaitable(said):
         said = await said
@@ -134,13 +137,13 @@ async def _http(line: HookLine, payload: bytes, around: Surroundings) -> HookAns
 
 
 async def _aside(work: Callable[[], Any], stop: Callable[[], None] | None = None) -> Any:
-    """Run in a thread; a cancel tells it to stop and does not wait for that: it may never come."""
+    """Run in a thread. A cancel calls ``stop`` and does not wait for the thread."""
     task = cast("Task[Any]", current_task())
 
     def leave() -> None:
         if stop is not None:
             stop()
-        get_running_loop().call_soon(task.cancel)  # the second cancel is the one that does not wait
+        get_running_loop().call_soon(task.cancel)  # the second cancel does not wait for the thread
 
     return await in_thread(work, on_cancel=leave)
 
@@ -149,7 +152,7 @@ _RUN = {"command": _command, "python": _python, "http": _http}
 
 
 def parse_address(text: str) -> HttpTarget:
-    """ValueError says why nothing is posted there."""
+    """Parse the address. ValueError says why it is not accepted."""
     if any(ord(character) <= 32 or ord(character) >= 127 for character in text):
         raise ValueError("an address has no blanks and nothing but ASCII")
     parts = urlsplit(text)
@@ -178,7 +181,7 @@ def shown_address(target: HttpTarget) -> str:
 
 
 class Post:
-    """One request, made in a thread by ``send``. ``stop``, from any thread, makes it fail soon."""
+    """One request, sent in a thread by ``send``. ``stop``, from any thread, makes it fail soon."""
 
     def __init__(self, target: HttpTarget, event: str, body: bytes, timeout: float) -> None:
         from callgate.host.http_client import HttpClient  # loads http.client and ssl
@@ -215,7 +218,7 @@ class Post:
 
 
 class _Elsewhere(Exception):
-    """A name of this machine leads to another one."""
+    """A name resolves to another machine."""
 
 
 def _is_success(status: int, headers: object = None) -> bool:

@@ -1,4 +1,4 @@
-"""Runs hooks: chooses those that match an event, asks them, and merges their answers."""
+"""Runs hooks: selects the hooks that match an event, runs them, and merges their answers."""
 
 import json
 import os
@@ -36,8 +36,12 @@ from callgate.words.turns import PhaseEnded, PhaseStarted
 
 @noun
 class Outcome:
-    """The merged answer of hooks to an event: ``blocked`` is why it must not go on, ``stop`` why the agent must
-    stop altogether, ``context`` what the model should read."""
+    """The merged answer of hooks to an event.
+
+    blocked  why it must not continue
+    stop     why the agent must stop
+    context  texts for the model
+    """
 
     blocked: str | None = None
     context: tuple[str, ...] = ()
@@ -52,13 +56,15 @@ _CHANGED = HookFailure(
 
 
 class Hooks:
-    """The hooks of a session. All that match are asked at once; ``report`` shows a person what failed, ``phase`` that a
-    hook was begun and has ended.
+    """The hooks of a session. All hooks that match run at once.
 
-    ``covers`` says whether a rule, as written, covers a call: for the conditions of hooks. ``functions`` are Python
-    hooks given in code, by the names their lines use as target. ``faults`` are those of the lines, which close
-    the gate; a hook with a fault is never run. ``trusted`` looks whether the files of the
-    repository are still those the person trusted: its hooks fail otherwise.
+    covers     returns whether a rule covers a call, for the conditions of hooks
+    report     called with notes about failures
+    phase      called when a hook starts and ends
+    functions  Python hooks given in code, by their targets
+    trusted    returns whether the user still trusts the files of the repository; if not, its hooks fail
+
+    ``faults`` close the gate; a hook with a fault never runs.
     """
 
     def __init__(
@@ -88,9 +94,9 @@ class Hooks:
         self._phase = phase
         self._asked = 0
         self.seconds = 0.0
-        """The time that hooks have taken so far."""
+        """The total time of hooks."""
         self.before = Check("hooks", self._before)
-        """Asks the hooks of PreToolUse; None, at once, where there are none for the call."""
+        """The check that runs the hooks of PreToolUse; None, synchronously, if none match."""
 
     def _before(self, case: Case) -> Awaitable[Hooked] | None:
         if case.hooked is not None:  # hooks run once
@@ -113,8 +119,8 @@ class Hooks:
         return Hooked(merged.changed_by or merged.by, decision, merged.arguments, merged.context)
 
     def asked(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
-        """True if hooks answer a question in a person's place; None, at once, where there are none for it. What is
-        asked every time is never allowed by a hook."""
+        """Run the hooks that answer a question for the user; None, synchronously, if none match. An unconditional
+        question is never allowed by a hook."""
         chosen = self._chosen("PermissionRequest", case.name, case)
         return self._answered(chosen, case, ask) if chosen else None
 
@@ -127,8 +133,8 @@ class Hooks:
         return _denied(merged)
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
-        """Runs the hooks after a call and gives the result for the model: their texts are added, each as a part of its
-        own. A wish to stop is in its details, under HOOK_STOP."""
+        """Run the hooks after a call and return the result with their texts as further parts. A stop is in ``details``
+        under HOOK_STOP."""
         event = "PostToolUseFailure" if result.is_error else "PostToolUse"
         chosen = self._chosen(event, case.name, case)
         return self._seen(event, chosen, case, result) if chosen else result
@@ -144,7 +150,7 @@ class Hooks:
         return result
 
     async def happened(self, event: str, /, **payload: Any) -> Outcome:
-        """Tell the hooks of an event that is not about a call, and wait for what they make of it."""
+        """Run the hooks of an event that is not about a call, and return their merged answer."""
         if event not in EVENTS or event in CALL_EVENTS:
             raise UsageError(f"{event} is not an event that happens to a session")
         chosen = self._chosen(event, str(payload.get(SUBJECTS.get(event, ""), "")), None)
@@ -210,7 +216,7 @@ class Hooks:
 
 
 def _denied(merged: MergedAnswers) -> Deny | None:
-    """A denial, or the wish that the agent stop: then this call is not run either."""
+    """Return a denial. If a hook stops the agent, the call is denied too."""
     if merged.stop is not None:
         by = merged.by if merged.verdict == "deny" else merged.stop_by
         reason = f"{merged.reason}\n{merged.stop}" if merged.verdict == "deny" else merged.stop
