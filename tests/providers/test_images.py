@@ -9,8 +9,7 @@ import pytest
 from PIL import Image as Pillow
 
 from callgate.providers.family import ModelFacts
-from callgate.providers.image_sizes import size_of
-from callgate.providers.images import ImageFitter
+from callgate.providers.images import ImageFitter, size_of
 from callgate.words.messages import CallPart, Content, Image, Message, Resource, ResultPart, Text
 from callgate.words.model import Request
 from tests.rows import rows

@@ -10,7 +10,7 @@ from callgate.config import Config, load_config
 from callgate.host.clock import LoopClock
 from callgate.providers.catalogue import Catalogue
 from callgate.providers.keys import KeyStore
-from callgate.providers.model_probe import Probe, ProbeResult
+from callgate.providers.model_probe import ProbeResult, probe
 from callgate.providers.model_setup import NO_MODEL
 from callgate.providers.model_source import ModelSource
 from callgate.words.errors import ModelError, UsageError
@@ -95,7 +95,7 @@ async def probe_model(name: str, config: Config | None = None) -> AsyncGenerator
     clock = LoopClock()
     model = model_source(config or load_config(), clock=clock).open(name)
     try:
-        async with aclosing(Probe(model, clock).results()) as results:
+        async with aclosing(probe(model, clock)) as results:
             async for result in results:
                 yield result
     finally:

@@ -32,7 +32,7 @@ class LocalFiles:
             return FileStatus(place.resolved, "missing")
         except OSError as error:
             raise _failure(path, error) from error
-        return FileStatus(place.resolved, _kind(found.st_mode), found.st_size, found.st_mtime)
+        return FileStatus(place.resolved, _kind(found.st_mode), found.st_size)
 
     def read(self, path: str, most: int) -> bytes:
         _check_thread()

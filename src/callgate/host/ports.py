@@ -24,7 +24,6 @@ class FileStatus:
     path: str
     kind: PathKind
     size: int = 0
-    modified: float = 0.0
 
 
 @noun

@@ -13,7 +13,16 @@ from callgate.providers.anthropic_messages import BlockMemo, MessageBlocks, cont
 from callgate.providers.anthropic_stream import AnthropicParser
 from callgate.providers.deferred_tools import defined_before
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
-from callgate.providers.request_json import RequestMemo, Written, compact, effort_value, encoded, output_limit
+from callgate.providers.request_json import (
+    RequestMemo,
+    Written,
+    add_own_fields,
+    compact,
+    effort_value,
+    encoded,
+    output_limit,
+    request_headers,
+)
 from callgate.words.errors import ModelError
 from callgate.words.model import CacheHints, Request, ToolChoice, ToolSpec
 
@@ -91,7 +100,7 @@ def written(
     _add_sampling(body, request, facts, thinks, notes)
     if (place := container(request.messages)) is not None:
         body["container"] = place
-    _add_own(body, options.body)
+    add_own_fields(body, options.body)
     return HttpPost("/v1/messages", _headers(request, key, betas), compact(body)), notes
 
 
@@ -110,13 +119,10 @@ def _add_sampling(body: dict[str, Any], request: Request, facts: ModelFacts, thi
 
 
 def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, str]:
-    headers = {"content-type": "application/json", "accept": "text/event-stream", "anthropic-version": VERSION}
-    if key:
-        headers["x-api-key"] = key
-    own = {name.lower(): value for name, value in request.options.headers.items()}
+    headers = request_headers(request, {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})})
     if betas:
-        headers["anthropic-beta"] = ",".join([*betas, *filter(None, [own.pop("anthropic-beta", "")])])
-    return {**headers, **own}
+        headers["anthropic-beta"] = ",".join([*betas, *filter(None, [headers.get("anthropic-beta", "")])])
+    return headers
 
 
 def _add_prompt(
@@ -231,15 +237,6 @@ def _output_config(request: Request, facts: ModelFacts, effort: Any, notes: list
         else:
             notes.append(f"{facts.name} cannot be held to a JSON Schema: it is left out.")
     return config
-
-
-def _add_own(body: dict[str, Any], own: Any) -> None:
-    """Adds a person's own fields. Tools, such as those that run at the provider, come behind ours; everything else
-    takes the place of what is there."""
-    for name, value in own.items():
-        if name == "tools" and isinstance(value, list | tuple):
-            value = [*body.get("tools", ()), *cast("list[Any]", value)]
-        body[name] = value
 
 
 def accepted(schema: Mapping[str, Any]) -> dict[str, Any]:

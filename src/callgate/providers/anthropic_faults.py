@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from json import loads
-from typing import Any, Final, cast
+from typing import Final
 
-from callgate.providers.fault_table import Fault, fault_of, http_fault
+from callgate.providers.family import object_of
+from callgate.providers.fault_table import Fault, fault_in_message, fault_of, http_fault
 from callgate.words.errors import ModelError
 
 NAME: Final = "anthropic"
@@ -43,7 +44,7 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
 def reported(data: object, words: str = "") -> ModelError:
     """The error of an ``error`` event in the middle of a stream."""
     fault, detail = _read(data)
-    given = cast("dict[str, Any]", data).get("request_id") if isinstance(data, dict) else None
+    given = object_of(data).get("request_id")
     return fault_of(fault or "server", NAME, detail or words, request_id=given if isinstance(given, str) else None)
 
 
@@ -59,14 +60,10 @@ def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError
 
 def _read(data: object) -> tuple[Fault | None, str]:
     """The fault and the words of an error object; None if its type is not known."""
-    error = cast("dict[str, Any]", data).get("error") if isinstance(data, dict) else None
-    if not isinstance(error, dict):
-        return None, ""
-    given = cast("dict[str, Any]", error)
+    given = object_of(object_of(data).get("error"))
     kind, message = given.get("type"), given.get("message")
     message = message if isinstance(message, str) else ""
-    said = message.lower()
-    fault: Fault | None = next((fault for words, fault in _WORDS if words in said), None)
+    fault = fault_in_message(message, _WORDS)
     if fault is None and isinstance(kind, str):
         fault = TYPES.get(kind)
     return fault, message

@@ -5,21 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from callgate.providers.anthropic_faults import NAME
+from callgate.providers.content_pieces import ContentPiece, pieces
 from callgate.providers.deferred_tools import defined_in
 from callgate.providers.family import ModelFacts
-from callgate.providers.request_json import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
-from callgate.words.messages import (
-    CallPart,
-    Content,
-    Image,
-    Message,
-    Opaque,
-    Part,
-    Resource,
-    ResultPart,
-    Text,
-    Thinking,
-)
+from callgate.providers.request_json import RequestMemo, Written, encoded, safe_name
+from callgate.words.messages import CallPart, Content, Message, Opaque, Part, ResultPart, Thinking
 from callgate.words.model import CacheHints
 from callgate.words.tool_search import SEARCH
 
@@ -80,8 +70,8 @@ class MessageBlocks:
         self._contents: list[_Content] = []
         self._ends: list[tuple[int, int]] = []
         found = memo.of(messages, self._pieces, (facts, thinks, self._dangling, loaded))
-        for message, pieces in zip(messages, found, strict=True):
-            self._add("assistant" if message.role == "assistant" else "user", pieces)
+        for message, made in zip(messages, found, strict=True):
+            self._add("assistant" if message.role == "assistant" else "user", made)
             self._ends.append((len(self._contents), len(self._contents[-1].pieces) if self._contents else 0))
         if self._contents and self._contents[0].role == "assistant":
             self._contents.insert(0, _Content("user", [_piece({"type": "text", "text": "Go on."})]))
@@ -166,34 +156,11 @@ class MessageBlocks:
         return self._thinks and ours and not bound
 
     def _block(self, part: Part) -> Block | None:
-        match part:
-            case Text(text):
-                return _said(text)
-            case Image():
-                return self._image(part)
-            case Resource():
-                return self._resource(part)
-            case CallPart():
-                return self._call(part)
-            case ResultPart():
-                return self._result(part)
-            case _:
-                return None
-
-    def _image(self, image: Image) -> Block:
-        if not self._facts.abilities.images or image.media_type not in IMAGES:
-            return {"type": "text", "text": not_shown(image)}
-        source = {"type": "base64", "media_type": image.media_type, "data": base64(image.data)}
-        return {"type": "image", "source": source}
-
-    def _resource(self, resource: Resource) -> Block | None:
-        if resource.text is None and resource.data is not None and resource.media_type is not None:
-            if resource.media_type in IMAGES:
-                return self._image(Image(resource.media_type, resource.data))
-            if resource.media_type == "application/pdf" and self._facts.abilities.images:
-                source = {"type": "base64", "media_type": resource.media_type, "data": base64(resource.data)}
-                return {"type": "document", "source": source, **({"title": resource.uri} if resource.uri else {})}
-        return _said(in_text(resource))
+        if isinstance(part, CallPart):
+            return self._call(part)
+        if isinstance(part, ResultPart):
+            return self._result(part)
+        return next(map(_shown, pieces((part,), self._facts, IMAGES)), None)
 
     def _call(self, call: CallPart) -> Block:
         block: Block = {"type": "tool_use", "id": safe_name(call.id, 64), "name": safe_name(call.name, 128)}
@@ -229,8 +196,13 @@ class MessageBlocks:
         return [{"type": "tool_reference", "tool_name": spec.name} for spec in specs], rest
 
 
-def _said(text: str) -> Block | None:
-    return {"type": "text", "text": text} if text.strip() else None
+def _shown(piece: ContentPiece) -> Block | None:
+    if piece.kind == "text":
+        return {"type": "text", "text": piece.data} if piece.data.strip() else None
+    source = {"type": "base64", "media_type": piece.media_type, "data": piece.data}
+    if piece.kind == "image":
+        return {"type": "image", "source": source}
+    return {"type": "document", "source": source, **({"title": piece.uri} if piece.uri else {})}
 
 
 def container(messages: Sequence[Message]) -> str | None:

@@ -10,9 +10,8 @@ from json import dumps, loads
 from typing import Any, Final, cast
 
 from callgate.providers.anthropic_faults import NAME, reported
-from callgate.providers.family import ServerEvent
+from callgate.providers.family import ServerEvent, object_of, refuse_constant, rest_of, text_of
 from callgate.providers.fault_table import fault_of
-from callgate.providers.reading import refuse_constant, rest_of, text_of
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -192,9 +191,8 @@ class AnthropicParser:
 
     def _count(self, usage: object) -> None:
         """Counts are totals so far, so that later ones replace earlier ones. Those left out stay."""
-        given = cast("Given", usage) if isinstance(usage, dict) else {}
-        details = given.get("output_tokens_details")
-        for name, value in (*given.items(), *(cast("Given", details) if isinstance(details, dict) else {}).items()):
+        given = object_of(usage)
+        for name, value in (*given.items(), *object_of(given.get("output_tokens_details")).items()):
             if type(value) is int and value >= 0:
                 self._counts[name] = value
 
@@ -211,9 +209,8 @@ class AnthropicParser:
 
 
 def _detail(delta: Given) -> str:
-    details = delta.get("stop_details")
-    if isinstance(details, dict):
-        said = (cast("Given", details).get(name) for name in ("category", "explanation"))
+    if details := object_of(delta.get("stop_details")):
+        said = (details.get(name) for name in ("category", "explanation"))
         return ": ".join(each for each in said if isinstance(each, str))
     sequence = delta.get("stop_sequence")
     return sequence if isinstance(sequence, str) else ""

@@ -4,12 +4,14 @@ A family does no I/O: it makes a POST of a request, and model events of the serv
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
 from callgate.words.model import Abilities, Effort, ModelEvent, Request
 from callgate.words.noun import noun
+
+Json = dict[str, Any]
 
 
 @noun
@@ -102,3 +104,31 @@ class Family(Protocol):
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """The error for an answer with this HTTP status; ``headers`` have lower-case names. Must not raise."""
         ...
+
+
+def object_of(value: object) -> Json:
+    """Return the value if it is a JSON object, otherwise an empty object."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def refuse_constant(name: str) -> object:
+    """Raise ValueError for ``NaN`` and ``Infinity``, which Python reads as JSON; for ``parse_constant``."""
+    raise ValueError(f"{name} is no JSON")
+
+
+def text_of(value: object) -> str:
+    """The value, if it is text."""
+    if type(value) is str:
+        return value
+    raise TypeError(f"text is wanted, not {value!r:.80}")
+
+
+def rest_of(total: Usage, first: Usage) -> Usage:
+    """The usage since the first count of a message, never below zero: a reader adds up both."""
+    return Usage(
+        input=max(0, total.input - first.input),
+        cache_read=max(0, total.cache_read - first.cache_read),
+        cache_write=max(0, total.cache_write - first.cache_write),
+        output=max(0, total.output - first.output),
+        reasoning=max(0, total.reasoning - first.reasoning),
+    )

@@ -1,7 +1,7 @@
 """Failures of providers: one table that says of each whether the same request may succeed later, and what a person can
 do. Families and the wire make every ModelError here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Literal
 
@@ -9,31 +9,11 @@ from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
-Fault = Literal[
-    "no_key",
-    "wrong_key",
-    "not_allowed",
-    "no_credit",
-    "unknown_model",
-    "bad_request",
-    "too_long",
-    "image",
-    "overloaded",
-    "rate_limited",
-    "conflict",
-    "server",
-    "moved",
-    "connection",
-    "nobody_there",
-    "not_running",
-    "dns",
-    "tls",
-    "proxy",
-    "timeout",
-    "refused",
-    "protocol",
-    "other",
-]
+_AccountFault = Literal["no_key", "wrong_key", "not_allowed", "no_credit", "unknown_model"]
+_RequestFault = Literal["bad_request", "too_long", "image", "refused"]
+_ServerFault = Literal["overloaded", "rate_limited", "conflict", "server", "moved", "protocol", "other"]
+_NetworkFault = Literal["connection", "nobody_there", "not_running", "dns", "tls", "proxy", "timeout"]
+Fault = _AccountFault | _RequestFault | _ServerFault | _NetworkFault
 
 DETAIL_CHARS = 600
 """The most of a server's own words that a message repeats."""
@@ -166,6 +146,12 @@ def fault_of(
         message = f"{message} [request {shortened(request_id)}]"
     may = row.retryable if retryable is None else retryable
     return ModelError(message, kind=row.kind, retryable=may, retry_after=retry_after if may else None)
+
+
+def fault_in_message(message: str, words: Iterable[tuple[str, Fault]]) -> Fault | None:
+    """Return the fault of the first words that occur in a message; the words are in lower case."""
+    said = message.lower()
+    return next((fault for each, fault in words if each in said), None)
 
 
 def fault_by_status(status: int) -> Fault:

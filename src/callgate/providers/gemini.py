@@ -12,7 +12,15 @@ from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.gemini_contents import Contents, ContentsMemo, is_old
 from callgate.providers.gemini_faults import NAME, answered
 from callgate.providers.gemini_stream import GeminiParser
-from callgate.providers.request_json import Written, compact, effort_value, encoded, output_limit
+from callgate.providers.request_json import (
+    Written,
+    add_own_fields,
+    compact,
+    effort_value,
+    encoded,
+    output_limit,
+    request_headers,
+)
 from callgate.words.errors import ModelError
 from callgate.words.model import Request, ToolSpec
 
@@ -58,11 +66,8 @@ def written(request: Request, facts: ModelFacts, key: str | None, memo: Contents
     body["generationConfig"] = _generation(request, facts, notes)
     if request.options.service_tier is not None:
         body["serviceTier"] = request.options.service_tier
-    _add_own(body, request.options.body)
-    headers = {"content-type": "application/json", "accept": "text/event-stream"}
-    if key:
-        headers["x-goog-api-key"] = key
-    headers.update((name.lower(), value) for name, value in request.options.headers.items())
+    add_own_fields(body, request.options.body)
+    headers = request_headers(request, {"x-goog-api-key": key} if key else {})
     name = facts.name if "/" in facts.name else f"models/{facts.name}"
     path = f"/v1beta/{quote(name, safe='/:@')}:streamGenerateContent?alt=sse"
     return HttpPost(path, headers, compact(body)), notes
@@ -160,14 +165,3 @@ def accepted(schema: Mapping[str, Any]) -> Given:
 
 def _inner(schema: Any) -> Any:
     return accepted(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema
-
-
-def _add_own(body: Given, own: Mapping[str, Any]) -> None:
-    """Adds a person's own fields. Tools, such as those that run at the provider, come behind ours; fields of
-    ``generationConfig`` are added one by one; everything else takes the place of what is there."""
-    for name, value in own.items():
-        if name == "tools" and isinstance(value, list | tuple):
-            value = [*body.get("tools", ()), *cast("list[Any]", value)]
-        elif name == "generationConfig" and isinstance(value, Mapping):
-            value = {**body[name], **cast("Mapping[str, Any]", value)}
-        body[name] = value

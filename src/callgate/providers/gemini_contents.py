@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
+from callgate.providers.content_pieces import pieces
 from callgate.providers.family import ModelFacts
 from callgate.providers.gemini_faults import NAME
-from callgate.providers.request_json import RequestMemo, Written, base64, encoded, in_text, not_shown, safe_name
-from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking
+from callgate.providers.request_json import RequestMemo, Written, encoded, safe_name
+from callgate.words.messages import CallPart, Message, Opaque, Part, ResultPart, Thinking
 from callgate.words.model import ToolSpec
 
 Given = dict[str, Any]
@@ -113,33 +114,16 @@ class Contents:
                 case ResultPart():
                     parts.append(self._result(part, images))
                 case _:
-                    parts += self._content(part)
+                    parts += self._shown((part,))
         return parts + images
 
-    def _content(self, part: Part) -> list[Given]:
-        match part:
-            case Text(text):
-                return [{"text": text}] if text else []
-            case Image():
-                return [self._image(part)]
-            case Resource():
-                found = self._resource(part)
-                return [] if found == {"text": ""} else [found]
-            case _:
-                return []
-
-    def _image(self, image: Image) -> Given:
-        if not self._facts.abilities.images or image.media_type not in IMAGES:
-            return {"text": not_shown(image)}
-        return {"inlineData": {"mimeType": image.media_type, "data": base64(image.data)}}
-
-    def _resource(self, resource: Resource) -> Given:
-        if resource.text is None and resource.data is not None and resource.media_type is not None:
-            if resource.media_type in IMAGES:
-                return self._image(Image(resource.media_type, resource.data))
-            if resource.media_type == "application/pdf" and self._facts.abilities.images:
-                return {"inlineData": {"mimeType": resource.media_type, "data": base64(resource.data)}}
-        return {"text": in_text(resource)}
+    def _shown(self, content: Sequence[Part]) -> list[Given]:
+        return [
+            {"text": piece.data}
+            if piece.kind == "text"
+            else {"inlineData": {"mimeType": piece.media_type, "data": piece.data}}
+            for piece in pieces(content, self._facts, IMAGES)
+        ]
 
     def _call(self, call: CallPart) -> Given:
         kept = _kept(call)
@@ -157,10 +141,9 @@ class Contents:
         answer["name"] = _name(result.name if call is None else call.name)
         texts: list[str] = []
         media: list[Given] = []
-        for part in result.content:
-            for content in self._content(part):
-                texts += [content["text"]] if "text" in content else []
-                media += [content] if "text" not in content else []
+        for content in self._shown(result.content):
+            texts += [content["text"]] if "text" in content else []
+            media += [content] if "text" not in content else []
         answer["response"] = {"error" if result.is_error else "output": "\n".join(texts)}
         if media and not self._old:
             answer["parts"] = media

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from json import loads
 from typing import Any, Final, cast
 
-from callgate.providers.fault_table import Fault, fault_by_status, fault_of, request_id_of, retry_after
+from callgate.providers.family import object_of
+from callgate.providers.fault_table import (
+    Fault,
+    fault_by_status,
+    fault_in_message,
+    fault_of,
+    request_id_of,
+    retry_after,
+)
 from callgate.words.errors import ModelError
 
 NAME: Final = "gemini"
@@ -61,8 +69,7 @@ def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError
 def _made(error: dict[str, Any], status: int, headers: Mapping[str, str]) -> ModelError:
     message, name = error.get("message"), error.get("status")
     message = message if isinstance(message, str) else ""
-    said = message.lower()
-    fault: Fault | None = next((fault for words, fault in _WORDS if words in said), None)
+    fault = fault_in_message(message, _WORDS)
     if fault is None and isinstance(name, str):
         fault = STATUSES.get(name)
     wait, daily = _details(error.get("details"))
@@ -81,8 +88,7 @@ def _error(data: object) -> dict[str, Any]:
     """The ``error`` of an answer, which is an object or a list of one."""
     if isinstance(data, list) and data:
         data = cast("list[object]", data)[0]
-    error = cast("dict[str, Any]", data).get("error") if isinstance(data, dict) else None
-    return cast("dict[str, Any]", error) if isinstance(error, dict) else {}
+    return object_of(object_of(cast("object", data)).get("error"))
 
 
 def _details(details: object) -> tuple[float | None, bool]:
@@ -90,12 +96,10 @@ def _details(details: object) -> tuple[float | None, bool]:
     wait: float | None = None
     daily = False
     for detail in cast("list[object]", details) if isinstance(details, list) else ():
-        if not isinstance(detail, dict):
-            continue
-        given = cast("dict[str, Any]", detail)
+        given = object_of(detail)
         delay, violations = given.get("retryDelay"), given.get("violations")
         if isinstance(delay, str) and delay[:-1].replace(".", "", 1).isdecimal() and delay.endswith("s"):
             wait = float(delay[:-1])
         for violation in cast("list[object]", violations) if isinstance(violations, list) else ():
-            daily = daily or (isinstance(violation, dict) and "PerDay" in str(cast("Any", violation).get("quotaId")))
+            daily = daily or "PerDay" in str(object_of(violation).get("quotaId"))
     return wait, daily

@@ -12,10 +12,9 @@ from itertools import pairwise
 from json import dumps, loads
 from typing import Any, Final, Literal, cast
 
-from callgate.providers.family import ServerEvent
+from callgate.providers.family import ServerEvent, refuse_constant, rest_of, text_of
 from callgate.providers.fault_table import fault_of
 from callgate.providers.gemini_faults import NAME, reported
-from callgate.providers.reading import refuse_constant, rest_of, text_of
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import Usage
 from callgate.words.model import (

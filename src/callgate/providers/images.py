@@ -1,18 +1,19 @@
-"""Images of a request, made to fit the limits of a model.
+"""Fits the images of a request to the limits of a model.
 
-Too large ones are scaled with Pillow, the extra ``images``; where that is not installed, and for an image that cannot
-be read, a line stands in its place. Of too many the oldest are replaced by a line, a quarter of the limit at a time, so
-that the rest of the history stays the same for caches. An image that the server refused is not sent to it again.
+Images that are too large are scaled with Pillow (the extra ``images``). An image that cannot be scaled is replaced by a
+line of text. If there are too many images, the oldest are replaced, a quarter of the limit at a time, so that the
+cached part of the history changes rarely. An image that the server refused is not sent again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
+from itertools import count
+from struct import unpack_from
 from typing import Any
 
 from callgate.providers.family import ModelFacts
-from callgate.providers.image_sizes import size_of
 from callgate.words.messages import CallPart, Content, Image, Message, Part, Resource, ResultPart, Text
 from callgate.words.model import Request
 
@@ -25,7 +26,7 @@ _DIGESTS_KEPT = 1_000
 
 
 class ImageFitter:
-    """Fits the images of one model's requests. ``fit`` may take long: Pillow decodes and encodes."""
+    """Fits the images of one model's requests. ``fit`` belongs in a worker thread: Pillow decodes and encodes."""
 
     def __init__(self, facts: ModelFacts) -> None:
         self._facts = facts
@@ -37,28 +38,27 @@ class ImageFitter:
         self._digests: dict[int, tuple[bytes, str]] = {}  # by the identity of the bytes, which stay in the history
 
     def fit(self, request: Request) -> tuple[Request, list[str]]:
-        """The request with images that the model takes, and notes for people."""
+        """Return the request with images that the model accepts, and notes for the user."""
         if not self._facts.abilities.images or not any(map(has_image, request.messages)):
             return request, []
         names = _names(request)
         self._notes = []
-        fitted = [self._each(message, names) for message in request.messages]
-        messages, self._sent = self._counted(fitted, names)
-        return replace(request, messages=messages), self._notes
+        fitted = [_with_images(message, names, self._fitted) for message in request.messages]
+        return replace(request, messages=self._limited(fitted, names)), self._notes
 
     def accepted(self) -> None:
-        """The server has begun to answer the last request."""
+        """Record that the server accepted the images of the last request."""
         self._accepted.update(self._sent)
 
     def refused(self) -> list[str]:
-        """The server refused an image of the last request: gives the names of those that were new in it. They are left
-        out from now on."""
+        """Record that the server refused an image of the last request. Its new images are not sent again; return their
+        names."""
         new = {digest: name for digest, name in self._sent.items() if digest not in self._accepted}
         self._refused.update(new)
         return list(dict.fromkeys(new.values()))
 
     def _digest(self, data: bytes) -> str:
-        """The hash of an image, computed once: a history with many images would cost more with each request."""
+        """Return the hash of an image. It is cached, because each request contains the images of the whole history."""
         kept = self._digests.get(id(data))
         if kept is None or kept[0] is not data:
             kept = self._digests[id(data)] = (data, sha256(data).hexdigest())
@@ -66,22 +66,7 @@ class ImageFitter:
                 del self._digests[next(iter(self._digests))]
         return kept[1]
 
-    def _each(self, message: Message, names: dict[str, str]) -> Message:
-        if not has_image(message):
-            return message
-        return replace(message, parts=tuple(self._part(part, names) for part in message.parts))
-
-    def _part(self, part: Part, names: dict[str, str]) -> Part:
-        if isinstance(part, ResultPart):
-            content = tuple(self._content(each, names.get(part.call_id, "")) for each in part.content)
-            return replace(part, content=content)
-        return self._content(part, "") if isinstance(part, Image | Resource) else part
-
-    def _content(self, given: Content, name: str) -> Content:
-        image = _as_image(given)
-        if image is None:
-            return given
-        name = name or (given.uri if isinstance(given, Resource) else "")
+    def _fitted(self, given: Content, image: Image, name: str) -> Content:
         digest = self._digest(image.data)
         if digest not in self._scaled:
             self._scaled[digest] = self._scaled_or_line(image, name or "an image")
@@ -115,29 +100,31 @@ class ImageFitter:
         self._notes.append(f"{line}.")
         return f"[{line}.]"
 
-    def _counted(self, messages: list[Message], names: dict[str, str]) -> tuple[tuple[Message, ...], dict[str, str]]:
-        """The messages with no more images than the model takes, and the images in them."""
-        found = [(image, name) for message in messages for image, name in _images(message, names)]
+    def _limited(self, messages: list[Message], names: Mapping[str, str]) -> tuple[Message, ...]:
+        """Replace the oldest images if there are more than the model accepts."""
+        found: list[tuple[Image, str]] = []
+
+        def collect(given: Content, image: Image, name: str) -> Content:
+            found.append((image, name or "an image of the prompt"))
+            return given
+
+        for message in messages:
+            _with_images(message, names, collect)
         surplus = self._surplus([len(image.data) for image, _ in found])
-        if surplus:
-            self._notes.append(f"The oldest images are left out: {self._facts.name} takes no more at once.")
-        left = iter(range(len(found)))
+        self._sent = {self._digest(image.data): name for image, name in found[surplus:]}
+        if not surplus:
+            return tuple(messages)
+        self._notes.append(f"The oldest images are left out: {self._facts.name} takes no more at once.")
+        numbers = count()
 
-        def kept(given: Content) -> Content:
-            if _as_image(given) is None or next(left) >= surplus:
-                return given
-            return Text("[An earlier image is left out, because there are too many.]")
+        def drop_old(given: Content, image: Image, name: str) -> Content:
+            left_out = Text("[An earlier image is left out, because there are too many.]")
+            return left_out if next(numbers) < surplus else given
 
-        def part(each: Part) -> Part:
-            if isinstance(each, ResultPart):
-                return replace(each, content=tuple(map(kept, each.content)))
-            return kept(each) if isinstance(each, Image | Resource) else each
-
-        shown = tuple(replace(each, parts=tuple(map(part, each.parts))) if surplus else each for each in messages)
-        return shown, {self._digest(image.data): name for image, name in found[surplus:]}
+        return tuple(_with_images(message, names, drop_old) for message in messages)
 
     def _surplus(self, sizes: list[int]) -> int:
-        """The number of oldest images that are too many, in whole quarters of the limit."""
+        """Return how many of the oldest images must go, rounded up to quarters of the limit."""
         most = self._facts.images_at_most
         surplus, total = max(0, len(sizes) - most), 0
         for newer, size in enumerate(reversed(sizes)):
@@ -150,7 +137,7 @@ class ImageFitter:
 
 
 def scaled(image: Image, pixels: int, most: int) -> Image | None:
-    """The image with its longest side within ``pixels`` and its bytes within ``most``; None if that cannot be done.
+    """Scale an image to a longest side of ``pixels`` and at most ``most`` bytes. None if that is not possible.
     ImportError without Pillow."""
     from PIL import Image as Pillow  # optional, and slow to load
     from PIL import ImageOps
@@ -179,18 +166,26 @@ def _as_image(given: Content) -> Image | None:
     return None
 
 
-def _images(message: Message, names: dict[str, str]) -> Iterator[tuple[Image, str]]:
-    for part in message.parts:
-        listed: tuple[Content, ...] = ()
-        name = ""
-        if isinstance(part, ResultPart):
-            listed, name = part.content, names.get(part.call_id, "")
-        elif isinstance(part, Image | Resource):
-            listed = (part,)
-        for each in listed:
-            image = _as_image(each)
-            if image is not None:
-                yield image, name or (each.uri if isinstance(each, Resource) else "an image of the prompt")
+def _with_images(
+    message: Message, names: Mapping[str, str], change: Callable[[Content, Image, str], Content]
+) -> Message:
+    """Replace each image of a message by the result of ``change``, which gets the content, its image and its name."""
+    if not has_image(message):
+        return message
+
+    def content(given: Content, name: str = "") -> Content:
+        image = _as_image(given)
+        if image is None:
+            return given
+        return change(given, image, name or (given.uri if isinstance(given, Resource) else ""))
+
+    def part(each: Part) -> Part:
+        if isinstance(each, ResultPart):
+            name = names.get(each.call_id, "")
+            return replace(each, content=tuple(content(given, name) for given in each.content))
+        return content(each) if isinstance(each, Image | Resource) else each
+
+    return replace(message, parts=tuple(map(part, message.parts)))
 
 
 def has_image(message: Message) -> bool:
@@ -203,8 +198,53 @@ def has_image(message: Message) -> bool:
 
 
 def _names(request: Request) -> dict[str, str]:
-    """The paths in the arguments of calls, by the ids of the calls: the names of the images that they read."""
+    """Return the path argument of each call by its id: the name of the image that the call read."""
     calls = (part for message in request.messages for part in message.parts if isinstance(part, CallPart))
     return {
         call.id: str(call.arguments[name]) for call in calls for name in reversed(_PATHS) if call.arguments.get(name)
     }
+
+
+def size_of(data: bytes) -> tuple[int, int] | None:
+    """Pixels of a PNG, GIF, JPEG or WebP image; None for all else and for what is cut off."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n"):
+            return unpack_from(">II", data, 16)
+        if data.startswith(b"GIF8"):
+            return unpack_from("<HH", data, 6)
+        if data.startswith(b"\xff\xd8\xff"):
+            return _jpeg(data)
+        if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+            return _webp(data)
+    except Exception:  # struct.error, an index past the end: the image is cut off
+        return None
+    return None
+
+
+def _jpeg(data: bytes) -> tuple[int, int] | None:
+    at = 2
+    while at < len(data):
+        if data[at] != 0xFF:
+            return None
+        kind = data[at + 1]
+        if kind == 0xFF or kind == 0x01 or 0xD0 <= kind <= 0xD7:  # padding, and marks without a length
+            at += 1 if kind == 0xFF else 2
+            continue
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):  # a frame
+            height, width = unpack_from(">HH", data, at + 5)
+            return width, height
+        at += 2 + unpack_from(">H", data, at + 2)[0]
+    return None
+
+
+def _webp(data: bytes) -> tuple[int, int] | None:
+    form = data[12:16]
+    if form == b"VP8 ":
+        width, height = unpack_from("<HH", data, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    if form == b"VP8L":
+        (bits,) = unpack_from("<I", data, 21)
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if form == b"VP8X":
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    return None

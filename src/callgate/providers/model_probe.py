@@ -1,13 +1,13 @@
-"""Small requests that find out what works with a model: text, streaming, tools, a forced tool, a schema, images.
+"""Small requests that test a model: text, streaming, tools, a forced tool, a schema, images.
 
-Each is a few tokens at the model's lowest effort. Where the first one brings no answer nothing else is tried.
+Each costs a few tokens at the model's lowest effort. If the first request fails, the others are not sent.
 """
 
 import json
 from base64 import b64decode
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Literal
+from typing import Any, Literal
 
 from callgate.core.ports import Clock
 from callgate.providers.model_source import ConfiguredModel
@@ -46,7 +46,7 @@ _RED = Image(
 
 @noun
 class ProbeResult:
-    """``ability`` is in words for people; ``detail`` says what came back, or why it failed."""
+    """The result of one test. ``detail`` is the answer, or the reason for the failure."""
 
     ability: str
     verdict: Verdict
@@ -54,8 +54,8 @@ class ProbeResult:
 
 
 @noun
-class _Heard:
-    """An answer: its text, its pieces, the names of the calls in it, and seconds to the first piece and to the end."""
+class _Answer:
+    """``pieces`` counts the deltas; ``first`` and ``whole`` are seconds until the first event and until the end."""
 
     text: str
     pieces: int
@@ -65,113 +65,91 @@ class _Heard:
     notes: tuple[str, ...]
 
 
-class Probe:
-    """Tries one model."""
+async def probe(model: ConfiguredModel, clock: Clock) -> AsyncGenerator[ProbeResult]:
+    """Test each ability of the model, one after the other."""
+    able, most = model.abilities, min(_TOKENS, model.abilities.output_tokens or _TOKENS)
 
-    def __init__(self, model: ConfiguredModel, clock: Clock) -> None:
-        self._model = model
-        self._clock = clock
+    def request(prompt: str, *parts: Part, **more: Any) -> Request:
+        message = Message("u1", "user", (*parts, Text(prompt)))
+        options = RequestOptions(effort=able.efforts[0] if able.efforts else None)
+        return Request("", (message,), limits=RequestLimits(max_output_tokens=most), options=options, **more)
 
-    async def results(self) -> AsyncGenerator[ProbeResult]:
-        """The outcome for each ability, one after the other."""
-        able = self._model.abilities
+    try:
+        answer = await _answer(model, clock, request("Reply with the single word: ready"))
+    except ModelError as error:
+        yield ProbeResult("text", "fails", str(error))
+        return
+    for note in answer.notes:
+        yield ProbeResult("note", "works", note)
+    text = answer.text[:60]
+    yield ProbeResult("text", "works" if text else "fails", f"{text!r} in {answer.whole:.1f} s")
+    yield ProbeResult("streaming", "works", f"{answer.pieces} pieces, the first after {answer.first:.1f} s")
+    call = request("Call the tool note with the word ready. Do not write anything else.", tools=(_NOTE,))
+    forced = request("Keep the word ready.", tools=(_NOTE,), tool_choice=ToolChoice("named", _NOTE.name))
+    schema = request("Give the word ready.", output=_SCHEMA)
+    image = request("Name the colour of this image in one word.", _RED)
+    probes = (
+        ("tools", True, "", call, _calls_tool),
+        ("forced tool", "named" in able.force, "this model cannot be held to a tool", forced, _calls_tool),
+        ("JSON Schema", able.structured, "answers are checked and repaired instead", schema, _fits_schema),
+        ("images", able.images, "this model takes none, as far as is known", image, _has_text),
+    )
+    for ability, is_offered, why_not, sent, judge in probes:
+        if not is_offered:
+            yield ProbeResult(ability, "not offered", why_not)
+            continue
         try:
-            heard = await self._asked("Reply with the single word: ready")
+            works, detail = judge(await _answer(model, clock, sent))
         except ModelError as error:
-            yield ProbeResult("text", "fails", str(error))
-            return
-        for note in heard.notes:
-            yield ProbeResult("note", "works", note)
-        whole = heard.text.strip()[:60]
-        yield ProbeResult("text", "works" if whole else "fails", f"{whole!r} in {heard.whole:.1f} s")
-        yield ProbeResult("streaming", "works", f"{heard.pieces} pieces, the first after {heard.first:.1f} s")
-        call = "Call the tool note with the word ready. Do not write anything else."
-        yield await self._tried("tools", call, tools=True)
-        named = ToolChoice("named", _NOTE.name)
-        if "named" in able.force:
-            yield await self._tried("forced tool", "Keep the word ready.", tools=True, choice=named)
-        else:
-            yield ProbeResult("forced tool", "not offered", "this model cannot be held to a tool")
-        if able.structured:
-            yield await self._tried("JSON Schema", "Give the word ready.", schema=True)
-        else:
-            yield ProbeResult("JSON Schema", "not offered", "answers are checked and repaired instead")
-        if able.images:
-            yield await self._tried("images", "Name the colour of this image in one word.", _RED)
-        else:
-            yield ProbeResult("images", "not offered", "this model takes none, as far as is known")
+            works, detail = False, str(error)
+        yield ProbeResult(ability, "works" if works else "fails", detail)
 
-    async def _tried(
-        self,
-        ability: str,
-        prompt: str,
-        *parts: Part,
-        tools: bool = False,
-        choice: ToolChoice | None = None,
-        schema: bool = False,
-    ) -> ProbeResult:
-        try:
-            heard = await self._asked(prompt, *parts, tools=tools, choice=choice, schema=schema)
-        except ModelError as error:
-            return ProbeResult(ability, "fails", str(error))
-        if tools:
-            called = _NOTE.name in heard.calls
-            return ProbeResult(ability, "works" if called else "fails", "" if called else "the tool was not called")
-        text = heard.text.strip()
-        if schema:
-            try:
-                fits = isinstance(json.loads(text).get("word"), str)
-            except (ValueError, AttributeError):
-                fits = False
-            return ProbeResult(ability, "works" if fits else "fails", "" if fits else f"{text[:60]!r} does not fit")
-        return ProbeResult(ability, "works" if text else "fails", repr(text[:60]))
 
-    async def _asked(
-        self,
-        prompt: str,
-        *parts: Part,
-        tools: bool = False,
-        choice: ToolChoice | None = None,
-        schema: bool = False,
-    ) -> _Heard:
-        efforts = self._model.abilities.efforts
-        most = min(_TOKENS, self._model.abilities.output_tokens or _TOKENS)
-        request = Request(
-            "",
-            (Message("u1", "user", (*parts, Text(prompt))),),
-            tools=(_NOTE,) if tools else (),
-            tool_choice=choice or ToolChoice(),
-            limits=RequestLimits(max_output_tokens=most),
-            options=RequestOptions(effort=efforts[0] if efforts else None),
-            output=_SCHEMA if schema else None,
-        )
-        text, pieces, calls, notes = "", 0, list[str](), list[str]()
-        begun = self._clock.monotonic()
-        first: float | None = None
-        async with aclosing(self._model.stream(request)) as events:
-            async for event in events:
-                match event:
-                    case ModelNoted(note):
-                        notes.append(note)
-                        continue
-                    case TextDelta(_, piece):
-                        text += piece
-                        pieces += 1
-                    case PartStarted(_, "tool_call", _, name):
-                        calls.append(name)
-                    case ArgumentsDelta():
-                        pieces += 1
-                    case MessageEnded(stop_reason="refusal", detail=detail):
-                        raise ModelError(f"the model refused: {detail or 'no reason was given'}", kind="refused")
-                    case _:
-                        pass
-                first = self._clock.monotonic() if first is None else first
-        ended = self._clock.monotonic()
-        return _Heard(
-            text=text,
-            pieces=pieces,
-            calls=tuple(calls),
-            first=(first or ended) - begun,
-            whole=ended - begun,
-            notes=tuple(notes),
-        )
+def _calls_tool(answer: _Answer) -> tuple[bool, str]:
+    called = _NOTE.name in answer.calls
+    return called, "" if called else "the tool was not called"
+
+
+def _fits_schema(answer: _Answer) -> tuple[bool, str]:
+    try:
+        fits = isinstance(json.loads(answer.text).get("word"), str)
+    except (ValueError, AttributeError):
+        fits = False
+    return fits, "" if fits else f"{answer.text[:60]!r} does not fit"
+
+
+def _has_text(answer: _Answer) -> tuple[bool, str]:
+    return bool(answer.text), repr(answer.text[:60])
+
+
+async def _answer(model: ConfiguredModel, clock: Clock, request: Request) -> _Answer:
+    text, pieces, calls, notes = "", 0, list[str](), list[str]()
+    begun = clock.monotonic()
+    first: float | None = None
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            match event:
+                case ModelNoted(note):
+                    notes.append(note)
+                    continue
+                case TextDelta(_, piece):
+                    text += piece
+                    pieces += 1
+                case PartStarted(_, "tool_call", _, name):
+                    calls.append(name)
+                case ArgumentsDelta():
+                    pieces += 1
+                case MessageEnded(stop_reason="refusal", detail=detail):
+                    raise ModelError(f"the model refused: {detail or 'no reason was given'}", kind="refused")
+                case _:
+                    pass
+            first = clock.monotonic() if first is None else first
+    ended = clock.monotonic()
+    return _Answer(
+        text=text.strip(),
+        pieces=pieces,
+        calls=tuple(calls),
+        first=(first or ended) - begun,
+        whole=ended - begun,
+        notes=tuple(notes),
+    )

@@ -9,21 +9,24 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, cast
 
-from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.content_pieces import ContentPiece, pieces
+from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.openai_chat_stream import FAMILY, THINKING_FIELDS, ChatParser
 from callgate.providers.openai_shared import (
-    Json,
+    OpenAIFamily,
+    answer_schema,
     arguments_text,
     cache_key,
-    is_strict,
+    file_name,
     kept_for,
-    make_headers,
+    make_post,
+    note_budget,
     output_limit,
-    pieces,
+    put_temperature,
     result_words,
+    tool_choice,
 )
-from callgate.providers.request_json import RequestMemo, Written, compact, effort_value, encoded, safe_name
-from callgate.words.errors import ModelError
+from callgate.providers.request_json import RequestMemo, Written, effort_value, encoded, safe_name
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
 
@@ -44,13 +47,11 @@ _LONGEST_NAME = 64
 _NO_IMAGES_THERE = "(An image follows in the next message.)"
 
 
-class OpenAIChat:
-    """``provider`` is the name in errors for people."""
-
+class OpenAIChat(OpenAIFamily):
     name: str = FAMILY
 
     def __init__(self, provider: str = FAMILY) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._messages = RequestMemo[Message, _Said]()
         self._tools = RequestMemo[ToolSpec, Written]()
 
@@ -58,16 +59,10 @@ class OpenAIChat:
         notes: list[str] = []
         messages = _messages(request, facts, self._messages.of(request.messages, partial(_said, facts), facts))
         tools = self._tools.of(request.tools, _tool)
-        body = _body(request, facts, notes, messages, tools)
-        return HttpPost("/chat/completions", make_headers(request, key), compact(body)), notes
+        return make_post("/chat/completions", request, key, _body(request, facts, notes, messages, tools)), notes
 
     def parser(self) -> StreamParser:
         return ChatParser(self._provider)
-
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        from callgate.providers.openai_faults import read_fault  # costly to load, and rarely needed
-
-        return read_fault(status, headers, body, self._provider)
 
 
 def _tool(tool: ToolSpec) -> Written:
@@ -90,38 +85,27 @@ def _body(
     if "no_stream_options" not in facts.quirks:
         body["stream_options"] = {"include_usage": True}
     _put_options(body, request, facts, notes)
-    return {**body, **request.options.body}
+    return body
 
 
 def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
-    choice = facts.abilities.nearest(wanted)
-    if choice is not wanted:
-        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
+    choice = tool_choice(wanted, facts, notes)
     return {"type": "function", "function": {"name": choice.name}} if choice.kind == "named" else choice.kind
 
 
 def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[str]) -> None:
-    options, quirks, note = request.options, facts.quirks, notes.append
-    limit = output_limit(request, facts, note)
+    options, quirks = request.options, facts.quirks
+    limit = output_limit(request, facts, notes)
     if limit is not None:
         body["max_completion_tokens" if "max_completion_tokens" in quirks else "max_tokens"] = limit
     _put_thinking(body, request, facts, notes)
-    if options.temperature is not None:
-        if "no_sampling" in quirks:
-            note(f"{facts.name} takes no temperature: it was left out.")
-        else:
-            body["temperature"] = options.temperature
-    if options.stop:
-        if "no_sampling" in quirks:
-            note(f"{facts.name} takes no stop sequences: they were left out.")
-        else:
-            body["stop"] = list(options.stop)
-    if request.output is not None:
-        if facts.abilities.structured:
-            schema = {"name": "answer", "schema": request.output, "strict": is_strict(request.output)}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        else:
-            note(f"{facts.name} cannot be held to a JSON Schema: it was left out.")
+    put_temperature(body, request, facts, notes, is_refused="no_sampling" in quirks)
+    if options.stop and "no_sampling" in quirks:
+        notes.append(f"{facts.name} takes no stop sequences: they were left out.")
+    elif options.stop:
+        body["stop"] = list(options.stop)
+    if (schema := answer_schema(request, facts, notes)) is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     if options.service_tier is not None:
         body["service_tier"] = options.service_tier
     if "cache_key" in quirks and (key := cache_key(request)) is not None:
@@ -142,8 +126,8 @@ def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[s
             body["thinking"] = {"type": "disabled"}
         elif facts.thinking != "none":
             body["reasoning_effort"] = "none"
-    elif isinstance(wanted, int) or request.limits.max_thinking_tokens is not None:
-        notes.append(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows.")
+    else:
+        note_budget(request, facts, notes)
 
 
 # ---- the conversation -----------------------------------------------------------------------------------------------
@@ -184,7 +168,7 @@ def _said(facts: ModelFacts, message: Message) -> _Said:
         answer = _answer(message, facts)
         said = [] if answer is None else [answer]
     else:
-        contents = [_content(*piece) for piece in pieces(message.parts, facts)]
+        contents = [*map(_content, pieces(message.parts, facts))]
         said = [{"role": "user", "content": _simple(contents)}] if contents else []
     return [Written(encoded(each)) for each in said], contents
 
@@ -194,22 +178,18 @@ def _simple(content: list[Json]) -> str | list[Json]:
     return content[0]["text"] if len(content) == 1 and content[0]["type"] == "text" else content
 
 
-def _content(kind: str, value: str, name: str) -> Json:
-    if kind == "text":
-        return {"type": "text", "text": value}
-    if kind == "image":
-        return {"type": "image_url", "image_url": {"url": value}}
-    return {"type": "file", "file": {"filename": name, "file_data": value}}
+def _content(piece: ContentPiece) -> Json:
+    if piece.kind == "text":
+        return {"type": "text", "text": piece.data}
+    if piece.kind == "image":
+        return {"type": "image_url", "image_url": {"url": piece.url}}
+    return {"type": "file", "file": {"filename": file_name(piece), "file_data": piece.url}}
 
 
 def _result(result: ResultPart, facts: ModelFacts, images: list[Json]) -> Json:
-    texts: list[str] = []
-    others: list[Json] = []
-    for piece in pieces(result.content, facts):
-        if piece[0] == "text":
-            texts.append(piece[1])
-        else:
-            others.append(_content(*piece))
+    found = pieces(result.content, facts)
+    texts = [piece.data for piece in found if piece.kind == "text"]
+    others = [_content(piece) for piece in found if piece.kind != "text"]
     call_id = _id(result.call_id, facts)
     if others:
         texts.append(_NO_IMAGES_THERE)

@@ -3,7 +3,8 @@ and name with every piece, some give every call the same index or none, some giv
 
 from typing import Any, cast
 
-from callgate.providers.openai_shared import Json, read_object
+from callgate.providers.family import Json
+from callgate.providers.openai_shared import read_object
 from callgate.providers.request_json import compact
 
 

@@ -8,9 +8,9 @@ closed when another begins, if its arguments are a whole JSON object by then, an
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from callgate.providers.family import ServerEvent
+from callgate.providers.family import Json, ServerEvent, object_of
 from callgate.providers.openai_chat_calls import CallPiece, StreamedCall
-from callgate.providers.openai_shared import ChatUsage, Json, broken, group, read_object
+from callgate.providers.openai_shared import ChatUsage, broken, read_object
 from callgate.words.errors import ModelError
 from callgate.words.model import (
     ArgumentsDelta,
@@ -109,7 +109,7 @@ class ChatParser:
         if not self._started and (data.get("choices") or data.get("model")):
             self._started = True
             out.append(MessageStarted(str(data.get("id") or ""), f"{FAMILY}/{data.get('model') or ''}"))
-        self._usage.take(data.get("usage") or group(data.get("x_groq")).get("usage"))
+        self._usage.take(data.get("usage") or object_of(data.get("x_groq")).get("usage"))
         if data.get("choices"):
             self._choice(out, data["choices"])
         return out

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from json import loads
 from typing import Any, cast
 
+from callgate.providers.family import Json, object_of
 from callgate.providers.fault_table import Fault, fault_by_status, fault_of, http_fault
-from callgate.providers.openai_shared import Json, group
 from callgate.words.errors import ModelError
 
 _CODES_OF: Mapping[Fault, str] = {
@@ -78,8 +78,8 @@ def _said(error: object, depth: int = 0) -> tuple[list[str], str]:
     words = [told[key] for key in ("message", "detail", "msg") if isinstance(told.get(key), str)]
     details: Any = told.get("detail")
     if isinstance(details, list):  # FastAPI's own form, which vLLM has for fields that it does not know
-        words += [f"{_said(each, 5)[1]} {group(each).get('loc', '')}" for each in cast("list[object]", details)[:3]]
-    raw: Any = group(told.get("metadata")).get("raw")  # OpenRouter: the words of the provider behind it
+        words += [f"{_said(each, 5)[1]} {object_of(each).get('loc', '')}" for each in cast("list[object]", details)[:3]]
+    raw: Any = object_of(told.get("metadata")).get("raw")  # OpenRouter: the words of the provider behind it
     return codes, "; ".join([*words[:3], *([raw] if isinstance(raw, str) else [])])
 
 

@@ -7,22 +7,25 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import Any
 
+from callgate.providers.content_pieces import ContentPiece, pieces
 from callgate.providers.deferred_tools import defined_in
-from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.openai_responses_stream import FAMILY, LENGTHS, TEXT_FIELDS, THOUGHTS, ResponsesParser
 from callgate.providers.openai_shared import (
-    Json,
+    OpenAIFamily,
+    answer_schema,
     arguments_text,
     cache_key,
-    is_strict,
+    file_name,
     kept_for,
-    make_headers,
+    make_post,
+    note_budget,
     output_limit,
-    pieces,
+    put_temperature,
     result_words,
+    tool_choice,
 )
-from callgate.providers.request_json import RequestMemo, Written, compact, effort_value, encoded, safe_name
-from callgate.words.errors import ModelError
+from callgate.providers.request_json import RequestMemo, Written, effort_value, encoded, safe_name
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
 from callgate.words.tool_search import SEARCH
@@ -33,13 +36,11 @@ _FEWEST_TOKENS = 16
 _PLAIN: Json = {"type": "output_text", "text": None, "annotations": []}
 
 
-class OpenAIResponses:
-    """``provider`` is the name in errors for people."""
-
+class OpenAIResponses(OpenAIFamily):
     name: str = FAMILY
 
     def __init__(self, provider: str = FAMILY) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._messages = RequestMemo[Message, list[Written]]()
         self._tools = RequestMemo[ToolSpec, Written]()
 
@@ -51,15 +52,10 @@ class OpenAIResponses:
         items = self._messages.of(request.messages, partial(_written, facts), facts)
         tools = self._tools.of(request.tools, partial(_tool, facts), facts)
         body = _body(request, facts, notes, list(chain.from_iterable(items)), tools)
-        return HttpPost("/responses", make_headers(request, key), compact(body)), notes
+        return make_post("/responses", request, key, body), notes
 
     def parser(self) -> StreamParser:
         return ResponsesParser(self._provider)
-
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        from callgate.providers.openai_faults import read_fault  # costly to load, and rarely needed
-
-        return read_fault(status, headers, body, self._provider)
 
 
 def _tool(facts: ModelFacts, tool: ToolSpec) -> Written:
@@ -97,19 +93,17 @@ def _body(request: Request, facts: ModelFacts, notes: list[str], items: list[Wri
     body["store"] = False
     body["stream"] = True
     _put_options(body, request, facts, notes)
-    return {**body, **request.options.body}
+    return body
 
 
 def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
-    choice = facts.abilities.nearest(wanted)
-    if choice is not wanted:
-        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
+    choice = tool_choice(wanted, facts, notes)
     return {"type": "function", "name": choice.name} if choice.kind == "named" else choice.kind
 
 
 def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[str]) -> None:
-    options, thinks, note = request.options, facts.thinking != "none", notes.append
-    limit = output_limit(request, facts, note)
+    options, thinks = request.options, facts.thinking != "none"
+    limit = output_limit(request, facts, notes)
     if limit is not None:
         body["max_output_tokens"] = max(limit, _FEWEST_TOKENS)
     effort = None if options.effort is None else effort_value(facts, options.effort, notes)
@@ -117,32 +111,21 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
         effort = "none"
         if facts.thinking == "always":
             effort = next(iter((facts.efforts or {}).values()), None)
-            note(f"{facts.name} cannot be kept from thinking: its lowest effort is used.")
-    elif isinstance(options.thinking, int) or request.limits.max_thinking_tokens is not None:
-        note(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows.")
+            notes.append(f"{facts.name} cannot be kept from thinking: its lowest effort is used.")
+    else:
+        note_budget(request, facts, notes)
     if thinks:
         body["reasoning"] = {**({} if effort is None else {"effort": effort}), "summary": "auto"}
         body["include"] = ["reasoning.encrypted_content"]
-    if options.temperature is not None:
-        if thinks or "no_sampling" in facts.quirks:
-            note(f"{facts.name} takes no temperature: it was left out.")
-        else:
-            body["temperature"] = options.temperature
+    put_temperature(body, request, facts, notes, is_refused=thinks or "no_sampling" in facts.quirks)
     if options.stop:
-        note("OpenAI's Responses API has no stop sequences: they were left out.")
-    if request.output is not None:
-        if facts.abilities.structured:
-            body["text"] = {"format": {"type": "json_schema", **_schema(request.output)}}
-        else:
-            note(f"{facts.name} cannot be held to a JSON Schema: it was left out.")
+        notes.append("OpenAI's Responses API has no stop sequences: they were left out.")
+    if (schema := answer_schema(request, facts, notes)) is not None:
+        body["text"] = {"format": {"type": "json_schema", **schema}}
     if options.service_tier is not None:
         body["service_tier"] = options.service_tier
     if (key := cache_key(request)) is not None:
         body["prompt_cache_key"] = key
-
-
-def _schema(schema: Mapping[str, Any]) -> Json:
-    return {"name": "answer", "schema": schema, "strict": is_strict(schema)}
 
 
 # ---- the conversation -----------------------------------------------------------------------------------------------
@@ -155,26 +138,30 @@ def _items(message: Message, facts: ModelFacts) -> list[Json]:
         results = [part for part in message.parts if isinstance(part, ResultPart)]
         found = [item for part in results for item in _outputs(part, facts)]
         return sorted(found, key=lambda item: item["type"] == "message")  # words about a search follow all results
-    content = [_content(*piece) for piece in pieces(message.parts, facts)]
+    content = [*map(_content, pieces(message.parts, facts))]
     return [{"type": "message", "role": "user", "content": content}] if content else []
 
 
-def _content(kind: str, value: str, name: str) -> Json:
-    if kind == "text":
-        return {"type": "input_text", "text": value}
-    if kind == "image":
-        return {"type": "input_image", "image_url": value, "detail": "auto"}
-    return {"type": "input_file", "filename": name, "file_data": value}
+def _content(piece: ContentPiece) -> Json:
+    if piece.kind == "text":
+        return _text(piece.data)
+    if piece.kind == "image":
+        return {"type": "input_image", "image_url": piece.url, "detail": "auto"}
+    return {"type": "input_file", "filename": file_name(piece), "file_data": piece.url}
+
+
+def _text(text: str) -> Json:
+    return {"type": "input_text", "text": text}
 
 
 def _output(result: ResultPart, facts: ModelFacts) -> Json:
     found = pieces(result.content, facts)
-    texts = [value for kind, value, _ in found if kind == "text"]
+    texts = [piece.data for piece in found if piece.kind == "text"]
     output: str | list[Json] = result_words(texts, is_error=result.is_error)
     if len(texts) < len(found):
-        output = [_content(*piece) for piece in found]
+        output = [*map(_content, found)]
         if result.is_error:
-            output.insert(0, _content("text", "Error:", ""))
+            output.insert(0, _text("Error:"))
     return {"type": "function_call_output", "call_id": safe_name(result.call_id, _LONGEST_ID), "output": output}
 
 
@@ -185,8 +172,8 @@ def _outputs(result: ResultPart, facts: ModelFacts) -> list[Json]:
     tools = [{**_function(spec), "defer_loading": True} for spec in specs]
     call_id = safe_name(result.call_id, _LONGEST_ID)
     output: Json = {"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed"}
-    words = [_content(*piece) for piece in pieces(rest, facts)]
-    own = _content("text", f"[{SEARCH} answers, not the user:]", "")  # names and texts of servers may be among them
+    words = [*map(_content, pieces(rest, facts))]
+    own = _text(f"[{SEARCH} answers, not the user:]")  # names and texts of servers may be among them
     said: list[Json] = [{"type": "message", "role": "user", "content": [own, *words]}] if words else []
     return [{**output, "tools": tools}, *said]
 

@@ -10,8 +10,8 @@ passed over, and unknown items are kept like the known ones.
 from collections.abc import Callable, Mapping, Sequence
 from json import dumps
 
-from callgate.providers.family import ServerEvent
-from callgate.providers.openai_shared import Json, broken, count, group, make_usage, read_object
+from callgate.providers.family import Json, ServerEvent, object_of
+from callgate.providers.openai_shared import broken, count, make_usage, read_object
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -152,7 +152,7 @@ class ResponsesParser:
 
     def _begun(self, data: Json) -> Out:
         out: list[ModelEvent] = []
-        self._begin(out, group(data.get("response")))
+        self._begin(out, object_of(data.get("response")))
         return out
 
     def _begin(self, out: list[ModelEvent], response: Json) -> None:
@@ -252,7 +252,7 @@ class ResponsesParser:
     # ---- the end ----------------------------------------------------------------------------------------------------
 
     def _ended(self, data: Json) -> Out:
-        response = group(data.get("response"))
+        response = object_of(data.get("response"))
         status = response.get("status") or str(data["type"]).rpartition(".")[2]
         if status == "failed" or (response.get("error") and status != "completed"):
             return self._failed(response)
@@ -267,7 +267,7 @@ class ResponsesParser:
             if not item.done:
                 out.extend(PartEnded(part) for part, _ in item.texts.values())
         self._over = True
-        stop, detail = self._stop(status, group(response.get("incomplete_details")))
+        stop, detail = self._stop(status, object_of(response.get("incomplete_details")))
         out.append(MessageEnded(stop, usage_of(response.get("usage")), detail))
         return out
 
@@ -295,8 +295,8 @@ def _tool_called(data: Json) -> str:
 
 def usage_of(data: object) -> Usage:
     """Nothing where the server does not say."""
-    told = group(data)
-    read, made = group(told.get("input_tokens_details")), group(told.get("output_tokens_details"))
+    told = object_of(data)
+    read, made = object_of(told.get("input_tokens_details")), object_of(told.get("output_tokens_details"))
     return make_usage(
         prompt=count(told.get("input_tokens")),
         cached=count(read.get("cached_tokens")),

@@ -1,19 +1,17 @@
 """The parts that both of OpenAI's APIs have in common: JSON, headers, contents, options and usage."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from json import JSONDecoder
 from typing import Any, cast
 
-from callgate.providers.family import ModelFacts
+from callgate.providers.content_pieces import ContentPiece
+from callgate.providers.family import HttpPost, Json, ModelFacts, object_of, refuse_constant
 from callgate.providers.fault_table import fault_of
-from callgate.providers.reading import refuse_constant
-from callgate.providers.request_json import base64, compact, in_text, not_shown
+from callgate.providers.request_json import compact, request_headers
 from callgate.words.errors import ModelError
-from callgate.words.messages import CallPart, Image, Opaque, Resource, Text, Usage
-from callgate.words.model import Request
-
-Json = dict[str, Any]
+from callgate.words.messages import CallPart, Opaque, Usage
+from callgate.words.model import Request, ToolChoice
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
@@ -29,46 +27,29 @@ def read_object(text: str) -> Json:
     return value
 
 
-def make_headers(request: Request, key: str | None) -> dict[str, str]:
-    headers = {"content-type": "application/json", "accept": "text/event-stream"}
-    if key:
-        headers["authorization"] = f"Bearer {key}"
-    headers.update((name.lower(), value) for name, value in request.options.headers.items())
-    return headers
+class OpenAIFamily:
+    """The part that both APIs share. ``provider`` is the name of the server in errors."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        from callgate.providers.openai_faults import read_fault  # costly to load, and rarely needed
+
+        return read_fault(status, headers, body, self._provider)
+
+
+def make_post(path: str, request: Request, key: str | None, body: Json) -> HttpPost:
+    """Return the POST of a body; the user's own fields replace those of the body."""
+    headers = request_headers(request, {"authorization": f"Bearer {key}"} if key else {})
+    return HttpPost(path, headers, compact({**body, **request.options.body}))
 
 
 # ---- contents -------------------------------------------------------------------------------------------------------
 
 
-def pieces(content: Sequence[object], facts: ModelFacts) -> list[tuple[str, str, str]]:
-    """Contents as (kind, value, name): ``text`` with its text, ``image`` and ``pdf`` with their data URL."""
-    found: list[tuple[str, str, str]] = []
-    for item in content:
-        match item:
-            case Text(text):
-                if text:
-                    found.append(("text", text, ""))
-            case Image():
-                found.append(_image(item, facts))
-            case Resource(_, None, bytes() as data, str(kind)) if kind.startswith("image/"):
-                found.append(_image(Image(kind, data), facts))
-            case Resource(uri, None, bytes() as data, "application/pdf") if facts.abilities.images:
-                found.append(("pdf", data_url("application/pdf", data), uri.rpartition("/")[2] or "file.pdf"))
-            case Resource():
-                found.append(("text", in_text(item), ""))
-            case _:
-                pass
-    return found
-
-
-def _image(image: Image, facts: ModelFacts) -> tuple[str, str, str]:
-    if not facts.abilities.images:
-        return "text", not_shown(image), ""
-    return "image", data_url(image.media_type, image.data), ""
-
-
-def data_url(kind: str, data: bytes) -> str:
-    return f"data:{kind};base64,{base64(data)}"
+def file_name(piece: ContentPiece) -> str:
+    return piece.uri.rpartition("/")[2] or "file.pdf"
 
 
 def result_words(texts: Sequence[str], *, is_error: bool) -> str:
@@ -102,12 +83,44 @@ def kept_for(provider: str, kept: Opaque | None) -> Json:
 # ---- options --------------------------------------------------------------------------------------------------------
 
 
-def output_limit(request: Request, facts: ModelFacts, note: Callable[[str], None]) -> int | None:
+def tool_choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> ToolChoice:
+    """Return the nearest tool choice that the model supports."""
+    choice = facts.abilities.nearest(wanted)
+    if choice is not wanted:
+        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
+    return choice
+
+
+def output_limit(request: Request, facts: ModelFacts, notes: list[str]) -> int | None:
     wanted = request.limits.max_output_tokens
     if wanted is not None and facts.known and wanted > facts.output_tokens:
-        note(f"{facts.name} writes at most {facts.output_tokens:,} tokens: the limit of {wanted:,} was lowered.")
-        return facts.output_tokens
+        most = facts.output_tokens
+        notes.append(f"{facts.name} writes at most {most:,} tokens: the limit of {wanted:,} was lowered.")
+        return most
     return wanted
+
+
+def note_budget(request: Request, facts: ModelFacts, notes: list[str]) -> None:
+    """Add a note if the request has a thinking budget, which OpenAI's APIs do not support."""
+    if isinstance(request.options.thinking, int) or request.limits.max_thinking_tokens is not None:
+        notes.append(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows.")
+
+
+def put_temperature(body: Json, request: Request, facts: ModelFacts, notes: list[str], *, is_refused: bool) -> None:
+    if request.options.temperature is not None and is_refused:
+        notes.append(f"{facts.name} takes no temperature: it was left out.")
+    elif request.options.temperature is not None:
+        body["temperature"] = request.options.temperature
+
+
+def answer_schema(request: Request, facts: ModelFacts, notes: list[str]) -> Json | None:
+    """Return the schema of the answer; None if there is none or the model does not support it."""
+    if request.output is None:
+        return None
+    if not facts.abilities.structured:
+        notes.append(f"{facts.name} cannot be held to a JSON Schema: it was left out.")
+        return None
+    return {"name": "answer", "schema": request.output, "strict": is_strict(request.output)}
 
 
 def cache_key(request: Request) -> str | None:
@@ -158,10 +171,6 @@ def count(value: object) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
-def group(value: object) -> Json:
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
 def make_usage(*, prompt: int, cached: int, written: int, output: int, reasoning: int) -> Usage:
     """OpenAI's prompt tokens include those read from and written to the cache."""
     return Usage(
@@ -181,10 +190,10 @@ class ChatUsage:
         self._prompt = self._cached = self._written = self._output = self._reasoning = self._total = 0
 
     def take(self, data: object) -> None:
-        told = group(data)
+        told = object_of(data)
         if not told:
             return
-        read, made = group(told.get("prompt_tokens_details")), group(told.get("completion_tokens_details"))
+        read, made = object_of(told.get("prompt_tokens_details")), object_of(told.get("completion_tokens_details"))
         cached = count(read.get("cached_tokens")) or count(told.get("prompt_cache_hit_tokens"))
         self._prompt = max(self._prompt, count(told.get("prompt_tokens")))
         self._cached = max(self._cached, cached or count(told.get("cached_tokens")))

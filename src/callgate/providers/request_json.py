@@ -1,6 +1,5 @@
 """Compact JSON of fixed bytes, resources in words and names that APIs accept, for the writers of request bodies."""
 
-from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from json import JSONEncoder, dumps, loads
 from operator import is_
@@ -10,8 +9,7 @@ from zlib import crc32
 from callgate.providers.family import ModelFacts
 from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
-from callgate.words.messages import Image, Resource
-from callgate.words.model import Effort, WantedEffort
+from callgate.words.model import Effort, Request, WantedEffort
 
 G = TypeVar("G")
 T = TypeVar("T")
@@ -87,10 +85,6 @@ class RequestMemo(Generic[G, T]):
         return made
 
 
-def base64(data: bytes) -> str:
-    return b64encode(data).decode("ascii")
-
-
 def safe_name(name: str, longest: int) -> str:
     """The id or name as it is, if it consists of letters, digits, ``_`` and ``-``; otherwise with ``_`` for everything
     else and a checksum, so that different ones stay different and the same one stays the same."""
@@ -100,18 +94,21 @@ def safe_name(name: str, longest: int) -> str:
     return f"{_NOT_A_NAME.sub('_', name)[: longest - 9]}_{mark}"
 
 
-def in_text(resource: Resource) -> str:
-    """A resource as text: its own text under its address, or a line that says what it is."""
-    if resource.text is not None:
-        return f"[{resource.uri}]\n{resource.text}" if resource.uri else resource.text
-    if resource.data is None:
-        return f"[{resource.uri}]"
-    return f"[{resource.uri}: {len(resource.data):,} bytes of {resource.media_type or 'an unknown type'}, not shown]"
+def request_headers(request: Request, authorization: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a request; the user's own replace the others."""
+    own = {name.lower(): value for name, value in request.options.headers.items()}
+    return {"content-type": "application/json", "accept": "text/event-stream", **authorization, **own}
 
 
-def not_shown(image: Image) -> str:
-    """The line in the place of an image that the model cannot be sent."""
-    return f"[an image of type {image.media_type}, {len(image.data):,} bytes, which this model cannot be shown]"
+def add_own_fields(body: dict[str, Any], own: Mapping[str, Any]) -> None:
+    """Add the user's own fields. Tools are appended to those of the body, fields of ``generationConfig`` are merged;
+    every other field replaces that of the body."""
+    for name, value in own.items():
+        if name == "tools" and isinstance(value, list | tuple):
+            value = [*body.get("tools", ()), *cast("list[Any]", value)]
+        elif name == "generationConfig" and isinstance(value, Mapping):
+            value = {**body.get(name, {}), **cast("Mapping[str, Any]", value)}
+        body[name] = value
 
 
 def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> Any:

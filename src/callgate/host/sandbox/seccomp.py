@@ -1,9 +1,9 @@
-"""The seccomp filter of the sandbox: one table of system calls, assembled into the bytes of a BPF program.
+"""The seccomp filter of the sandbox: one table of system calls, assembled into a BPF program.
 
-A filter sees the numbers in the registers and never a path, so it only closes ways around the other walls: other
-processes' memory, mounts and namespaces, kernel interfaces that ordinary programs do not use, kinds of sockets, and
-typing into the terminal. A call that is refused fails with an error number; nothing is killed but programs of another
-processor mode, whose calls have other numbers.
+A filter reads the numbers in the registers and no paths. So it only closes ways around the other restrictions: memory
+of other processes, mounts and namespaces, kernel interfaces that ordinary programs do not use, kinds of sockets, and
+input injected into the terminal. A refused call fails with an error number. Only programs of another processor mode,
+whose calls have other numbers, are killed.
 """
 
 import errno
@@ -12,131 +12,71 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 
-class _Call(NamedTuple):
-    """A system call's numbers on x86-64 and aarch64; None where it does not exist."""
+class SystemCall(NamedTuple):
+    """The numbers of a system call on x86-64 and aarch64; None where it does not exist."""
 
     x86_64: int | None
     aarch64: int | None
 
 
-REFUSED: Mapping[str, _Call] = {
+def _table(**numbers: tuple[int | None, int | None]) -> dict[str, SystemCall]:
+    return {name: SystemCall(*pair) for name, pair in numbers.items()}
+
+
+REFUSED: Mapping[str, SystemCall] = {
     # memory and descriptors of other processes
-    "ptrace": _Call(101, 117),
-    "process_vm_readv": _Call(310, 270),
-    "process_vm_writev": _Call(311, 271),
-    "pidfd_getfd": _Call(438, 438),
-    "kcmp": _Call(312, 272),
-    # keys that the kernel keeps for the whole session of a person
-    "add_key": _Call(248, 217),
-    "request_key": _Call(249, 218),
-    "keyctl": _Call(250, 219),
+    **_table(ptrace=(101, 117), process_vm_readv=(310, 270), process_vm_writev=(311, 271)),
+    **_table(pidfd_getfd=(438, 438), kcmp=(312, 272), move_pages=(279, 239), migrate_pages=(256, 238)),
+    # keys that the kernel stores for all sessions of a user
+    **_table(add_key=(248, 217), request_key=(249, 218), keyctl=(250, 219)),
     # mounts, roots and namespaces
-    "mount": _Call(165, 40),
-    "umount2": _Call(166, 39),
-    "pivot_root": _Call(155, 41),
-    "chroot": _Call(161, 51),
-    "setns": _Call(308, 268),
-    "open_tree": _Call(428, 428),
-    "move_mount": _Call(429, 429),
-    "fsopen": _Call(430, 430),
-    "fsconfig": _Call(431, 431),
-    "fsmount": _Call(432, 432),
-    "fspick": _Call(433, 433),
-    "mount_setattr": _Call(442, 442),
-    "open_tree_attr": _Call(467, 467),
-    "open_by_handle_at": _Call(304, 265),
-    # large interfaces of the kernel; io_uring also does what other entries of this table refuse
-    "bpf": _Call(321, 280),
-    "perf_event_open": _Call(298, 241),
-    "io_uring_setup": _Call(425, 425),
-    "io_uring_enter": _Call(426, 426),
-    "io_uring_register": _Call(427, 427),
-    "userfaultfd": _Call(323, 282),
-    "fanotify_init": _Call(300, 262),
-    "lookup_dcookie": _Call(212, 18),
-    "modify_ldt": _Call(154, None),
-    "move_pages": _Call(279, 239),
-    "migrate_pages": _Call(256, 238),
-    # the machine as a whole
-    "kexec_load": _Call(246, 104),
-    "kexec_file_load": _Call(320, 294),
-    "init_module": _Call(175, 105),
-    "finit_module": _Call(313, 273),
-    "delete_module": _Call(176, 106),
-    "iopl": _Call(172, None),
-    "ioperm": _Call(173, None),
-    "swapon": _Call(167, 224),
-    "swapoff": _Call(168, 225),
-    "reboot": _Call(169, 142),
-    "settimeofday": _Call(164, 170),
-    "clock_settime": _Call(227, 112),
-    "clock_adjtime": _Call(305, 266),
-    "acct": _Call(163, 89),
-    "quotactl": _Call(179, 60),
-    "quotactl_fd": _Call(443, 443),
-    "syslog": _Call(103, 116),
-    "vhangup": _Call(153, 58),
-    "sethostname": _Call(170, 161),
-    "setdomainname": _Call(171, 162),
+    **_table(mount=(165, 40), umount2=(166, 39), pivot_root=(155, 41), chroot=(161, 51), setns=(308, 268)),
+    **_table(open_tree=(428, 428), move_mount=(429, 429), mount_setattr=(442, 442), open_tree_attr=(467, 467)),
+    **_table(fsopen=(430, 430), fsconfig=(431, 431), fsmount=(432, 432), fspick=(433, 433)),
+    **_table(open_by_handle_at=(304, 265)),
+    # large interfaces of the kernel; io_uring also performs calls that other rows refuse
+    **_table(bpf=(321, 280), perf_event_open=(298, 241), userfaultfd=(323, 282), modify_ldt=(154, None)),
+    **_table(io_uring_setup=(425, 425), io_uring_enter=(426, 426), io_uring_register=(427, 427)),
+    **_table(fanotify_init=(300, 262), lookup_dcookie=(212, 18)),
+    # settings of the whole machine
+    **_table(kexec_load=(246, 104), kexec_file_load=(320, 294), reboot=(169, 142), iopl=(172, None)),
+    **_table(init_module=(175, 105), finit_module=(313, 273), delete_module=(176, 106), ioperm=(173, None)),
+    **_table(settimeofday=(164, 170), clock_settime=(227, 112), clock_adjtime=(305, 266), syslog=(103, 116)),
+    **_table(swapon=(167, 224), swapoff=(168, 225), acct=(163, 89), quotactl=(179, 60), quotactl_fd=(443, 443)),
+    **_table(vhangup=(153, 58), sethostname=(170, 161), setdomainname=(171, 162)),
 }
 """Calls that fail with EPERM."""
 
-ATTRIBUTES: Mapping[str, _Call] = {
-    "chmod": _Call(90, None),
-    "fchmod": _Call(91, 52),
-    "fchmodat": _Call(268, 53),
-    "fchmodat2": _Call(452, 452),
-    "chown": _Call(92, None),
-    "fchown": _Call(93, 55),
-    "lchown": _Call(94, None),
-    "fchownat": _Call(260, 54),
-    "setxattr": _Call(188, 5),
-    "lsetxattr": _Call(189, 6),
-    "fsetxattr": _Call(190, 7),
-    "removexattr": _Call(197, 14),
-    "lremovexattr": _Call(198, 15),
-    "fremovexattr": _Call(199, 16),
-    "setxattrat": _Call(463, 463),
-    "removexattrat": _Call(466, 466),
-    "file_setattr": _Call(469, 469),
+ATTRIBUTES: Mapping[str, SystemCall] = {
+    **_table(chmod=(90, None), fchmod=(91, 52), fchmodat=(268, 53), fchmodat2=(452, 452), file_setattr=(469, 469)),
+    **_table(chown=(92, None), fchown=(93, 55), lchown=(94, None), fchownat=(260, 54)),
+    **_table(setxattr=(188, 5), lsetxattr=(189, 6), fsetxattr=(190, 7), setxattrat=(463, 463)),
+    **_table(removexattr=(197, 14), lremovexattr=(198, 15), fremovexattr=(199, 16), removexattrat=(466, 466)),
 }
-"""Calls that change a file's mode, owner or attributes. Landlock does not cover them, so without mounts of its own a
-sandbox refuses them everywhere."""
+"""Calls that change a file's mode, owner or attributes. Landlock does not cover them, so a sandbox without its own
+mounts refuses them everywhere."""
 
-SHARED_MEMORY: Mapping[str, _Call] = {
-    "shmget": _Call(29, 194),
-    "shmat": _Call(30, 196),
-    "shmctl": _Call(31, 195),
-    "semget": _Call(64, 190),
-    "semop": _Call(65, 193),
-    "semctl": _Call(66, 191),
-    "semtimedop": _Call(220, 192),
-    "msgget": _Call(68, 186),
-    "msgsnd": _Call(69, 189),
-    "msgrcv": _Call(70, 188),
-    "msgctl": _Call(71, 187),
-    "mq_open": _Call(240, 180),
-    "mq_unlink": _Call(241, 181),
+SHARED_MEMORY: Mapping[str, SystemCall] = {
+    **_table(shmget=(29, 194), shmat=(30, 196), shmctl=(31, 195), mq_open=(240, 180), mq_unlink=(241, 181)),
+    **_table(semget=(64, 190), semop=(65, 193), semctl=(66, 191), semtimedop=(220, 192)),
+    **_table(msgget=(68, 186), msgsnd=(69, 189), msgrcv=(70, 188), msgctl=(71, 187)),
 }
-"""Calls that reach memory, semaphores and queues of other programs, where no namespace keeps them apart."""
+"""Calls that reach memory, semaphores and queues of other programs. Refused where no namespace separates them."""
 
-_MODES: Mapping[str, tuple[_Call, int]] = {
-    "chmod": (_Call(90, None), 1),
-    "fchmod": (_Call(91, 52), 1),
-    "fchmodat": (_Call(268, 53), 2),
-    "fchmodat2": (_Call(452, 452), 2),
-    "creat": (_Call(85, None), 1),
-    "mknod": (_Call(133, None), 1),
-    "mknodat": (_Call(259, 33), 2),
+_MODES: Mapping[SystemCall, int] = {
+    **{ATTRIBUTES[name]: at for name, at in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2))},
+    SystemCall(85, None): 1,
+    SystemCall(133, None): 1,
+    SystemCall(259, 33): 2,  # creat, mknod, mknodat
 }
-"""Calls that give a file a mode, and which argument that is. A file that runs with its owner's rights must not come out
-of a sandbox: other users of the machine could run it."""
-_OPENING: Sequence[tuple[_Call, int]] = ((_Call(2, None), 1), (_Call(257, 56), 2))
-"""open and openat, and which argument holds the flags; the mode is behind it."""
-_OPENAT2, _PRLIMIT = _Call(437, 437), _Call(302, 261)
+"""Calls that set the mode of a file, and the index of the argument. A file that runs with its owner's rights must not
+be created in a sandbox: other users of the machine could run it."""
+_OPENING: Mapping[SystemCall, int] = {SystemCall(2, None): 1, SystemCall(257, 56): 2}
+"""open and openat, and the index of the flags; the mode is the next argument."""
+_OPENAT2, _PRLIMIT = SystemCall(437, 437), SystemCall(302, 261)
 
-_CLONE, _UNSHARE, _CLONE3 = _Call(56, 220), _Call(272, 97), _Call(435, 435)
-_SOCKET, _SOCKETPAIR, _IOCTL = _Call(41, 198), _Call(53, 199), _Call(16, 29)
+_CLONE, _UNSHARE, _CLONE3 = SystemCall(56, 220), SystemCall(272, 97), SystemCall(435, 435)
+_SOCKET, _SOCKETPAIR, _IOCTL = SystemCall(41, 198), SystemCall(53, 199), SystemCall(16, 29)
 
 _NEW_TIME = 0x80
 _NEW_NAMESPACES = 0x7E020000  # user, pid, net, ipc, uts, cgroup, mount
@@ -183,12 +123,12 @@ def program(machine: str, *, namespaces: bool) -> list[Instruction]:
     ]
     if column == "x86_64":  # the x32 mode has the same architecture and other numbers
         made += [(_AT_LEAST, 0, 1, 0x40000000), _fails(errno.ENOSYS)]
-    rules: list[tuple[_Call, Sequence[Instruction]]] = [
+    rules: list[tuple[SystemCall, Sequence[Instruction]]] = [
         *((call, (_fails(errno.EPERM),)) for call in refused.values()),
         # Their arguments are behind a pointer, where a filter cannot look; programs go on with clone and openat.
         *((call, (_fails(errno.ENOSYS),)) for call in (_CLONE3, _OPENAT2)),
-        *((call, _unless_any(_OWNERS_RIGHTS, index)) for call, index in _MODES.values()),
-        *((call, _opening(index)) for call, index in _OPENING),
+        *((call, _unless_any(_OWNERS_RIGHTS, index)) for call, index in _MODES.items()),
+        *((call, _opening(index)) for call, index in _OPENING.items()),
         *(() if namespaces else ((_PRLIMIT, _of_itself()),)),
         (_CLONE, _unless_any(_NEW_NAMESPACES)),
         (_UNSHARE, _unless_any(_NEW_NAMESPACES | _NEW_TIME)),
