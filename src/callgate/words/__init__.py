@@ -1,1 +1,1 @@
-"""Floor 0: the nouns. Frozen dataclasses and tables, standard library only, no async."""
+"""Layer 0: frozen value types and tables. Standard library only, no async."""

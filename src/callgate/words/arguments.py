@@ -1,6 +1,6 @@
-"""The outcome of reading the arguments a model wrote for one call.
+"""The outcome of validating the arguments of a call.
 
-Paths read like ``$.items[0].id``; ``$`` is the whole payload.
+Paths look like ``$.items[0].id``; ``$`` is the whole object.
 """
 
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 
 @noun
 class Repair:
-    """One change that lost and invented nothing: where, and what was done."""
+    """A repair of the arguments that lost and added nothing. ``what`` describes the change at ``path``."""
 
     path: str
     what: str
@@ -20,7 +20,7 @@ class Repair:
 
 @noun
 class Accepted:
-    """The arguments fit the schema. Without repairs they are what the model wrote."""
+    """Arguments that fit the schema, and the repairs that were needed."""
 
     arguments: dict[str, Any]
     repairs: tuple[Repair, ...] = ()
@@ -28,6 +28,6 @@ class Accepted:
 
 @noun
 class Rejected:
-    """At least one line per fault, each naming the path, what came and what was wanted. Never empty."""
+    """One line or more for each fault, with the path, the value and what was expected. Never empty."""
 
     errors: tuple[str, ...]

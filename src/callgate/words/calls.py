@@ -1,4 +1,4 @@
-"""A tool call from arrival to its one result: statuses, legal moves, codes."""
+"""Tool calls: statuses and their transitions, codes of results, results."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -37,7 +37,7 @@ TERMINAL = frozenset(status for status, after in TRANSITIONS.items() if not afte
 
 
 def check_move(call_id: str, before: Status, after: Status) -> None:
-    """Raise StateError unless the table allows the move."""
+    """Raise StateError unless TRANSITIONS has the transition."""
     if after not in TRANSITIONS[before]:
         raise StateError(f"call {call_id}: {before} -> {after} is not a legal move")
 
@@ -63,8 +63,11 @@ Code = Literal[
 
 @noun
 class CodeRow:
-    """``denial``: it counts against the limit of denials. ``cascades``: a tool that cascades takes the other calls of
-    its message down with it."""
+    """The facts about a code.
+
+    denial    the result counts against the limit of denials
+    cascades  the result cancels the other calls of the message, if the tool has the trait ``cascade``
+    """
 
     status: Status
     meaning: str
@@ -89,12 +92,12 @@ CODES: Mapping[Code, CodeRow] = {
     "limit": CodeRow(_S.ERROR, "it is larger than a call may be, and was not run"),
     "outcome_unknown": CodeRow(_S.ERROR, "it had started and its end is not known"),
 }
-"""Every code of a result; the reference is drawn from here."""
+"""All codes of results; the reference is generated from this table."""
 
 Known = Literal["none", "unknown", "done"]
 
 HOOK_STOP = "hook_stop"
-"""Among the details of a result: why a hook wants the agent to stop after it."""
+"""Key in the details of a result: the reason why a hook stops the agent after it."""
 
 
 @noun
@@ -112,7 +115,7 @@ class Display:
 
 @noun
 class Artifact:
-    """A file that holds what was too big to hand over."""
+    """A file with content that was too large for a result."""
 
     path: str
     size: int
@@ -124,9 +127,9 @@ ContextUpdate = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, A
 
 @noun
 class Result:
-    """One call's outcome: ``content`` for the model, ``display`` for people.
+    """The result of a call: ``content`` for the model, ``display`` for people.
 
-    A tool may return ``context_update`` as a function of the context; on record it is always data.
+    A tool may return ``context_update`` as a function of the context. The record stores its value.
     """
 
     content: tuple[Content, ...] = ()
@@ -143,7 +146,7 @@ class Result:
 
     @property
     def effects(self) -> Known | None:
-        """The known effect on the world: nothing happened, something may have, it was done."""
+        """The known effects of the call: nothing changed, something may have changed, or all was done."""
         return self.details.get("effects")
 
     @property
@@ -152,13 +155,13 @@ class Result:
 
     @classmethod
     def failed(cls, code: Code, message: str, **details: Any) -> "Result":
-        """A result that is not a success: the message is for the model, the details are for the record."""
+        """Make an error result with a message for the model and details for the record."""
         return cls(content=(Text(message),), is_error=True, code=code, details=details)
 
 
 @noun
 class Edited:
-    """A change of a call's arguments: its author, and the old ones."""
+    """A change of the arguments of a call: its author and the arguments before it."""
 
     by: str
     before: Mapping[str, Any]
@@ -166,7 +169,7 @@ class Edited:
 
 @noun
 class ToolCall:
-    """One structure for every status; what does not apply yet is None."""
+    """A call in any status. Fields that do not apply yet are None."""
 
     id: str
     name: str
@@ -185,7 +188,7 @@ class ToolCall:
     edited: Edited | None = None
     repairs: tuple[Repair, ...] = ()
     kept: Opaque | None = None
-    """The provider's own data on the call; see CallPart."""
+    """Data of the provider about the call; see CallPart."""
 
     @property
     def settled(self) -> bool:
@@ -193,10 +196,10 @@ class ToolCall:
 
     @property
     def code(self) -> Code | None:
-        """Of its result; None until it has one."""
+        """The code of the result, or None before there is one."""
         return None if self.result is None else self.result.code
 
     @property
     def text(self) -> str:
-        """Of its result; empty until it has one."""
+        """The text of the result, or an empty string before there is one."""
         return "" if self.result is None else self.result.text

@@ -1,4 +1,4 @@
-"""Changes to files as data: the same value is previewed, applied, kept and undone."""
+"""Changes of files as values, which are previewed, applied, stored and reverted."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ ChangeKind = Literal["create", "replace", "delete", "rename", "mode", "nothing"]
 
 @noun
 class Stored:
-    """Content that is too large for memory: its hash, its size and the file that holds it."""
+    """Content in a file, because it is too large for memory."""
 
     sha256: str
     size: int
@@ -23,7 +23,7 @@ Content = bytes | Stored
 
 
 def digest(data: Content | None) -> str | None:
-    """The hash under which a file's content is compared; None stands for no file."""
+    """Return the hash that identifies a content; None for a missing file."""
     if data is None or isinstance(data, Stored):
         return None if data is None else data.sha256
     return sha256(data).hexdigest()
@@ -35,11 +35,14 @@ def size_of(data: Content) -> int:
 
 @noun
 class FileChange:
-    """One file before and after; None before creates it, None after deletes it.
+    """The change of one file.
 
-    ``source`` is the old path of a file that is renamed to ``path``. ``mode`` are the permission bits it gets,
-    ``mode_before`` those it must have now; None leaves them as they are and requires none. A ``link`` is a symbolic
-    link; its contents are the paths it points to.
+    before       the content before the change; None if the file does not exist
+    after        the content after the change; None if the file is deleted
+    source       the old path of a file that is renamed to ``path``
+    mode         the new permission bits; None keeps them
+    mode_before  the permission bits that the file must have now; None allows any
+    link         the file is a symbolic link; its contents are link targets
     """
 
     path: str
@@ -64,17 +67,17 @@ class FileChange:
 
     @property
     def precondition(self) -> str | None:
-        """The hash of what must be there when the change is applied."""
+        """The hash of the content that the file must have when the change is applied."""
         return digest(self.before)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every path it touches."""
+        """The paths that the change reads or writes."""
         return (self.path,) if self.source is None else (self.source, self.path)
 
     @property
     def inverse(self) -> "FileChange":
-        """The change that undoes it."""
+        """The change that reverts this one."""
         path, source = (self.path, None) if self.source is None else (self.source, self.path)
         return replace(
             self,
@@ -89,11 +92,13 @@ class FileChange:
 
 @noun
 class ChangeSet:
-    """Changes that are applied together or not at all.
+    """Changes of files that are applied together or not at all.
 
-    ``id`` is the message and the call that made it; ``count`` the replacements, if the tool counted them; ``staged``
-    its number in the history, if it waits there. ``made`` are the folders that applying it made; ``emptied`` those to
-    be removed afterwards if nothing is left in them.
+    id       the ids of the message and of the call that made the changes
+    count    the number of replacements, if the tool counted them
+    staged   the number of the staged change in the history
+    made     folders that were created when the changes were applied
+    emptied  folders to remove after the changes if they are empty
     """
 
     label: str
@@ -107,7 +112,7 @@ class ChangeSet:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same changes to the same files."""
+        """A hash of all changes: equal for equal changes of the same files."""
         seen = sha256()
         for each in self.files:
             content = (digest(each.before), digest(each.after))
@@ -121,6 +126,6 @@ class ChangeSet:
 
     @property
     def inverse(self) -> "ChangeSet":
-        """The change set that undoes it, as long as nothing else has changed."""
+        """The changes that revert these, if the files were not changed since."""
         files = tuple(change.inverse for change in reversed(self.files))
         return ChangeSet(f"revert: {self.label}", files, self.tool, emptied=self.made)

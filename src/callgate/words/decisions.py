@@ -1,4 +1,4 @@
-"""Decisions about calls, the questions put to people, and their answers."""
+"""Decisions about calls, questions to people, and answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from callgate.words.noun import noun
 Effect = Literal["allow", "ask", "deny"]
 Scope = Literal["session", "project", "user"]
 ASK_PREFIX = "ask:"
-"""The beginning of the ids of questions that are about no call."""
+"""The prefix of ids of questions that are not about a call."""
 Answered = Literal["yes", "yes_always", "no"]
 FieldKind = Literal["text", "number", "integer", "option"]
 WANTED: Mapping[FieldKind, str] = {
@@ -22,22 +22,22 @@ WANTED: Mapping[FieldKind, str] = {
     "integer": "a whole number",
     "option": "one of the options",
 }
-"""The answer that a field of each kind takes, in words."""
+"""A description of the answers that a field takes, by its kind."""
 LONGEST_ANSWER = 20_000
-"""Characters of own words; a longer text belongs in a file."""
+"""The maximum length of a written answer in characters."""
 
 
 _canonical = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
 def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The hash that an answer is bound to: of the tool and its arguments, in any order of keys."""
+    """Return the hash of a tool and its arguments, independent of the order of keys."""
     return sha256(f"{tool}\n{_canonical(arguments)}".encode()).hexdigest()
 
 
 @noun
 class AskedOption:
-    """``preview`` is Markdown that shows what the option would look like."""
+    """An option of a field. ``preview`` is Markdown that shows the outcome of the option."""
 
     label: str
     description: str = ""
@@ -46,9 +46,12 @@ class AskedOption:
 
 @noun
 class AskedField:
-    """One question with options. Own words are an answer too, of the ``kind`` that is given; a field of the kind
-    ``option`` takes none. ``several`` options may be chosen, or one; a field that is not ``required`` may be left
-    without an answer, and then ``default`` counts, if there is one."""
+    """A field of a question: a person chooses options, or writes an answer.
+
+    several   more than one option may be chosen
+    required  the field must be answered; otherwise ``default`` is used, if given
+    kind      the type of a written answer; ``option`` allows none
+    """
 
     header: str
     question: str
@@ -61,7 +64,7 @@ class AskedField:
 
 @noun
 class FieldAnswer:
-    """The labels of the chosen options, and own words beside or instead of them."""
+    """The answer to a field: labels of chosen options, and a written text in addition or instead."""
 
     chosen: tuple[str, ...] = ()
     text: str = ""
@@ -69,7 +72,7 @@ class FieldAnswer:
 
 @noun
 class Origin:
-    """The source of a decision: the layer, file and line of a rule, or the door of a person."""
+    """The source of a decision: layer, file and line of a rule, or the interface (``door``) of a person."""
 
     layer: str = ""
     file: str = ""
@@ -83,9 +86,14 @@ class Origin:
 
 @noun
 class Allow:
-    """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call; ``changed_by`` names who
-    changed them, if not ``by``. ``context`` is text from hooks that the model reads with the result. ``answers`` are
-    those of a person to the fields of the call, for its tool: they change no arguments."""
+    """A decision that the call runs.
+
+    by          the rule, policy, hook or person that decided
+    arguments   replace the arguments of the call
+    context     texts of hooks that the model reads with the result
+    changed_by  the author of ``arguments``, if not ``by``
+    answers     a person's answers to the fields of the question, for the tool
+    """
 
     by: str
     reason: str = ""
@@ -117,7 +125,12 @@ class Ask:
 
 @noun
 class Deny:
-    """``by`` names the check or the hook, ``reason`` is told to the model. ``stop`` ends the run too."""
+    """A decision that the call does not run.
+
+    by      the check, hook or person that decided
+    reason  a text for the model
+    stop    the run ends too
+    """
 
     by: str
     reason: str = ""
@@ -131,11 +144,12 @@ Decision = Allow | Ask | Deny
 
 @noun
 class Pattern:
-    """The calls of a tool that a policy covers, judged on structured arguments and never on their text.
+    """Selects calls of a tool by their parsed arguments.
 
-    ``exact``: ``value`` is the arguments hash. ``prefix``: the words of the string argument ``field`` start
-    with the words of ``value``, and it is one plain command. ``glob``: the path in ``field`` matches ``value``.
-    ``rule``: ``value`` is what stands between the brackets of a rule, ``Bash(value)``.
+    exact   ``value`` is the hash of the arguments
+    prefix  the argument ``field`` is one plain command whose words start with the words of ``value``
+    glob    the path in the argument ``field`` matches ``value``
+    rule    ``value`` is the part of a rule in parentheses: ``Bash(value)``
     """
 
     kind: Literal["exact", "prefix", "glob", "rule"]
@@ -145,8 +159,12 @@ class Pattern:
 
 @noun
 class Choice:
-    """One reach of an "always"; no pattern means the whole tool. ``rule`` shows it as a rule. ``tool`` is given where
-    it is for more than the tool of the question: ``mcp__server``."""
+    """One scope of an "always".
+
+    pattern  the calls that it allows; None for every call of the tool
+    rule     the choice as a rule, for people
+    tool     the tools that it allows, if not the tool of the question: ``mcp__server``
+    """
 
     label: str
     pattern: Pattern | None = None
@@ -156,7 +174,7 @@ class Choice:
 
 @noun
 class ApprovalPolicy:
-    """A remembered answer. ``created_at`` and ``expires_at`` are seconds since the epoch."""
+    """A remembered answer to questions about calls of a tool. Times are seconds since the epoch."""
 
     effect: Effect
     tool: str
@@ -170,10 +188,14 @@ class ApprovalPolicy:
 
 @noun
 class Question:
-    """Everything a person needs to decide. ``path`` labels the nested agents it came through. Without an answer by
-    ``deadline`` (seconds since the epoch), the answer is no. ``through`` is the tool that was called, if ``tool`` names
-    another one for what it would do; ``shown`` is the fingerprint of the preview: it tells if the preview on record,
-    where secrets are masked, is whole. ``asks`` are fields that a yes answers."""
+    """A question to a person about a call.
+
+    path      the names of the agents from the root to the session that asks
+    deadline  seconds since the epoch; after that the answer is no
+    through   the tool that was called, if ``tool`` names the action that the call would do
+    shown     the fingerprint of the preview; differs from the preview on record if secrets were masked there
+    asks      fields that a yes has to answer
+    """
 
     call_id: str
     tool: str
@@ -194,16 +216,16 @@ class Question:
 
     @property
     def is_about_call(self) -> bool:
-        """False for a question that a feature, a server or the embedding program asks."""
+        """False for a question of a feature, a server or the embedding program."""
         return not self.call_id.startswith(ASK_PREFIX)
 
     @property
     def whole_preview(self) -> ChangeSet | None:
-        """The preview, if it is the one that was shown."""
+        """The preview, if it is complete; None if secrets were masked in it."""
         return self.preview if self.preview is not None and self.shown in ("", self.preview.fingerprint) else None
 
     def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
-        """The answer that runs it, with other arguments if given."""
+        """Return the answer that runs the call, with other arguments if given."""
         return Confirmation(
             self.call_id, "yes", self.arguments_hash, by, arguments=arguments, door=door, path=self.path
         )
@@ -215,12 +237,12 @@ class Question:
         by: str = "person",
         door: str = "",
     ) -> "Confirmation":
-        """The yes that answers the fields of the question, in their order; with other arguments if given, which a
-        question with required fields does not take."""
+        """Return the yes with answers to the fields of the question, in their order. A question with required fields
+        accepts no other arguments."""
         return replace(self.yes(arguments, by=by, door=door), answers=answers)
 
     def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
-        """The answer that denies it, with a note for the model; ``stop`` ends the turn."""
+        """Return the answer that denies the call, with a note for the model. ``stop`` ends the turn."""
         return Confirmation(
             self.call_id, "no", self.arguments_hash, by, stop=stop, note=note, door=door, path=self.path
         )
@@ -228,7 +250,7 @@ class Question:
     def always(
         self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person", door: str = ""
     ) -> "Confirmation":
-        """The answer that runs it and remembers: as far as the choice reaches, or exactly these arguments."""
+        """Return the answer that runs the call and allows later calls: the choice, or equal arguments."""
         pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
         tool = self.tool if choice is None else choice.tool or self.tool
         policy = ApprovalPolicy("allow", tool, pattern, scope)
@@ -241,9 +263,13 @@ class Question:
 class Confirmation:
     """An answer to a question.
 
-    ``arguments`` present means "yes, with these arguments instead". ``always`` is the policy the person picked;
-    without one, ``yes_always`` takes the narrowest choice. ``stop`` ends the turn. ``by`` says who answered,
-    ``door`` where. ``path`` is that of the question. ``answers`` are those to its fields, in their order.
+    by         who answered
+    always     the policy that the person chose; without one ``yes_always`` uses the narrowest choice
+    stop       the turn ends
+    arguments  the call runs with these arguments
+    door       the interface where the question was answered
+    path       the path of the question
+    answers    answers to the fields of the question, in their order
     """
 
     call_id: str
@@ -261,8 +287,8 @@ class Confirmation:
 
 
 def answers_fault(fields: Sequence[AskedField], answers: Sequence[FieldAnswer]) -> str | None:
-    """The reason why these are not the answers to these fields, or None. Answers stand in the order of the fields; none
-    at all is right where no field is required."""
+    """Return the reason why the answers do not fit the fields, or None. Answers have the order of the fields.
+    There may be no answers if no field is required."""
     if not answers and not any(field.required for field in fields):
         return None
     if not fields:

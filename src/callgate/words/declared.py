@@ -1,7 +1,7 @@
-"""The subject of a call as its tool declares it: the command, the paths, the address and the agent in its arguments.
+"""The subject of a call: the command, paths, address or agent that its arguments name.
 
-A tool says once which argument is which; each call then has one ``Declared``. The gate, rules, labels and locks read
-that and never the tool's name.
+A tool declares once which argument is which. Each call then has one ``Declared``, which the gate, rules, labels and
+locks use instead of the name of the tool.
 """
 
 import shlex
@@ -24,13 +24,13 @@ USUAL_NAMES: Mapping[str, frozenset[str]] = {
     "reads": frozenset(("path", "paths", "file", "files", "file_path", "filepath", "filename", "notebook_path"))
     | frozenset(("cwd", "dir", "directory", "folder", "workdir", "working_directory")),
 }
-"""Names of arguments that are taken for such a part where the tool declares nothing: against a call, never for it."""
+"""Names of undeclared arguments that are treated as this kind of subject to deny or ask, never to allow."""
 
 _MOST_SHOWN = 40
 
 
 class Given(SimpleNamespace):
-    """The arguments of a call, converted, defaults filled in: ``a.path``, or ``a["path"]`` for any name."""
+    """The converted arguments of a call with defaults: ``a.path``, or ``a["path"]`` for any name."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"there is no argument {name!r}; there is {', '.join(vars(self)) or 'none'}")
@@ -43,18 +43,22 @@ class Given(SimpleNamespace):
 
 
 Part = str | tuple[str, ...] | Callable[[Given], Any] | None
-"""Names of arguments, or a function of the arguments that gives the value; None says that the tool has no such part."""
+"""Names of arguments, or a function that returns the value; None declares that the tool has no such subject."""
 
 
 @noun
 class Declared:
     """The declared subject of one call.
 
-    ``command`` is a shell command, ``folder`` where it runs, ``environment`` what it sets. ``reads`` and ``writes`` are
-    paths. ``address`` is a URL or a host, empty where it is in the network and not known. ``agent`` is the type of
-    agent that is started. ``label`` names the call for people. ``kinds`` are those the tool has, also where this call
-    has none; ``ruled_out`` are those it says it has not. ``names`` says which argument holds each. ``fault`` says why
-    an argument is not as declared.
+    kinds        the kinds that the tool declares, also if this call has no value for them
+    ruled_out    the kinds that the tool declares not to have
+    names        the names of the arguments by kind
+    command      a shell command; ``folder`` is its working folder, ``environment`` the variables that it sets
+    reads        paths, like ``writes``
+    address      a URL or a host; empty if the call uses the network at an unknown address
+    agent        the type of the agent that is started
+    label        names the call for people
+    fault        the reason why an argument does not fit its declaration
     """
 
     kinds: frozenset[str] = frozenset()
@@ -75,7 +79,7 @@ UNDECLARED = Declared()
 
 
 class Declaration:
-    """The declarations of a tool, by kind. ``of`` reads the subject of one call from its arguments."""
+    """The declarations of a tool by kind. ``of`` returns the subject of a call."""
 
     def __init__(self, parts: Mapping[str, Part]) -> None:
         self._parts = dict(parts)
@@ -88,7 +92,7 @@ class Declaration:
         }
 
     def of(self, given: Given) -> Declared:
-        """A function that raises is not caught here."""
+        """Return the subject of a call with these arguments. Exceptions of declared functions propagate."""
         values: dict[str, Any] = {}
         faults: list[str] = []
         for kind in self.kinds:
@@ -103,7 +107,7 @@ class Declaration:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """Texts and paths, one or many; None is none."""
+    """Return one or many texts or paths as a tuple."""
     if value is None:
         return ()
     if isinstance(value, str | PathLike):
@@ -121,7 +125,7 @@ def _text(value: object) -> str | None:
 
 
 def _only(value: object) -> object:
-    """The item of a list of one; any other value as it is."""
+    """Return the only item of a list, or the value unchanged."""
     if not isinstance(value, list):
         return value
     found = cast("list[object]", value)
@@ -129,7 +133,7 @@ def _only(value: object) -> object:
 
 
 def _command(value: object) -> str | None:
-    """A list of words is the command that has just these words."""
+    """Return a command; a list of words is quoted and joined."""
     inner = _only(value)
     if isinstance(inner, str):
         return inner
@@ -156,8 +160,8 @@ _READ: Mapping[str, Callable[[object], Any]] = {
 
 
 def label_of(name: str, declared: Declared, arguments: Mapping[str, Any]) -> str:
-    """``Bash(mkdir build…)``: enough for a person to recognise the call. Where the tool marks nothing, the first part
-    of its subject; where it declares none, its only text."""
+    """Return a short form of a call for people, such as ``Bash(mkdir build…)``: the declared label, otherwise the first
+    declared value, otherwise the only text among the arguments."""
     value = declared.label or declared.command or next(iter((*declared.writes, *declared.reads)), None)
     value = value or declared.address or declared.agent
     if value is None:

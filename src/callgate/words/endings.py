@@ -1,4 +1,4 @@
-"""Causes that end a run, each with a sentence for people and an exit code; the exit codes of every command."""
+"""Reasons for the end of a run, with a sentence for people and an exit code; exit codes of all commands."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -26,12 +26,12 @@ EXIT_CODES: Mapping[int, str] = {
     4: "a limit was reached",
     130: "interrupted",
 }
-"""The exit codes of every command, and what they mean."""
+"""The exit codes of all commands and their meanings."""
 EXIT_CODES_LINE = "exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
 class Ending(NamedTuple):
-    """``continues``: ``Continue()`` takes the run up again."""
+    """The facts about a reason. ``continues``: ``Continue()`` resumes the run."""
 
     sentence: str
     exit_code: int

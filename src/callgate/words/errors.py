@@ -1,22 +1,22 @@
-"""The error tree.
+"""The exception hierarchy.
 
     CallgateError
-    ├── UsageError          you broke it: the embedding program passed something that cannot work
+    ├── UsageError          the caller passed something that cannot work
     │   └── ToolDefinitionError   a tool's signature, schema or traits do not make a tool
-    ├── StateError          we broke it: an illegal move, or a door used after it closed
+    ├── StateError          a bug in Callgate or in its caller: an illegal transition, or use after close
     ├── JournalError        the record cannot be written or read: disk, lock, permissions
     │   └── SessionLocked   another program has the session open
-    ├── AnswerRefused       a question has its answer already, or is not open (transcript/answer_files.py)
-    ├── ToolFailure         a tool's own "no": its message goes to the model unchanged
-    │   └── HalfApplied     a change was applied in part, and the disk kept it from being put back
-    └── ModelError          they broke it: the provider, the network, the stream
+    ├── AnswerRefused       a question was answered already, or is not open (transcript/answer_files.py)
+    ├── ToolFailure         a tool failed with a message for the model
+    │   └── HalfApplied     a change of files was applied in part and could not be rolled back
+    └── ModelError          the provider, the network or the stream failed
 
-What happens *to a call* (denied, timed out, interrupted, unknown tool …) is never an exception: it is a Result.
+A call that is denied, times out, is interrupted or names an unknown tool ends with a Result, not with an exception.
 """
 
 
 def in_words(error: BaseException) -> str:
-    """Type and message on one line, whatever the exception does when it is asked for its message."""
+    """Return the type and the message of an exception in one line. Never raises."""
     try:
         message = str(error)
     except Exception:
@@ -25,7 +25,7 @@ def in_words(error: BaseException) -> str:
 
 
 class CallgateError(Exception):
-    """Anything Callgate raises on purpose."""
+    """The base class of all exceptions that Callgate raises deliberately."""
 
 
 class UsageError(CallgateError):
@@ -41,16 +41,16 @@ class UndeclaredArgument(UserWarning):
 
 
 class StateError(CallgateError):
-    """A move that the rules of the house do not allow: a bug in Callgate or in how its engine is driven."""
+    """An illegal transition or call order: a bug in Callgate or in its caller."""
 
 
 class JournalError(CallgateError):
-    """The record of a session cannot be written or read. What was acknowledged is on disk; the message says what to
-    do."""
+    """The record of a session cannot be written or read. Acknowledged events are on disk; the message names the
+    remedy."""
 
 
 class SessionLocked(JournalError):
-    """Another program writes this session. ``pid`` and ``since`` say which, as far as it told."""
+    """Another program has the session open. ``pid`` and ``since`` identify it, if known."""
 
     def __init__(self, message: str, *, pid: int | None = None, since: float | None = None) -> None:
         super().__init__(message)
@@ -63,14 +63,14 @@ class ToolFailure(CallgateError):
 
 
 class HalfApplied(ToolFailure):
-    """Raised by a host: some files of a change are new and could not be put back. Recovery does that later."""
+    """Raised by a host: some files were changed and could not be rolled back. Recovery restores them later."""
 
 
 class ModelError(CallgateError):
     """The model could not answer.
 
-    ``retryable`` says whether the same request may succeed later, ``retry_after`` in how many seconds, if that is
-    known; ``kind`` is a short stable word: ``no_key``, ``wrong_key``, ``no_credit``, ``unknown_model``,
+    ``retryable``: the same request may succeed later, after ``retry_after`` seconds if known. ``kind`` is one of
+    ``no_key``, ``wrong_key``, ``no_credit``, ``unknown_model``,
     ``bad_request``, ``too_long``, ``image``, ``overloaded``, ``rate_limited``, ``server``, ``connection``,
     ``timeout``, ``refused``, ``protocol``, ``other``.
     """

@@ -1,4 +1,4 @@
-"""The one table of events: the tree of messages, the lines of a log, the fold and the reference are made from it."""
+"""The table of events. The tree of messages, the codec of the log, the fold and the reference use it."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple
 from callgate.words import events
 
 On = Literal["session", "leaf", "message", "call", "turn", "nothing"]
-"""The part of a record that an event belongs to, and becomes dead with: the session (never dead), the newest message
-when it was written, the message or the call that the event names, the open turn. ``nothing``: it is not on record."""
+"""The part of a record that an event belongs to: the session, the newest message at that time (``leaf``), the message
+or the call that the event names, or the open turn. An event of a message that a rewind removed does not count any more.
+``nothing``: the event is not stored."""
 
 LineKind = Literal["fact", "message", "closing", "rewound", "branched", "boundary"]
-"""The effect of a line on the tree of messages. A message is the new leaf; rewound and branched move the leaf; a
-boundary hides what is before it; a closing line counts only while no other message follows its leaf."""
+"""The effect of a line on the tree of messages. A message becomes the leaf; ``rewound`` and ``branched`` move the leaf;
+a boundary hides earlier messages; a closing line counts until a message follows its leaf."""
 
 Published = Literal["at once", "durable", "durable with effects", "durable from a model"]
 """When listeners receive an event: at once, or after it is durable. The last two wait only for calls with effects and
@@ -19,9 +20,12 @@ only for messages of a model."""
 
 
 class Row(NamedTuple):
-    """All facts about a class of events that are not its fields. ``by`` is the attribute with the id of the message or
-    call (the last, if it has several), ``target`` the one with the message that the leaf moves to or that is kept.
-    ``folds``: some state changes by it."""
+    """The facts about a class of events.
+
+    by      the attribute with the id of the message or call (with the last id, if there are several)
+    target  the attribute with the message that the leaf moves to, or that is the first one kept
+    folds   the event changes state
+    """
 
     on: On = "session"
     by: str = ""

@@ -1,4 +1,4 @@
-"""Events of a session. The fold of the durable ones is its state; the passing ones are only shown.
+"""Events of a session. The fold of the durable events is its state; passing events are not stored.
 
 Order of the events of one call: arrived < decided < asked < answered < started < settled < released. Calls of one
 message arrive and are released in the order of ``index``, and settle in any order. ``at`` is wall time and may jump.
@@ -34,9 +34,9 @@ SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "cl
 
 @noun
 class MessageAdded:
-    """A message joined the history. A partial assistant message has a stop reason that is not a whole one. ``about`` is
-    the subject of a reminder to the model, such as a pending action: no person said it, and it starts no work.
-    ``queued`` is the prompt that waited to become this message; ``options`` are those of its run."""
+    """A message was added to the history. ``about`` is the subject of a reminder to the model, which starts no work;
+    ``queued`` is the id of the queued prompt that became the message; ``options`` apply to its run. The stop reason of
+    an incomplete message of the model is not in ``WHOLE``."""
 
     at: float
     message: Message
@@ -48,7 +48,7 @@ class MessageAdded:
 
 @noun
 class PromptQueued:
-    """A prompt that waits for the end of the run; ``steers``: of the calls. The same id again: it was edited."""
+    """A prompt was queued until the run ends, or until the calls end (``steers``). An id that exists replaces it."""
 
     at: float
     id: str
@@ -58,13 +58,13 @@ class PromptQueued:
 
     @property
     def text(self) -> str:
-        """Its plain text, other parts left out."""
+        """The text parts of the prompt, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 @noun
 class PromptDequeued:
-    """A prompt waits no longer, on any branch. The message of one that was delivered stands before it."""
+    """A prompt left the queue, on every branch. The message of a delivered prompt comes before this event."""
 
     at: float
     id: str
@@ -73,7 +73,7 @@ class PromptDequeued:
 
 @noun
 class TurnStarted:
-    """``because`` is the reason of this request. ``forced``: the model is held to resolve what is pending."""
+    """A turn started. ``because`` is its cause. ``forced``: the model has to resolve the pending action."""
 
     at: float
     turn: int
@@ -84,7 +84,7 @@ class TurnStarted:
 
 @noun
 class TurnEnded:
-    """``spent`` is the price of its message; attempts before it that failed have their own."""
+    """A turn ended. ``spent`` is the cost of its message, without failed requests."""
 
     at: float
     turn: int
@@ -96,7 +96,7 @@ class TurnEnded:
 
 @noun
 class RunEnded:
-    """The run ended. ``kind``: the limit reached, or the model's error; ``retryable``: it may succeed later."""
+    """A run ended. ``kind``: the limit, or the error of the model; ``retryable``: it may succeed later."""
 
     at: float
     reason: RunReason
@@ -106,21 +106,20 @@ class RunEnded:
 
     @property
     def sentence(self) -> str:
-        """The reason, for people."""
+        """The reason as a sentence for people."""
         text = ENDINGS[self.reason].sentence.format(kind=self.kind)
         return f"{text} {self.detail}" if self.detail else text
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a program that made this run and nothing else."""
+        """The exit code of a program that only made this run."""
         return ENDINGS[self.reason].exit_code
 
 
 @noun
 class RequestRetried:
-    """The model failed: the request is sent again after ``delay`` seconds, to the fallback model if ``instead`` names
-    one. Text that this message has streamed so far counts no more. If calls had arrived, it is the message of the turn
-    before that failed, and the model is told what took effect."""
+    """The model failed: the request is sent again after ``delay`` seconds, to the fallback model ``instead`` if given.
+    Text that this message streamed so far is dropped. If calls had arrived, the next turn repeats the request."""
 
     at: float
     message_id: str
@@ -134,8 +133,8 @@ class RequestRetried:
 
 @noun
 class CallArrived:
-    """``asked_as`` is the name the model used when the call became one of another tool. A call that got no further
-    than its name or its arguments has no hash. ``kept`` is the provider's own data on it."""
+    """A call arrived. ``asked_as``: the name that the model used, if a toolbox turned the call into one of another
+    tool. ``arguments_hash``: None if the name or the arguments were not valid. ``kept``: data of the provider."""
 
     at: float
     call_id: str
@@ -160,7 +159,7 @@ class CallDecided:
 
 @noun
 class QuestionAsked:
-    """A person has to answer ``question`` before its call can go on."""
+    """A person has to answer ``question`` before its call can run."""
 
     at: float
     question: Question
@@ -168,8 +167,8 @@ class QuestionAsked:
 
 @noun
 class QuestionAnswered:
-    """``edited`` is the hash of the arguments that the person gave: where secrets are masked on record, those there are
-    others."""
+    """A question was answered. ``edited`` is the hash of the arguments that the person gave: on record they may differ,
+    because secrets are masked."""
 
     at: float
     confirmation: Confirmation
@@ -178,7 +177,7 @@ class QuestionAnswered:
 
 @noun
 class CallStarted:
-    """``index`` is its place among the calls of its message, ``of`` their number so far."""
+    """A call started. ``index`` is its position among the calls of its message, ``of`` their number so far."""
 
     at: float
     call_id: str
@@ -189,7 +188,7 @@ class CallStarted:
 
 @noun
 class CallProgressed:
-    """Text is what was added since the last one; ``current`` of ``total`` is a gauge."""
+    """A call reported progress: text to append, and a gauge of ``current`` and ``total``."""
 
     at: float
     call_id: str
@@ -200,8 +199,8 @@ class CallProgressed:
 
 @noun
 class CallSettled:
-    """The one result of a call. ``held``: an earlier call of its message has not settled yet, so the result waits and
-    CallReleased follows; otherwise it leaves now. ``index`` and ``of`` as in CallStarted."""
+    """A call has its result. ``held``: an earlier call of the message has not settled, so the result is released by
+    CallReleased; otherwise now. ``index`` and ``of`` as in CallStarted."""
 
     at: float
     call_id: str
@@ -214,7 +213,7 @@ class CallSettled:
 
 @noun
 class CallReleased:
-    """A result that was held leaves: all calls before it in its message have settled too."""
+    """A held result is released: all earlier calls of the message have settled."""
 
     at: float
     call_id: str
@@ -223,7 +222,7 @@ class CallReleased:
 
 @noun
 class InterruptibleChanged:
-    """From now on a message of the user interrupts what runs, or waits for it."""
+    """A message of the user now interrupts the running calls, or no longer does."""
 
     at: float
     interruptible: bool
@@ -244,7 +243,7 @@ class PolicyAdded:
 
 @noun
 class ActionStaged:
-    """Something waits to be applied or discarded."""
+    """An action was staged, to be applied or discarded."""
 
     at: float
     action: Staged
@@ -252,7 +251,7 @@ class ActionStaged:
 
 @noun
 class ActionResolved:
-    """The action is no longer pending. ``by``: ``model``, ``person``, or else ``callgate``."""
+    """An action is no longer pending. ``by``: ``model``, ``person`` or ``callgate``."""
 
     at: float
     id: str
@@ -264,7 +263,7 @@ class ActionResolved:
 
 @noun
 class Paused:
-    """The agent stops and waits for a person, in the middle of its work: send Continue, or say something."""
+    """The agent paused: it needs Continue or a prompt of a person."""
 
     at: float
     reason: str
@@ -272,7 +271,7 @@ class Paused:
 
 @noun
 class StrayFound:
-    """A call settled while its tool could not be stopped; it keeps its locks until it ends."""
+    """A call settled although its tool did not stop. It keeps its locks until the tool ends."""
 
     at: float
     call_id: str
@@ -305,7 +304,7 @@ class EffortSet:
 
 @noun
 class Counted:
-    """Totals of a whole session, dead branches included: what a fold of the live part alone could not know."""
+    """Totals of a whole session with all branches, which the fold of the live events cannot compute."""
 
     messages: int = 0
     turns: int = 0
@@ -324,7 +323,7 @@ class Rewound:
 
 @noun
 class Branched:
-    """The history continues right after this message, which may be on a branch that was left before."""
+    """The history continues right after this message, which may be on another branch."""
 
     at: float
     message_id: str
@@ -333,11 +332,13 @@ class Branched:
 
 @noun
 class Compacted:
-    """A boundary: the model sees the summary, then the history from ``kept`` on. Nothing is deleted. ``context`` is
-    the one that earlier calls left, ``running`` is true if the work went on after it, ``unreported`` are ended actions
-    that the model was not told of yet. ``restored`` is put back behind the summary: the to-do list, files. ``focus`` is
-    what a person asked the summary to mind, ``covered`` the number of messages it stands for; tokens are those of the
-    next request without and with it; ``model`` wrote it, for ``usage`` and ``cost``."""
+    """The history was compacted: requests contain the summary, then the messages from ``kept`` on. Nothing is deleted.
+
+    context     the context of calls at that time; ``running``: the run continued after it
+    unreported  ids of ended actions that the model was not informed about yet
+    restored    text after the summary, such as the to-do list and files
+    focus       instructions of a person for the summary; ``covered``: the number of messages that it replaces
+    """
 
     at: float
     summary: str
@@ -361,7 +362,7 @@ class Compacted:
 
 @noun
 class Snipped:
-    """The model does not see these messages any more."""
+    """These messages are hidden from the model."""
 
     at: float
     message_ids: tuple[str, ...]
@@ -369,7 +370,7 @@ class Snipped:
 
 @noun
 class ResultReplaced:
-    """From now on the model sees this in place of a call's result, byte for byte."""
+    """The model gets this content instead of the result of a call from now on."""
 
     at: float
     message_id: str
@@ -379,7 +380,7 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """A fact about the session: ``title``, ``tags`` … None removes it. ``spent``: by the model that wrote it."""
+    """A fact about the session, such as ``title``; None removes it. ``spent``: the cost of a model that wrote it."""
 
     at: float
     key: str
@@ -389,8 +390,8 @@ class MetadataSet:
 
 @noun
 class SessionOpened:
-    """The first line of a session. ``source`` says where its first entries were copied from, if they were; ``forked``:
-    all up to Forked are those of another session."""
+    """The first event of a session. ``source``: where its first events were copied from; ``forked``: the events before
+    Forked belong to another session."""
 
     at: float
     version: str
@@ -401,7 +402,7 @@ class SessionOpened:
 
 @noun
 class Forked:
-    """All events before it were copied from another session. Calls open at that point belong there, not here."""
+    """All events before this one were copied from another session. Calls that are open here belong to that session."""
 
     at: float
     session: str
@@ -410,8 +411,8 @@ class Forked:
 
 @noun
 class LinesQuarantined:
-    """Bytes of the log that could not be read, by offset and length; a copy is kept in the file named. ``counted`` is
-    what is there in spite of that."""
+    """Bytes of the log that could not be read, by offset and length, were copied to the file ``kept_in``. ``counted``:
+    the totals of the readable part."""
 
     at: float
     ranges: tuple[tuple[int, int], ...]
@@ -421,7 +422,7 @@ class LinesQuarantined:
 
 @noun
 class Noted:
-    """Something a person should see that belongs to no call's result."""
+    """A note for people that is not part of a result."""
 
     at: float
     text: str

@@ -1,4 +1,4 @@
-"""The inputs that a door may send into a session. Imperatives; the session answers with events."""
+"""The inputs that a program sends to a session, which answers with events. Names are imperatives."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from callgate.words.pending import ResolveAction
 
 @noun
 class Prompt:
-    """A person's message; while the agent works it waits for the end. ``options`` hold until its run has ended."""
+    """A message of a person. It is queued while the agent works. ``options`` apply to its run."""
 
     content: str | tuple[Part, ...]
     options: RunOptions | None = None
@@ -24,7 +24,7 @@ class Prompt:
 
 @noun
 class EditPrompt:
-    """Put another text in place of a prompt that waits; PromptQueued gave its id."""
+    """Replace the text of a queued prompt. ``id`` is the id in PromptQueued."""
 
     id: str
     content: str | tuple[Part, ...]
@@ -36,28 +36,28 @@ class EditPrompt:
 
 @noun
 class WithdrawPrompt:
-    """Take back a prompt that waits; PromptQueued gave its id."""
+    """Remove a queued prompt. ``id`` is the id in PromptQueued."""
 
     id: str
 
 
 @noun
 class Steer:
-    """Typed while the agent works: delivered after the current calls."""
+    """A message to the working agent: it is delivered after the current calls."""
 
     text: str
 
 
 @noun
 class Interrupt:
-    """Stop now: running calls are cancelled, the others never start, the history stays valid."""
+    """Stop now: running calls are cancelled, and the others do not start."""
 
     reason: str = ""
 
 
 @noun
 class CancelCall:
-    """Stop one call of the message under way; the others go on."""
+    """Cancel one call of the current message."""
 
     call_id: str
     reason: str = ""
@@ -65,20 +65,22 @@ class CancelCall:
 
 @noun
 class Continue:
-    """Go on with a turn that was left unfinished."""
+    """Resume an unfinished turn, or a run that ended or paused."""
 
 
 @noun
 class Answer:
-    """Answers an open question: ``Answer(question.yes())``."""
+    """Answer an open question: ``Answer(question.yes())``."""
 
     confirmation: Confirmation
 
 
 @noun
 class Resolve:
-    """Apply or discard what was staged: the newest, or the one with this id. ``extra`` goes to its staging tool; for a
-    change of files, ``{"files": [paths]}`` applies these alone and drops the others."""
+    """Apply or discard a staged action: the newest one, or the action with this id.
+
+    extra  passed to the staging tool. For a change of files, ``{"files": [paths]}`` applies only these
+    """
 
     action: ResolveAction
     reason: str
@@ -98,14 +100,14 @@ class SetModel:
 
 @noun
 class SetEffort:
-    """Change how much work the model puts into its answers, from the next request on; ``auto`` leaves that to it."""
+    """Set the effort level of the next requests. ``auto``: the default of the model."""
 
     effort: WantedEffort
 
 
 @noun
 class Compact:
-    """Put a summary in place of the older history; the last ``keep`` messages stay as they are."""
+    """Replace the history by a summary, except the last ``keep`` messages."""
 
     instructions: str = ""
     keep: int = 0
@@ -113,29 +115,29 @@ class Compact:
 
 @noun
 class Rewind:
-    """Go back to just before the given message."""
+    """Continue from just before the given message."""
 
     message_id: str
 
 
 @noun
 class Branch:
-    """Go on right after the given message, also one on a branch that was left by an earlier Rewind."""
+    """Continue right after the given message, which may be on a branch that an earlier Rewind left."""
 
     message_id: str
 
 
 @noun
 class Snip:
-    """Take messages out of what the model sees; a call and its result go together."""
+    """Hide messages from the model; a call and its result are hidden together."""
 
     message_ids: tuple[str, ...]
 
 
 @noun
 class Trim:
-    """Cut results of more than ``over`` characters down to their head and tail in what the model sees, for good; the
-    last ``keep`` messages stay as they are."""
+    """Cut results that are longer than ``over`` characters to their head and tail for the model, permanently. The last
+    ``keep`` messages are not cut."""
 
     over: int = 2_000
     keep: int = 10
@@ -153,8 +155,8 @@ class SetTags:
 
 @noun
 class MoveToBackground:
-    """Let a command that runs go on in the background, the same process: its call ends with the id of the task.
-    Without ``call_id``: every command that can."""
+    """Continue a running command in the background: its call ends with the id of the task. Without ``call_id``: every
+    command that supports it."""
 
     call_id: str | None = None
 
@@ -164,8 +166,10 @@ UndoScope = Literal["call", "turn", "session"]
 
 @noun
 class Undo:
-    """Take back what calls did to files: the newest change, all of its turn, or all of the session; or the ``change``
-    of this number. ``partly``: also if some of it cannot be, because others have changed the files since."""
+    """Revert changes of files: the newest call, its turn, or the whole session; or the ``change`` with this number.
+
+    partly  revert the other files if some of them were changed since
+    """
 
     scope: UndoScope = "turn"
     change: int | None = None
@@ -174,8 +178,7 @@ class Undo:
 
 @noun
 class Close:
-    """End the session. Its pending actions are kept for a later resume. ``pending`` is ``discard`` if the session is
-    left for another one."""
+    """End the session. Pending actions are kept for a resume, or discarded."""
 
     reason: str = ""
     pending: Literal["keep", "discard"] = "keep"

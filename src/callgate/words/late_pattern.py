@@ -1,5 +1,4 @@
-"""Regular expressions that are compiled when they are first used: most of those in Callgate's modules are needed by few
-starts, and compiling all of them would be a tenth of a start."""
+"""Regular expressions that are compiled at their first use. Compiling all of them would take a tenth of the start."""
 
 import re
 from typing import Any, AnyStr, cast
@@ -8,13 +7,12 @@ _METHODS = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub
 
 
 def late_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """A compiled expression for every use but as an argument of the functions of ``re``. A fault in it is found when it
-    is first used."""
+    """Return a pattern that compiles itself at its first use. It cannot be passed to functions of ``re``."""
     return cast("re.Pattern[AnyStr]", _LatePattern(text, flags))
 
 
 class _LatePattern:
-    """Has the methods of the compiled expression as its own attributes from the first use on."""
+    """Copies the methods of the compiled pattern into its own attributes at the first use."""
 
     def __init__(self, text: str | bytes, flags: int) -> None:
         self.pattern = text

@@ -1,7 +1,4 @@
-"""Limits of a session and their defaults: the only place where either stands.
-
-Settings files, the environment, the command line and the documentation take the defaults from here.
-"""
+"""Limits of a session and their defaults. Settings, options of the command line and the documentation use them."""
 
 from typing import Literal
 
@@ -9,14 +6,20 @@ from callgate.words.errors import ModelError, UsageError
 from callgate.words.noun import noun
 
 LARGEST_COUNT = 1_000_000
-"""Of any setting that is a count."""
+"""The maximum of all settings that are counts."""
 
 
 @noun
 class ExecutorSettings:
-    """``start``: ``early`` is the promise (only calls without effects before the message is whole); ``eager`` starts
-    everything on arrival, ``after`` nothing before the end. ``max_message_chars`` is for all results of one message
-    together. Times are in seconds."""
+    """Limits of calls. Times are in seconds, sizes in characters.
+
+    start              ``early``: calls without effects start before the message ends; ``eager``: all calls;
+                       ``after``: none
+    grace              time in which a cancelled tool has to end
+    lock_wait          maximum time that a call waits for locks
+    max_message_chars  limit for all results of one message together
+    patience           time after which an open question is answered no; None waits without limit
+    """
 
     max_concurrency: int = 10
     start: Literal["early", "eager", "after"] = "early"
@@ -26,16 +29,15 @@ class ExecutorSettings:
     max_message_chars: int = 200_000
     max_error_chars: int = 10_000
     patience: float | None = None
-    """Seconds that a question waits for its answer, which is no after that; None waits without a limit."""
 
     def message_chars(self, window: int | None) -> int:
-        """The bound for all results of one message: at most as many characters as the model's window has tokens, which
-        is about a third of it; half of that in a small window, where system prompt and tools take most."""
+        """Return the limit for all results of one message: at most as many characters as the model's window has tokens,
+        about a third of the window; half of that for a window below 64,000 tokens."""
         share = self.max_message_chars if window is None else window if window >= 64_000 else window // 2
         return min(self.max_message_chars, share)
 
     def checked(self) -> "ExecutorSettings":
-        """UsageError names the setting that cannot be."""
+        """Return the settings. Raise UsageError for an invalid one."""
         counts = ("max_concurrency", "max_result_chars", "max_message_chars", "max_error_chars")
         for name in (*counts, "grace", "lock_wait"):
             value = getattr(self, name)
@@ -53,10 +55,15 @@ class ExecutorSettings:
 
 @noun
 class Retries:
-    """Repetitions of a request that failed, at most ``most`` in a row, and the seconds before each: ``first``, then
-    twice as many each time, up to ``longest``, less a random part of at most ``jitter``. What the provider asks for
-    comes before that; a wait of more than ``longest_asked`` ends the run. After ``overloads`` overloads in a row the
-    fallback model is asked."""
+    """Retries of a failed request. The delay doubles with each retry; a delay that the provider asks for comes first.
+
+    most           maximum number of retries in a row
+    first          first delay in seconds
+    longest        maximum delay
+    jitter         maximum share of the delay that is subtracted at random
+    longest_asked  the run ends if the provider asks for a longer delay
+    overloads      after so many overloads in a row the fallback model is used
+    """
 
     most: int = 5
     first: float = 1.0
@@ -66,7 +73,7 @@ class Retries:
     overloads: int = 3
 
     def delay(self, attempt: int, error: ModelError, chance: float = 0.0) -> float:
-        """Before the repetition with this number; the first is 1. ``chance`` is a random number from 0 to 1."""
+        """Return the delay before a retry; the first has number 1. ``chance`` is a random number from 0 to 1."""
         if error.retry_after is not None:
             return max(0.0, error.retry_after)
         return min(self.first * 2 ** (attempt - 1), self.longest) * (1 - self.jitter * chance)
@@ -74,10 +81,14 @@ class Retries:
 
 @noun
 class LoopLimits:
-    """Every kind of continuation counts as a turn. After so many denials in a row, or in a session, the agent pauses
-    until a person lets it go on. ``held_up`` is how often in a run its end may be put off; ``retries`` are those of a
-    request that failed. ``max_turns``, ``max_output_tokens`` and ``max_seconds`` are those of a run; ``max_cost`` and
-    ``warn_cost`` are dollars of the whole session, over all its lives."""
+    """Limits of a run, and of the costs of a session.
+
+    max_turns         limit of a run, like ``max_output_tokens`` and ``max_seconds``
+    max_cost          dollars of the whole session, also before a restart; ``warn_cost`` only warns
+    max_truncations   truncated messages in a row after which the run ends
+    denials_in_a_row  denials after which the agent pauses until a person continues it; ``denials``: in the session
+    held_up           how many times hooks may delay the end of a run
+    """
 
     max_turns: int | None = None
     max_output_tokens: int | None = None

@@ -1,4 +1,4 @@
-"""Messages of people, models and tools, and the parts they are made of."""
+"""Messages of people, models and tools, and their parts."""
 
 from collections.abc import Mapping
 from json import loads
@@ -9,7 +9,7 @@ from callgate.words.noun import noun
 Role = Literal["user", "assistant", "tool"]
 
 HOOK_ADDED = "\n[hook: "
-"""The beginning of each part that a hook added to a prompt."""
+"""The prefix of parts that hooks added to a prompt."""
 
 
 @noun
@@ -25,7 +25,7 @@ class Image:
 
 @noun
 class Resource:
-    """Something with an address: embedded text or bytes, or a bare link when it has neither."""
+    """A resource with a URI: embedded text or bytes, or only a link."""
 
     uri: str
     text: str | None = None
@@ -38,7 +38,7 @@ Content = Text | Image | Resource
 
 @noun
 class Thinking:
-    """A model's reasoning; the signature goes back to the provider unchanged."""
+    """The reasoning of a model. The signature is sent back to the provider unchanged."""
 
     text: str
     signature: str | None = None
@@ -46,24 +46,24 @@ class Thinking:
 
 @noun
 class Opaque:
-    """A provider's own part or data: hidden reasoning, a server-side tool, encrypted state. Nothing but that provider
-    reads it; the next request gives it back unchanged. ``data`` is a JSON object or bytes."""
+    """Data of a provider, such as encrypted reasoning. It is sent back to the same provider unchanged. ``data`` is a
+    JSON object or bytes."""
 
     provider: str
     data: Mapping[str, Any] | bytes
 
     @property
     def beside(self) -> bool:
-        """True for data on another part, such as the signature of a text: it has ``on``, and nothing to show."""
+        """True for data about another part, such as the signature of a text. It is not shown."""
         return isinstance(self.data, Mapping) and "on" in self.data
 
 
 @noun
 class CallPart:
-    """A tool call inside an assistant message, as the model asked for it.
+    """A tool call in an assistant message.
 
-    ``raw_arguments`` is kept when the text the model wrote was not simply the JSON of ``arguments``; ``kept`` is data
-    that the provider put on the call, such as a signature.
+    raw_arguments  the text of the model, if it is not the JSON of ``arguments``
+    kept           data of the provider about the call, such as a signature
     """
 
     id: str
@@ -74,8 +74,7 @@ class CallPart:
 
     @property
     def written(self) -> Mapping[str, Any]:
-        """The arguments as the model wrote them. Text that is no JSON object is a field of one, so that the model sees
-        what it wrote."""
+        """The arguments that the model wrote. Text that is not a JSON object is the value of ``not_json``."""
         if self.raw_arguments is None:
             return self.arguments
         try:
@@ -87,7 +86,7 @@ class CallPart:
 
 @noun
 class ResultPart:
-    """The one answer to a CallPart, in a message of role ``tool``."""
+    """The result of a CallPart, in a message with the role ``tool``."""
 
     call_id: str
     name: str
@@ -100,8 +99,8 @@ Part = Text | Image | Resource | Thinking | CallPart | ResultPart | Opaque
 
 @noun
 class Usage:
-    """Tokens. ``input`` excludes what was read from or written to a cache; ``output`` includes ``reasoning``.
-    ``estimated``: the provider did not say, so they were computed from the number of characters."""
+    """Numbers of tokens. ``input`` excludes cached tokens; ``output`` includes ``reasoning``. ``estimated``: computed
+    from the number of characters, because the provider reported none."""
 
     input: int = 0
     cache_read: int = 0
@@ -123,7 +122,7 @@ class Usage:
 
 @noun
 class Spent:
-    """Tokens that requests to a model have used, and their price in dollars; None where no price is known."""
+    """The tokens that requests to a model used and their cost in dollars; None if no price is known."""
 
     model: str
     usage: Usage
@@ -136,8 +135,8 @@ class Spent:
 
 @noun
 class Message:
-    """``model`` is the one that answered, as ``family/name``: a family of APIs gives signatures back to its own models
-    alone."""
+    """A message. ``model`` is the author of an answer as ``family/name``: signatures are only valid for the same
+    family."""
 
     id: str
     role: Role
@@ -147,12 +146,12 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The plain text of the message, its other parts left out."""
+        """The text parts of the message, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def said(self) -> str:
-        """The text that a person wrote, without what hooks added to it."""
+        """The text of a person, without the parts that hooks added."""
         texts = (part.text for part in self.parts if isinstance(part, Text))
         return "".join(text for text in texts if not text.startswith(HOOK_ADDED))
 

@@ -1,4 +1,4 @@
-"""One vocabulary for all providers: the events a model streams, and the request it is sent."""
+"""Requests to models and the events that models stream, the same for all providers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
@@ -9,9 +9,9 @@ from callgate.words.noun import nothing, noun
 
 PartKind = Literal["text", "thinking", "tool_call", "opaque"]
 StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "context_full", "cut_off", "paused"]
-"""``paused``: the server interrupted its own work, such as a search; asked to go on, the model finishes the message."""
+"""``paused``: a server-side tool was interrupted; the model finishes the message when it is asked to continue."""
 WHOLE: frozenset[str] = frozenset({"end", "tool_calls"})
-"""Stop reasons after which a message is known to be complete, so that its effects may happen."""
+"""Stop reasons of complete messages, whose calls with effects may run."""
 
 
 @noun
@@ -23,8 +23,7 @@ class MessageStarted:
 
 @noun
 class PartStarted:
-    """``id`` and ``name`` belong to a tool call; an ``opaque`` part is the provider's own. Parts keep the order
-    in which they start."""
+    """The start of a part. ``id`` and ``name`` are set for a tool call. Parts keep the order in which they start."""
 
     index: int
     kind: PartKind
@@ -53,7 +52,7 @@ class ArgumentsDelta:
 
 @noun
 class OpaqueData:
-    """The content of an ``opaque`` part, or data that belongs to a tool call, whole and once for a part."""
+    """The whole content of an ``opaque`` part, or the data of a provider about a tool call."""
 
     index: int
     provider: str
@@ -62,14 +61,14 @@ class OpaqueData:
 
 @noun
 class PartEnded:
-    """The part is closed. For a tool call this is the moment it is complete."""
+    """The end of a part. A tool call is complete then."""
 
     index: int
 
 
 @noun
 class MessageEnded:
-    """``detail`` is what the provider says about the reason, such as the category of a refusal."""
+    """The end of a message. ``detail`` is the provider's text about the reason, such as the category of a refusal."""
 
     stop_reason: StopReason
     usage: Usage = Usage()
@@ -78,7 +77,7 @@ class MessageEnded:
 
 @noun
 class ModelNoted:
-    """A line for people about this request: an option that the model does not know was left out, an image scaled."""
+    """A note for people about the request, such as an option that the model does not support."""
 
     text: str
 
@@ -98,7 +97,7 @@ ModelEvent = (
 
 @noun
 class ToolSpec:
-    """A tool as the model is told about it; ``parameters`` is JSON Schema 2020-12."""
+    """The definition of a tool in a request; ``parameters`` is JSON Schema 2020-12."""
 
     name: str
     description: str
@@ -119,8 +118,8 @@ class RequestLimits:
 
 @noun
 class CacheHints:
-    """Places for cache breakpoints: after the tools, the system text, a number of messages (None: all of them).
-    ``life`` is how long the provider is asked to keep what it has read."""
+    """Cache breakpoints: after the tools, the system text, a number of messages (None: all of them). ``life`` is the
+    requested lifetime of the cache."""
 
     tools: bool = True
     system: bool = True
@@ -129,28 +128,27 @@ class CacheHints:
 
     @property
     def off(self) -> bool:
-        """True if nothing is to be cached: neither tools nor system text, nor a number of messages."""
+        """True if nothing is to be cached."""
         return not (self.tools or self.system or self.messages)
 
 
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
-"""Levels of the work that a model puts into an answer, lowest first."""
+"""Effort levels of models, lowest first."""
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-"""Every level of effort, lowest first."""
 
 WantedEffort = Effort | Literal["auto"]
-"""A level that a person asks for; ``auto`` leaves it to the model."""
+"""An effort level that a person sets. ``auto``: the default of the model."""
 
 
 EffortSource = Literal["environment", "turn", "session", "settings", "model"]
-"""The places that may say the effort, the strongest first."""
+"""The sources of an effort level, highest precedence first."""
 
 
 @noun
 class EffortInForce:
-    """The effort of the next request. ``wanted`` is what ``source`` says, None if no place says anything; ``sent`` is
-    the level of the model that is used for it, None if the request names none."""
+    """The effort of the next request. ``wanted`` is the level set by ``source``, or None; ``sent`` is the nearest level
+    of the model, None if the request has none."""
 
     wanted: WantedEffort | None
     source: EffortSource
@@ -159,9 +157,13 @@ class EffortInForce:
 
 @noun
 class RequestOptions:
-    """Wishes for one request; a provider leaves out what its model does not know, and says so once. None is the
-    model's own default. ``effort``: ``auto`` is that default too, whatever the settings say. ``thinking``: a number is
-    a budget in tokens. ``body`` and ``headers`` are sent as they are."""
+    """Options of a request. A provider leaves out options that its model does not support, and notes this once. None is
+    the default of the model.
+
+    effort    ``auto`` is the default of the model, whatever the settings say
+    thinking  a number is a budget in tokens
+    body      sent unchanged, like ``headers``
+    """
 
     effort: WantedEffort | None = None
     thinking: Literal["off", "adaptive"] | int | None = None
@@ -172,7 +174,7 @@ class RequestOptions:
     headers: Mapping[str, str] = field(default_factory=nothing)
 
     def over(self, others: "RequestOptions") -> "RequestOptions":
-        """These, and the others where these are at their defaults."""
+        """Return these options, with values of the others where these have their defaults."""
         default = RequestOptions()
         names = [each.name for each in fields(self)]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(default, name)}
@@ -181,9 +183,13 @@ class RequestOptions:
 
 @noun
 class RunOptions:
-    """Options for the run of one prompt. ``request`` is laid over the options of the session; ``output`` is a JSON
-    Schema that the text of the answer has to fit; ``budget`` is a hard limit on the tokens that the model writes.
-    ``quoted``: the prompt has words of an MCP server or of the model, so no mention and no budget is read in it."""
+    """Options of the run of one prompt.
+
+    request  override the options of the session
+    output   JSON Schema for the text of the answer
+    budget   a limit on the output tokens
+    quoted   the prompt has text of an MCP server or of a model: mentions and budgets in it are ignored
+    """
 
     request: RequestOptions | None = None
     output: Mapping[str, Any] | None = None
@@ -193,8 +199,8 @@ class RunOptions:
 
 @noun
 class Request:
-    """``output`` is a JSON Schema that the text of the answer has to fit. ``session`` is the id of the session, for
-    caches that are found by a key."""
+    """A request to a model. ``output`` is a JSON Schema for the text of the answer. ``session`` is the id of the
+    session, used as a cache key."""
 
     system: str
     messages: Sequence[Message]
@@ -209,9 +215,14 @@ class Request:
 
 @noun
 class Abilities:
-    """The abilities of a model. ``force``: the kinds of tool choice it can be held to; ``output_tokens``: the most it
-    writes in one message; ``efforts``: the levels it knows, lowest first; ``structured``: it can be held to a JSON
-    Schema; ``deferred``: its API takes the definition of a tool with the answer to a search for it."""
+    """The abilities of a model.
+
+    force          kinds of tool choice that it supports
+    output_tokens  the maximum length of a message
+    structured     it supports a JSON Schema for answers
+    efforts        effort levels that it supports, lowest first
+    deferred       its API accepts the definition of a tool in the result of a tool search
+    """
 
     force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
     streams: bool = True
@@ -224,7 +235,7 @@ class Abilities:
     deferred: bool = False
 
     def nearest(self, wanted: ToolChoice) -> ToolChoice:
-        """The wanted tool choice, or the nearest one that the model can be held to."""
+        """Return the wanted tool choice, or the nearest one that the model supports."""
         if wanted.kind in self.force:
             return wanted
         return ToolChoice("required" if wanted.kind == "named" and "required" in self.force else "auto")
@@ -232,7 +243,7 @@ class Abilities:
 
 @noun
 class ServerSettings:
-    """Settings of one server, ``[providers.NAME]``. None, and what is empty, leaves the value that is known of it."""
+    """Settings of a provider, ``[providers.NAME]``. None and empty values keep the known value."""
 
     family: str | None = None
     base_url: str | None = None
@@ -245,9 +256,15 @@ class ServerSettings:
 
 @noun
 class ModelSettings:
-    """All settings about models. ``cheap`` writes titles and summaries, ``fallback`` answers where ``default`` is
-    overloaded. ``forced_effort`` comes from the environment and counts before all others. ``options`` are by the name
-    of the model, ``servers`` by the name of the provider. ``caching`` is false where prompts are not to be cached."""
+    """Settings of models.
+
+    cheap          the model for titles and summaries
+    fallback       the model that answers if ``default`` is overloaded
+    forced_effort  the effort of the environment, which overrides all others
+    caching        False: prompts are not cached
+    options        by the name of the model
+    servers        by the name of the provider
+    """
 
     default: str | None = None
     cheap: str | None = None

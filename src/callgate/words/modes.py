@@ -1,6 +1,6 @@
-"""The modes of a session: one table that says what each allows, forbids and asks.
+"""The permission modes of a session.
 
-A mode decides where no rule was written. Deny rules, ask rules and hard safety hold in every one of them.
+A mode decides about calls that no rule covers. Deny rules, ask rules and hard safety apply in every mode.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,14 @@ Mode = Literal["default", "accept_edits", "plan", "bypass", "dont_ask"]
 
 @noun
 class ModeRules:
-    """``strictness`` orders modes: a repository or a variable can only make it higher. ``forbids_changes`` denies all
-    effects but those on the session's own state, ``allows_edits`` allows changes to files of the workspace,
-    ``allows_all`` every call, ``never_asks`` turns each question into a denial."""
+    """The rules of a mode.
+
+    strictness       a repository or an environment variable can only choose a mode of higher strictness
+    forbids_changes  denies all effects except on the state of the session
+    allows_edits     allows changes of files in the workspace
+    allows_all       allows every call
+    never_asks       replaces each question by a denial
+    """
 
     meaning: str
     strictness: int
@@ -33,14 +38,13 @@ MODES: Mapping[Mode, ModeRules] = {
     "bypass": ModeRules("asks only where a rule or hard safety does", 0, allows_all=True),
     "dont_ask": ModeRules("denies what it would have to ask about", 3, never_asks=True),
 }
-"""Plan changes nothing where dont_ask does what rules allow, and dont_ask never asks where plan does: they are equally
-strict, so neither stands in for the other."""
+"""``plan`` and ``dont_ask`` are equally strict: one forbids changes that rules allow, the other never asks."""
 
 PLANNING: Mode = next(mode for mode, rules in MODES.items() if rules.forbids_changes)
 
 
 def check_mode(mode: Mode) -> Mode:
-    """UsageError for an unknown mode: a typo must not make a session less safe than it seems."""
+    """Return the mode. Raise UsageError for an unknown one: a typo must not make a session less safe."""
     if mode not in get_args(Mode):
         raise UsageError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
     return mode

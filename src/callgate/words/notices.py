@@ -11,7 +11,7 @@ NoticeKind = Literal["task", "agent", "undo", "server", "feature"]
 
 @noun
 class NoticeAdded:
-    """The model is to be given this text once, as a reminder with its next request.
+    """A text that the model gets once, as a reminder with its next request.
 
     id    the id of the subject, unique in the session: a second notice with it is not added
     wake  an idle session takes a turn for it
@@ -26,7 +26,7 @@ class NoticeAdded:
 
 @noun
 class NoticeDelivered:
-    """The turn with the reminder has ended, or the model learned the fact in another way: it is not sent again."""
+    """The turn with the reminder ended, or the model learned the fact in another way. It is not sent again."""
 
     at: float
     id: str
@@ -34,8 +34,7 @@ class NoticeDelivered:
 
 @noun
 class FeatureRecorded:
-    """A fact of the feature with this name, which folds it into its own state. ``data`` is JSON data. A rewind does not
-    remove it."""
+    """A fact of a feature, which folds it into its state. ``data`` is JSON data. A rewind does not remove it."""
 
     at: float
     feature: str

@@ -1,27 +1,30 @@
-"""Actions that were staged and wait to be applied or discarded."""
+"""Staged actions, which are applied or discarded later."""
 
 from typing import Any, Literal
 
 from callgate.words.noun import noun
 
 RESOLVE = "resolve"
-"""The tool that finishes a pending action."""
+"""The name of the tool that applies or discards a pending action."""
 
 ResolveAction = Literal["apply", "discard"]
 
 Ended = Literal["applied", "discarded", "lost"]
-"""Ends of a pending action. ``lost``: with the program that had staged it."""
+"""Ends of a pending action. ``lost``: the program that staged it ended."""
 
 _LONGEST = 16
 
 
 @noun
 class Staged:
-    """A pending action as it is on record. ``source`` is the tool its author names, ``tool`` with its ``aliases`` the
-    one that was running: its rules judge callbacks. ``message_id`` and ``call_id`` say where it was staged. ``paths``
-    are the files it would change, if that is all it does, with the lines ``added`` and ``removed``; ``change`` is
-    its number among the changes of the session, without which only the program that staged it can finish it.
-    ``careful``: a person is asked each time."""
+    """A pending action on record.
+
+    source   the tool that the action is shown as
+    tool     the tool that staged it, with its ``aliases``: its rules judge callbacks
+    paths    the files it would change, if it does nothing else, with the lines ``added`` and ``removed``
+    change   its number among the changes of the session; without one only the program that staged it can apply it
+    careful  a person is asked each time
+    """
 
     id: str
     label: str
@@ -40,6 +43,6 @@ class Staged:
 
     @property
     def number(self) -> int:
-        """The last part of its id, which no other action of the session has."""
+        """The number at the end of its id, unique in the session."""
         number = self.id.rpartition(":")[2]
         return int(number) if number.isdecimal() and len(number) < _LONGEST else 0

@@ -1,4 +1,4 @@
-"""Values of others as data that can be put on record."""
+"""Conversion of values from tools and models to JSON data for the record."""
 
 from json import dumps, loads
 from math import isfinite
@@ -8,24 +8,24 @@ _SAME = frozenset((bool, int, type(None)))
 
 
 class NotPlain(Exception):
-    """The value is not made of plain JSON types alone."""
+    """The value has parts that are not plain JSON types."""
 
 
 def plain_json(value: Any) -> Any:
-    """The value as JSON reads it back; what JSON cannot say is there as its ``repr``."""
+    """Return the value as JSON data. Parts that JSON has no type for are replaced by their ``repr``."""
     try:
         return plain_copy(value)
     except (NotPlain, RecursionError):
         pass
     try:
         return loads(dumps(value, default=repr, skipkeys=True, allow_nan=False))
-    except (ValueError, RecursionError):  # not a number, a circle, too deep
+    except (ValueError, RecursionError):  # NaN, a cycle, or too deep
         return {"unreadable": repr(value)[:1000]}
 
 
 def plain_copy(value: Any) -> Any:
-    """A copy that shares nothing with the value, as writing and reading JSON would give it, in a fraction of the time.
-    NotPlain for values that JSON might change: subclasses, numbers it does not have, text beyond ASCII."""
+    """Return a deep copy, equal to writing and reading the value as JSON but faster. Raise NotPlain for a value that
+    JSON might change: a subclass, NaN, an infinity, text beyond ASCII."""
     kind = cast(type, value.__class__)
     if kind in _SAME or (kind is str and value.isascii()) or (kind is float and isfinite(value)):
         return value

@@ -1,11 +1,11 @@
-"""An event together with the session that wrote it."""
+"""An event with the path of its session."""
 
 from typing import NamedTuple
 
 from callgate.words.events import Event
 
 AgentPath = tuple[str, ...]
-"""The names of the agents from the root session to a nested one; empty for the root."""
+"""Names of agents from the root session to a nested session; empty for the root."""
 
 
 class SessionEvent(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tool search: the names of its two tools, and the setting that says when tools are deferred."""
+"""Tool search: the names of its tools, and the setting that defers tools."""
 
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
@@ -9,15 +9,15 @@ EXECUTE = "ExecuteExtraTool"
 """Calls one of them."""
 
 DEFINITION = "tool:"
-"""The scheme of the address under which the definition of a tool stands in the answer of a search."""
+"""The prefix of resource addresses of tool definitions in the result of a search."""
 
 ON, OFF, AUTO = 0, 100, 10
 _MODE = late_pattern(r"auto:([0-9]{1,3})")
 
 
 def percent_of(text: str) -> int:
-    """The share of the context window, in percent, from which on tools are deferred: 0 always, 100 never. ValueError
-    for anything but on, off, auto and auto:N."""
+    """Return the share of the context window in percent above which tools are deferred: 0 always, 100 never. Raise
+    ValueError for anything except on, off, auto and auto:N."""
     known = {"on": ON, "off": OFF, "auto": AUTO}
     if text in known:
         return known[text]
@@ -29,8 +29,12 @@ def percent_of(text: str) -> int:
 
 @noun
 class SearchUse:
-    """Tool search as it is in force. ``mode`` is that of the settings, ``deferred`` the number of deferred tools,
-    ``tokens`` an estimate of what their definitions would take in every request."""
+    """The state of tool search.
+
+    mode      the value of the setting
+    deferred  the number of deferred tools
+    tokens    the estimated size of their definitions, which requests save
+    """
 
     mode: str
     deferred: int
@@ -38,7 +42,7 @@ class SearchUse:
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """A description for people."""
         if not self.deferred:
             return f"{self.mode}: no tool is deferred"
         count, them = ("1 tool is", "it") if self.deferred == 1 else (f"{self.deferred:,} tools are", "they")

@@ -1,4 +1,4 @@
-"""The traits of a tool for one call: its effects, its locks, its subject, how long it may take."""
+"""The traits of a call: effects, locks, subject, timeout."""
 
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -15,10 +15,10 @@ ICONS: tuple[Icon, ...] = get_args(Icon)
 
 @noun
 class Locks:
-    """The paths a call reads and writes (each covers its subtree), or one of two wider scopes.
+    """The paths that a call reads and writes, each with its subtree, or one of two wider scopes.
 
     ``shared`` conflicts only with ``exclusive``; ``exclusive`` conflicts with everything.
-    Join declarations with ``|``: ``reads("src") | writes("out")``.
+    Combine locks with ``|``: ``reads("src") | writes("out")``.
     """
 
     scope: Literal["paths", "shared", "exclusive"] = "paths"
@@ -33,12 +33,12 @@ class Locks:
 
 
 def reads(*paths: object) -> Locks:
-    """Locks for reading the given paths; with none, the whole workspace."""
+    """Return locks for reading the paths; without paths, the whole workspace."""
     return Locks(reads=tuple(str(path) for path in paths) or (".",))
 
 
 def writes(*paths: object) -> Locks:
-    """Locks for writing the given paths; with none, the whole workspace."""
+    """Return locks for writing the paths; without paths, the whole workspace."""
     return Locks(writes=tuple(str(path) for path in paths) or (".",))
 
 
@@ -49,7 +49,7 @@ workspace = reads()
 
 @noun
 class Traits:
-    """A tool's traits, evaluated on the arguments of one call."""
+    """The traits of a tool, evaluated for the arguments of one call."""
 
     effects: Effects = "mutating"
     declared_locks: Locks | None = None
@@ -59,28 +59,28 @@ class Traits:
     max_result_chars: int | None = None
     requires_interaction: bool = False
     asks: tuple[AskedField, ...] = ()
-    """Fields that its question has beyond yes or no; the tool finds the answers in ``run.answers``."""
+    """Fields of its question. The tool gets the answers in ``run.answers``."""
     choices_for_always: tuple[Choice, ...] | None = None
-    """Choices of the tool's own for "always", besides exactly these arguments; None for those its subject gives."""
+    """Choices for "always" besides exactly these arguments; None for choices made of the subject."""
     own_state: bool = False
-    """It changes the session's own state alone, such as its to-do list; plan mode allows that."""
+    """The call only changes state of the session, such as the to-do list. Plan mode allows this."""
     needs_no_question: bool = False
-    """With these arguments it runs without a rule, where no deny or ask rule, no mode and no hard safety objects."""
+    """The call runs without a rule, unless a deny or ask rule, the mode or hard safety applies."""
     repeats: bool = False
-    """It is meant to be called again with the same arguments, as a poller is: the loop guard lets it."""
+    """Repeated calls with the same arguments are intended, as for polling. The loop guard allows them."""
     judged_as: str = ""
-    """The name by which rules, modes, hooks and people know the call, where that is not the tool's own."""
+    """The name of the call for rules, modes, hooks and people, if not the name of the tool."""
     declared: Declared = UNDECLARED
     server: str = ""
-    """The MCP server the tool belongs to, as the names of its tools spell it."""
+    """The MCP server of the tool, as spelled in the names of its tools."""
     declared_icon: Icon | None = None
     failed: str = ""
-    """A note for people: which traits could not be evaluated and so have their most careful value."""
+    """A note for people about traits that could not be evaluated and have their most restrictive value."""
 
     @property
     def locks(self) -> Locks:
-        """The locks given; else those of the declared paths; else readers share the workspace and the rest are
-        exclusive."""
+        """The declared locks; otherwise locks of the declared paths; otherwise the workspace for a call without effects
+        and exclusive locks for any other."""
         if self.declared_locks is not None:
             return self.declared_locks
         found = self.declared
@@ -90,7 +90,7 @@ class Traits:
 
     @property
     def icon(self) -> Icon:
-        """The kind of icon that doors show: the one given; else by the declared subject; else by the effects."""
+        """The icon of the call: as declared; otherwise by its subject; otherwise by its effects."""
         if self.declared_icon is not None:
             return self.declared_icon
         for kind, icon in _ICON_OF.items():
@@ -103,7 +103,7 @@ class Traits:
         return "read" if self.effects == "none" else "run"
 
 
-# Of several kinds of subject the first counts.
+# By the kind of subject; the first that a call has is used.
 _ICON_OF: Mapping[str, Icon] = {
     "agent": "agent",
     "command": "run",

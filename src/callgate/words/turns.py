@@ -1,4 +1,4 @@
-"""Causes and ends of a turn, its measures, and the work of a session that no call shows."""
+"""Turns: causes, ends, durations; and events of work beside calls."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from callgate.words.messages import Spent
 from callgate.words.noun import noun
 
 TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
-"""Reasons for the end of a turn. ``retried``: the model failed; its error is held back, the next turn tries again."""
+"""Reasons for the end of a turn. ``retried``: the model failed and the next turn tries again."""
 
 CONTINUING_REASONS: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
 """Reasons after which the next request follows without a person."""
@@ -26,19 +26,34 @@ TurnCause = Literal[
     "budget",
     "notice",
 ]
-"""Causes of a turn: a prompt; a mention in it, whose calls are made before the model is asked; results of calls;
-a message typed meanwhile; a run that was left or had ended goes on; the model failed in a message with calls; a request
-was too long, and the history is shorter now; the last message reached the limit of its output, or was cut off; an
-action is pending; a hook put the end off; tokens of the budget are left; a notice woke an idle session."""
+"""Causes of a turn.
+
+prompt, mention  a prompt; calls for the mentions in it, before the model is asked
+results          results of calls
+steered          a message that was typed while the agent worked
+continued        a run was resumed
+retried          the model failed in a message with calls
+compacted        the request was too long, and the history was shortened
+output_limit     the message reached the output limit; ``cut_off``: it was cut off
+pending          an action is pending
+hook             a hook delayed the end of the run
+budget           tokens of the budget are left
+notice           a notice started a turn of an idle session
+"""
 
 
 @noun
 class Measures:
-    """Times of a turn in seconds. ``first_token``: from the request to the first piece of the answer;
-    ``tokens_per_second``: the speed after that. ``model``: a request was under way, attempts that failed included;
-    ``tools``: at least one call ran; ``people``: only a person could move it on; ``hooks``: since the turn before.
-    ``cache_lost`` names the part of the request that changed, if it read less from the provider's cache than the one
-    before."""
+    """Durations of a turn in seconds.
+
+    first_token        from the request to the first event of the answer
+    tokens_per_second  the speed after that
+    model              time of requests, failed ones included
+    hooks              time of hooks since the turn before
+    tools              time in which at least one call ran
+    people             time in which all calls waited for a person
+    cache_lost         the part of the request that changed, if fewer tokens were read from the cache than before
+    """
 
     first_token: float | None = None
     tokens_per_second: float | None = None
@@ -50,14 +65,13 @@ class Measures:
 
 
 PhaseKind = Literal["hook", "summary"]
-"""Phases that no other event shows: a hook, and the summary of a compaction."""
+"""Kinds of work that have no other event: hooks, and summaries for a compaction."""
 
 
 @noun
 class PhaseStarted:
-    """The session waits for something that is neither the model's answer nor a call. ``name`` is the hook with its
-    moment, or the model that writes the summary; ``call_id`` is the call that a hook is about. ``id`` is the same in
-    its PhaseEnded."""
+    """A hook or a summary started. ``name`` is the hook with its event, or the model of the summary; ``call_id`` is the
+    call of a hook. PhaseEnded has the same ``id``."""
 
     at: float
     id: str
@@ -68,7 +82,7 @@ class PhaseStarted:
 
 @noun
 class PhaseEnded:
-    """The wait is over, after these ``seconds``."""
+    """A hook or a summary ended."""
 
     at: float
     id: str
@@ -83,8 +97,8 @@ AsidePurpose = Literal["title", "summary", "recap"]
 
 @noun
 class AnswerUnused:
-    """A request beside the conversation was paid for and gave nothing that is on record: a title or a summary that
-    failed, was cut off or came too late, or a recap, which is read and not kept."""
+    """A paid request outside of the conversation had no stored result: a title or a summary that failed or came too
+    late, or a recap, which is never stored."""
 
     at: float
     purpose: AsidePurpose

@@ -1,6 +1,6 @@
-"""The context window of a model: its limits in tokens, and the size of what is put into it.
+"""The context window of a model: limits in tokens, and the size of requests.
 
-The distances between limits are data. Sizes are in characters, and tokens are estimated from them.
+Sizes are counted in characters, and tokens are estimated from them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,19 +10,24 @@ from callgate.words.model import Request, ToolSpec
 from callgate.words.noun import noun
 
 ANSWER = 20_000
-"""Room that is kept free for the answer, or the output limit of the model if that is less."""
+"""Tokens reserved for the answer, or the output limit of the model if that is less."""
 AUTOMATIC = ((800_000, 50_000), (400_000, 30_000), (0, 13_000))
-"""Windows from this size on, and how far below the usable part the history is compacted by itself."""
+"""Minimum size of a window, and the distance below ``usable`` at which the history is compacted automatically."""
 WARNING = 20_000
 REFUSAL = 3_000
 SMALL = 64_000
-"""In smaller windows every distance shrinks in proportion: with 16,000 tokens it is a quarter."""
+"""In windows below this size all distances are scaled in proportion."""
 
 
 @noun
 class ContextLimits:
-    """``usable`` is the window without the room for the answer. From ``warning`` on people are told, from
-    ``automatic`` on the history is compacted, from ``refusal`` on no request is sent."""
+    """Limits of the input in tokens.
+
+    usable     the window without the reserve for the answer
+    warning    above this, people are warned
+    automatic  above this, the history is compacted
+    refusal    above this, no request is sent
+    """
 
     window: int
     usable: int
@@ -32,7 +37,7 @@ class ContextLimits:
 
 
 def context_limits(window: int, output: int | None = None) -> ContextLimits:
-    """The limits for a model with this window and this output limit."""
+    """Return the limits for a window and an output limit."""
 
     def scaled(distance: int) -> int:
         return distance * min(window, SMALL) // SMALL
@@ -51,15 +56,15 @@ def context_limits(window: int, output: int | None = None) -> ContextLimits:
 # ---- sizes -----------------------------------------------------------------------------------------------------------
 
 CHARS_PER_TOKEN = 3.5
-"""Before a provider has reported anything. Code and JSON have fewer characters in a token than prose."""
+"""The estimate before a provider has reported numbers. Code and JSON have fewer characters per token than prose."""
 IMAGE_TOKENS = 1_600
 _ENVELOPE = 16
-"""Characters for the frame of a message or a part: role, ids, quotes."""
+"""Characters of the JSON around a message or a part: role, ids, quotes."""
 
 
 def missing_usage(known: Usage, request: Request, written: int) -> Usage:
-    """Estimates of the input and the output that a provider has not counted, for an answer of ``written``
-    characters."""
+    """Estimate the input and the output tokens that a provider has not reported. ``written`` is the length of the
+    answer in characters."""
     counted = known.input + known.cache_read + known.cache_write
     sent = 0 if counted else len(request.system) + spec_chars(request.tools) + chars_of(request.messages)
     came = 0 if known.output else written
@@ -67,7 +72,7 @@ def missing_usage(known: Usage, request: Request, written: int) -> Usage:
 
 
 def chars_of(messages: Iterable[Message]) -> int:
-    """The characters of messages as they are sent, roughly."""
+    """Estimate the length of messages in a request."""
     return sum(_ENVELOPE + sum(map(part_chars, message.parts)) for message in messages)
 
 
@@ -76,12 +81,12 @@ def spec_chars(tools: Iterable[ToolSpec]) -> int:
 
 
 def spec_tokens(tools: Iterable[ToolSpec]) -> int:
-    """The tokens of these definitions in a request, estimated."""
+    """Estimate the tokens of tool definitions in a request."""
     return -int(-spec_chars(tools) // CHARS_PER_TOKEN)
 
 
 def part_chars(part: Part) -> int:
-    """The characters of a part as it is sent, roughly; an image as the characters of its tokens."""
+    """Estimate the length of a part in a request; an image counts as the length of its tokens."""
     match part:
         case Text() | Thinking():
             return len(part.text)
@@ -102,7 +107,7 @@ def part_chars(part: Part) -> int:
 
 
 def _nested(value: object) -> int:
-    """The length of a value as JSON, roughly, without writing it."""
+    """Estimate the length of a value as JSON."""
     if isinstance(value, str | bytes):
         return len(value) + 2
     if isinstance(value, Mapping):
