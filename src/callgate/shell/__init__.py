@@ -1,10 +1,10 @@
-"""Reads shell commands and knows programs. This module is the whole interface: ``from callgate import shell``.
+"""Parses shell commands and knows programs. This module is the whole interface: ``from callgate import shell``.
 
-``analyse`` reads a command twice and keeps what both readers agree on. ``grant`` says whether allow patterns cover it,
-``reaches`` whether a deny or ask pattern applies, ``effects_of`` whether it only reads, ``touched`` which paths it
-names, ``inside`` which commands it starts, ``doubt`` why it is not known what it does.
+``analyse`` parses a command with two parsers and keeps what both agree on. ``grant`` returns whether allow patterns
+cover it, ``reaches`` whether a deny or ask pattern applies, ``effects_of`` whether it only reads, ``touched`` which
+paths it names, ``inside`` which commands it starts, ``doubt`` why its effect is unknown.
 
-The readers and the table of programs are costly to load and most sessions never judge a command, so each name is
+The parsers and the table of programs are costly to load and most sessions never judge a command, so each name is
 imported from its module when it is first used.
 """
 

@@ -1,4 +1,9 @@
-"""Reads a command twice and compares the readings."""
+"""Parses a command with two parsers and compares the results.
+
+A few forms are literal although they look like expansions. They are first rewritten as plain commands for both parsers:
+``for f in a b; do cat $f; done`` becomes ``cat a; cat b``, ``"$(cat <<'END' …)"`` the text of the document, and ``$?``
+a number where it is printed. A form is rewritten only if every shell reads it in the same way.
+"""
 
 import re
 import unicodedata
@@ -13,7 +18,7 @@ LONGEST = 10_000
 """The limit of characters of a command that a rule allows."""
 REMEMBERED = 512
 
-# Blank, or not to be seen at all, though Unicode counts them among the letters, marks and pictures.
+# Blank or invisible, though Unicode counts them among letters, marks and pictures.
 UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -21,7 +26,7 @@ UNSEEN = re.compile(
 
 @lru_cache(maxsize=REMEMBERED)
 def analyse(text: str) -> Analysis:
-    """Reads a command twice. Whatever the text, this takes a bounded time and never raises."""
+    """Parse a command. Takes bounded time for any text and never raises."""
     if len(text) > LONGEST:
         return Analysis(text, read_widely(text[:LONGEST])[0], f"longer than {LONGEST:,} characters", whole=False)
     if fault := hidden(text):
@@ -32,7 +37,7 @@ def analyse(text: str) -> Analysis:
         if plain is not None and len(plain) <= LONGEST and (same := analyse(plain)).fault is None:
             return replace(same, text=text)
         script, unread = read_widely(text)
-        # The grammar jumps over line continuations, and not always as bash does.
+        # The grammar skips line continuations, not always as bash does.
         return Analysis(text, script, reason_of(strict), whole=unread is None and "\\\n" not in text)
     script, unread = read_widely(text, signs=LONGEST)
     if unread:
@@ -47,7 +52,7 @@ def reason_of(unread: Unread) -> str:
 
 
 def hidden(text: str) -> str | None:
-    """Names the first character that a person cannot see, or would take for a blank."""
+    """Return the name of the first character that is invisible or looks like a blank."""
     if text.replace("\n", " ").replace("\t", " ").isprintable() and (text.isascii() or not UNSEEN.search(text)):
         return None
     before = ""
@@ -59,7 +64,7 @@ def hidden(text: str) -> str | None:
 
 
 def at_home(letter: str, before: str) -> bool:
-    """Behind a picture, this one only says that it is a picture."""
+    """Return True for a variation selector after a picture, where it is harmless."""
     return letter == "\ufe0f" and unicodedata.category(before or " ") == "So"
 
 
@@ -92,7 +97,7 @@ def aspects(simple: Simple) -> dict[str, object]:
 
 
 _MOST_WORDS = 20
-# Names that no program and no shell reads as a setting.
+# Names that no program and no shell uses as a setting.
 _NAME = r"[a-z][0-9]?|file|name|dir|item|each|pkg|mod"
 _LOOP = re.compile(
     rf"\s*for[ ]+({_NAME})[ ]+in((?:[ ]+[\w.,:@%+/*?=-]+)+)[ ]*[;\n]\s*do\s+([^'\\`#(){{}}<\n]*?)[ ]*[;\n]\s*done\s*"
@@ -101,19 +106,19 @@ _KEYWORDS = re.compile(
     r"(?:^|[;&|\s])(?:for|while|until|do|done|if|then|else|fi|case|esac|select|function|read)(?:$|[;\s])"
 )
 _GLOB = re.compile(r"[*?\[]")
-# Text that cannot hide the beginning of a document: no quotes but whole double ones without an expansion.
+# Text that cannot contain the start of a document: no quotes except double quotes without an expansion.
 _BEFORE = r"""[^'"\\`#<$()\n]*(?:"[^"\\$`\n]*"[^'"\\`#<$()\n]*)*"""
 _DOCUMENT = re.compile(
     rf"""({_BEFORE})"\$\(cat[ ]<<-?[ ]?'([A-Z]{{1,10}})'\n((?:.*\n)*?)\2\n[ ]*\)"(.*)""",
 )
 _QUOTES = re.compile(r"""['"`()\\]""")
-# Text without an expansion but the status of the command before, and without anything that may hide one.
+# Text without an expansion except the status, and without anything that may contain one.
 _WITH_STATUS = re.compile(r"[^'\\`#$<(){}]*(?:\$\?[^'\\`#$<(){}]*)+")
 _PRINTED = re.compile(r"(?:^|[;&|\n])[ ]*(?:echo|printf)[ ][^;&|\n>]*")
 
 
 def rewritten(text: str) -> str | None:
-    """The same command without these forms; None if there is none in it."""
+    """Return the command without these forms; None if it contains none."""
     if "<<" in text:
         return _document(text)
     if "$?" in text:
@@ -122,14 +127,14 @@ def rewritten(text: str) -> str | None:
 
 
 def _document(text: str) -> str | None:
-    """A document in a substitution becomes a quoted word; the shell takes the line ends away behind it."""
+    """Return a document in a substitution as a quoted word, without the newlines at its end."""
     found = _DOCUMENT.fullmatch(text)
     if found is None:
         return None
     before, end, body, after = found.groups()
     if end in (line.lstrip("\t") for line in body.splitlines()):
-        return None  # it ends there already
-    # Old shells look for quotes and brackets in the document, too: then none may follow it.
+        return None  # the document ends there
+    # Old shells parse quotes and brackets in the document too: then none may follow it.
     if _QUOTES.search(body) and _QUOTES.search(after):
         return None
     quoted = body.rstrip("\n").replace("'", "'\\''")
@@ -137,8 +142,8 @@ def _document(text: str) -> str | None:
 
 
 def _status(text: str) -> str | None:
-    """A number in place of the status, where only ``echo`` and ``printf`` get it: any other program may take it for the
-    name of a file."""
+    """Return the text with a number for the status, if only ``echo`` and ``printf`` get it: other programs may take it
+    for the name of a file."""
     if _WITH_STATUS.fullmatch(text) is None:
         return None
     printed = [each for each in _PRINTED.finditer(text) if text[: each.start()].count('"') % 2 == 0]
@@ -148,8 +153,8 @@ def _status(text: str) -> str | None:
 
 
 def _loop(text: str) -> str | None:
-    """The body once for each word. A pattern is filled in by the shell and must be quoted in the body: a name with a
-    blank in it would be several words there."""
+    """Return the body once for each word. A variable in the body must be quoted if the words contain a glob: names with
+    blanks would be several words."""
     found = _LOOP.fullmatch(text)
     if found is None:
         return None

@@ -1,7 +1,7 @@
-"""The nouns both readers of a shell command speak: words, redirections, simple commands, a script.
+"""The value types of both parsers: words, redirections, simple commands, scripts.
 
-Two readers (tree-sitter, and a strict lexer of our own) share only these nouns and the values of a word's pieces. Both
-must read the same script before a rule may allow anything.
+The two parsers (tree-sitter, and a strict lexer of our own) share only these types and ``spelling``. Both must return
+the same script before a rule may allow anything.
 """
 
 from dataclasses import dataclass, field
@@ -10,18 +10,19 @@ from typing import Literal
 from callgate.words.noun import noun
 
 Within = Literal["plain", "pipe", "subshell", "group", "control", "function", "substitution", "background"]
-"""The forms that a simple command stands in, innermost first; ``control`` is an if, for, while, case or select."""
+"""The forms that contain a simple command, innermost first; ``control`` is an if, for, while, case or select."""
 
 
 @noun
 class Word:
-    """``value`` is what the shell would make of it, known without running anything: quotes and escapes resolved. It is
-    None as soon as a parameter, command, process or arithmetic expansion has a part in it.
+    """A word of a command.
 
-    ``globs``: an unquoted ``*``, ``?`` or ``[`` is in it, and ``value`` is its literal spelling. ``braces``: it was
-    made from a brace form of literals; then one Word for every word that comes out. ``tilde``: an unquoted ``~`` leads,
-    or follows an unquoted ``=`` or ``:``; it is not resolved in ``value``. ``raw`` is the text as written, for people;
-    two readers need not agree on it.
+    value   the text after quotes and escapes are resolved; None if it contains an expansion of a parameter, command,
+    process or arithmetic
+    globs   it contains an unquoted ``*``, ``?`` or ``[``, which is literal in ``value``
+    braces  it was expanded from a brace form of literals, which gives one Word for each result
+    tilde   it begins with an unquoted ``~``, or has one after ``=`` or ``:``; not resolved in ``value``
+    raw     the text as written, for people; the parsers may differ on it
     """
 
     value: str | None
@@ -33,8 +34,12 @@ class Word:
 
 @noun
 class Redirect:
-    """``operator`` as written without its number: ``>``, ``>>``, ``<``, ``>|``, ``<>``, ``&>``, ``&>>``, ``>&``,
-    ``<&``, ``<<``, ``<<-``, ``<<<``. ``target`` of a here-document is its delimiter; ``body`` its text."""
+    """A redirection.
+
+    operator  as written, without its number
+    target    of a here-document the delimiter
+    body      the text of a here-document
+    """
 
     operator: str
     target: Word
@@ -44,9 +49,9 @@ class Redirect:
 
 @noun
 class Simple:
-    """One simple command: ``NAME=value`` prefixes, words, redirections. ``words`` may be empty.
+    """A simple command: ``NAME=value`` prefixes, words, redirections. ``words`` may be empty.
 
-    The redirections of a compound command (``{ …; } > f``) are a simple command without words, behind those in it.
+    The redirections of a compound command (``{ …; } > f``) are a simple command without words after the commands in it.
     """
 
     words: tuple[Word, ...]
@@ -57,7 +62,7 @@ class Simple:
 
 @dataclass(slots=True)
 class CommandDraft:
-    """A simple command while a reader puts it together."""
+    """A simple command while it is parsed."""
 
     within: tuple[Within, ...] = ()
     words: list[Word] = field(default_factory=list[Word])
@@ -70,10 +75,10 @@ class CommandDraft:
 
 @noun
 class Script:
-    """Every simple command in the order of the text, those in substitutions, bodies and branches included.
+    """All simple commands in the order of the text, also those in substitutions, bodies and branches.
 
-    ``operators`` are those between them in the order of the text: ``&&``, ``||``, ``;``, ``|``, ``|&``, ``&``, and a
-    newline as ``;``. ``expands``: somewhere there is an expansion other than globs, braces and tilde of literals.
+    operators  the operators between them: ``&&``, ``||``, ``;``, ``|``, ``|&``, ``&``, a newline as ``;``
+    expands    there is an expansion other than globs, braces and tildes of literals
     """
 
     commands: tuple[Simple, ...]
@@ -83,7 +88,7 @@ class Script:
 
 @noun
 class Unread:
-    """A reader could not, or would not, understand it; ``at`` is where."""
+    """A parser failed at ``at``."""
 
     reason: str
     at: int = 0
@@ -91,13 +96,12 @@ class Unread:
 
 @noun
 class Analysis:
-    """Both readings of a command. ``fault`` is why no rule may allow it: the readers disagree, one of them gave up,
-    a character that is not to be seen, too long. ``script`` is the widest reading there is, for deny rules; with a
-    fault it may be incomplete, and the text itself then counts.
+    """The result of both parsers.
 
-    ``whole``: the wide reader got through the text, and nothing contradicts it; so all commands are in ``script``.
-    Always true without a fault; true with one when the text has only forms that the strict reader does not take, such
-    as expansions and loops."""
+    fault   why no rule may allow the command: the parsers disagree, one failed, an invisible character, too long
+    script  the widest result, for deny rules; incomplete if there is a fault, so deny rules also search the text
+    whole   all commands are in ``script``: there is no fault, or only forms that the strict parser refuses
+    """
 
     text: str
     script: Script
@@ -106,5 +110,5 @@ class Analysis:
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of a text, for a table."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())

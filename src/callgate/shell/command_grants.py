@@ -1,7 +1,7 @@
-"""The allow side: decides if rules cover all of a command.
+"""Decides whether allow rules cover a whole command.
 
-Every simple command needs a pattern that covers it, or needs no rule by itself: it reads files of the workspace, moves
-into a folder of it, or runs another command that is covered.
+Every simple command needs a pattern that covers it, unless it only reads files of the workspace, changes into a folder
+of it, or runs another command that is covered.
 """
 
 import re
@@ -17,15 +17,15 @@ from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
 Permits = Callable[[str], bool]
-"""Answers for a path, as spelled: it may be read or written, or is of a certain kind."""
+"""Returns whether the path, as spelled, has a property such as "may be read"."""
 Fills = Callable[[str], Sequence[str] | None]
-"""The paths that a shell makes of a pattern now; None when that is not known."""
+"""Returns the paths to which the shell expands a glob now; None if that is unknown."""
 
 
 @noun
 class Granted:
-    """Rules cover it; ``used`` are the indices of the patterns that were needed. ``free``: some of its commands need
-    no rule and have none."""
+    """Rules cover the command. ``used`` are the indices of the patterns that were needed. ``free``: some of its
+    commands have no rule and need none."""
 
     used: tuple[int, ...]
     free: bool = False
@@ -33,7 +33,7 @@ class Granted:
 
 @noun
 class NotGranted:
-    """``by`` is the index of the pattern whose limits are told, if it is one."""
+    """Rules do not cover the command. ``by`` is the index of the pattern that ``why`` is about, if it is one."""
 
     why: str
     by: int | None = None
@@ -46,7 +46,7 @@ _VARIABLES = names("""
 """)
 _PAGERS = frozenset(("PAGER", "GIT_PAGER", "MANPAGER"))
 _VALUE = re.compile(r"[\w.@:+-]*|[\w+-]+(?:/[\w+-]+)+")
-# The folders of a project that its own code is usually imported from.
+# Folders from which the code of a project is usually imported.
 _FOLDERS = re.compile(r"(?:\./)?(?:\.|src|lib|app|tests?)(?::(?:\.|src|lib|app|tests?))*")
 _MAY_LEAD_UP = re.compile(r"(?:^|/)\.[^/]*[*?[]")
 _PATTERN = frozenset("*?[")
@@ -54,13 +54,13 @@ _DUPLICATE = re.compile(r"[0-9]+-?|-")
 WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _TEXTS = frozenset(("<<", "<<-", "<<<"))
 _CHANGES = frozenset(("write", "move", "remove"))
-# They add words of their own to the command they run.
+# They add words to the command that they run.
 _APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "entr"))
 _MOST_LOOKS = 1_500
 
 
 def within_by_spelling(path: str) -> bool:
-    """A path that by its letters cannot lead out of the folder one is in. Links are the resolver's business."""
+    """Return True if the spelling of the path cannot lead out of the current folder. Links are resolved elsewhere."""
     if path[:1] in ("/", "~"):
         return path == "/dev/null"
     depth = 0
@@ -75,12 +75,12 @@ def within_by_spelling(path: str) -> bool:
 
 
 def here_by_spelling(path: str) -> bool:
-    """A folder that by its letters is the one a command starts in."""
+    """Return True if the spelling names the folder in which a command starts."""
     return path[:1] != "/" and set(path.split("/")) <= {"", "."}
 
 
 def folder_by_spelling(path: str) -> bool:
-    """A path that by its letters can only be a folder."""
+    """Return True if the spelling can only name a folder."""
     return path.rpartition("/")[2] in ("", ".", "..")
 
 
@@ -93,7 +93,7 @@ def only_itself(path: str) -> Sequence[str] | None:
 
 
 def safe_assignments(simple: Simple, variables: str = "") -> str | None:
-    """Names the first assignment that is not harmless; None if all are. ``variables`` may be set to folders."""
+    """Return why the first unsafe assignment is unsafe; None if all are safe. ``variables`` may be set to folders."""
     for name, value in simple.assignments:
         text = value.value
         if text is None or value.globs or value.tilde or value.braces:
@@ -109,12 +109,14 @@ def safe_assignments(simple: Simple, variables: str = "") -> str | None:
 
 @noun
 class FileTests:
-    """The answers about files that a grant needs, each about a path as spelled.
+    """Functions that answer questions about paths, as spelled. The defaults use the spelling alone and allow no writes.
 
-    ``may_write`` is asked for targets of redirections and for files that are written like them, ``may_read`` for every
-    path a known program would read or change, ``stays`` for folders: whether it is the one the command starts in.
-    ``folder`` says that a path is a folder, ``fills`` which paths a pattern stands for. The defaults go by the
-    spelling alone and let nothing be written."""
+    may_write  a target of a redirection may be written
+    may_read   a known program may read or change the path
+    stays      the folder is the one in which the command starts
+    folder     the path is a folder
+    fills      the paths to which a glob expands
+    """
 
     may_write: Permits = never
     may_read: Permits = within_by_spelling
@@ -128,7 +130,7 @@ _BY_SPELLING = FileTests()
 
 @noun
 class _Judge:
-    """The rules, the answers about files, and ``here``, the folders the command may be in by now."""
+    """The rules, the file tests, and ``here``, the folders in which the command may run."""
 
     patterns: tuple[ShellPattern, ...]
     files: FileTests
@@ -140,11 +142,12 @@ class _Judge:
         return self.here != ("",) and not all(map(self.files.stays, self.here))
 
     def enters(self, path: str) -> bool:
-        """True if it leads to another folder than the first one."""
+        """Return True if the path leads to another folder than the first one."""
         return not all(self.files.stays(below(folder, path)) for folder in self.here)
 
     def reads(self, path: str, *, globs: bool = False) -> bool:
-        """``globs``: the shell fills the word in, and one with a dot first may become ``..``."""
+        """Return True if the path may be read. ``globs``: the shell expands the word, and a name with a dot first may
+        be ``..``."""
         if path == "/dev/null" or path in ("", "-"):
             return True
         key = (self.here, path, globs)
@@ -170,7 +173,7 @@ class _Judge:
 def grant(
     analysis: Analysis, patterns: Sequence[ShellPattern], files: FileTests = _BY_SPELLING
 ) -> Granted | NotGranted:
-    """Decides if the patterns cover every simple command, and nothing else happens on the way."""
+    """Decide whether the patterns cover every simple command and every redirection."""
     if analysis.fault is not None:
         return NotGranted(analysis.fault)
     if analysis.script.expands:
@@ -208,7 +211,7 @@ def _simple(simple: Simple, judge: _Judge) -> list[int] | NotGranted:
 
 
 def duplicates(redirect: Redirect) -> bool:
-    """True if it copies another descriptor, or closes one."""
+    """Return True if the redirection copies or closes a descriptor."""
     return redirect.operator in (">&", "<&") and _DUPLICATE.fullmatch(text_of(redirect.target)) is not None
 
 
@@ -229,7 +232,7 @@ def _redirect(redirect: Redirect, judge: _Judge) -> str | None:
 
 
 def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | NotGranted:
-    """The patterns that cover one command, none where it needs none, or why no pattern covers it."""
+    """Return the patterns that cover one command (none if it needs none), or why no pattern covers it."""
     if depth > DEEPEST:
         return NotGranted("too many commands in each other")
     program = words[0]
@@ -256,7 +259,7 @@ def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | No
 
 
 class _Act:
-    """One command and its uses; worked out once for all patterns."""
+    """One command and its uses, cached for all patterns."""
 
     def __init__(self, words: tuple[Word, ...]) -> None:
         self.words = words
@@ -270,7 +273,7 @@ class _Act:
 
     @cached_property
     def free(self) -> bool:
-        """No rule is needed for it beside a command that has one: it only reads, or runs what is judged itself."""
+        """True if the command needs no rule: it only reads, or runs a command that is judged itself."""
         if self.entry is None or "/" in self.path or self.entry.runs_settings:
             return False
         if self.entry.transparent:
@@ -282,8 +285,7 @@ class _Act:
 def _objections(
     act: _Act, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
 ) -> list[int] | NotGranted:
-    """The uses of a command that the pattern that covers its words does not cover; the patterns used for commands
-    inside."""
+    """Return why the pattern does not cover a use of the command, or the patterns used for inner commands."""
     if len(act.uses) * len(judge.here) > _MOST_LOOKS:
         return NotGranted("it names more places than can be looked at")
     used: list[int] = []
@@ -305,7 +307,7 @@ def _objections(
 
 
 def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: _Judge, *, exact: bool) -> str | None:
-    """The reason why a use is not covered; None if it is."""
+    """Return why a use is not covered, or None."""
     if use.role == "read" or (use.granted and use.role in _CHANGES):
         if use.flat and judge.is_folder(use.text):
             return f"{use.text} is a folder, and links in it would be followed"
@@ -322,7 +324,7 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
     if exact if use.on == 0 else all(at in spelled for at in range(use.at, use.on + 1)):
         return None
     if use.target and use.text:
-        # A pattern may become files that no word names.
+        # a glob may expand to files that no word names
         covered = not _PATTERN & set(use.text) and judge.files.may_write(use.text)
         return None if covered else f"{use.why.removesuffix(' a file')} {use.text}, which no Edit rule covers"
     return use.why
@@ -331,7 +333,7 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
 def _inside(
     act: _Act, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
 ) -> list[int] | NotGranted:
-    """A command inside another: the rule writes out its program, or it has a rule of its own."""
+    """Cover an inner command: the rule writes out its program, or another rule covers it."""
     inner = act.words[use.on :]
     exact = pattern is not None and pattern.kind == "exact"
     if not inner:

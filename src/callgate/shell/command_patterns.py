@@ -1,7 +1,7 @@
-"""The text between the brackets of a shell rule: ``git status``, ``git log:*``, ``npm run *``.
+"""Parses and matches the content of a shell rule: ``git status``, ``git log:*``, ``npm run *``.
 
-A pattern speaks of the words of one simple command, after quotes are resolved; it never sees an operator. A ``*`` that
-stands alone is one word or more, a ``*`` inside a word is any text within that word.
+A pattern matches the words of one simple command after quotes are resolved, never an operator. A ``*`` of its own is
+one or more words, a ``*`` inside a word any text within that word.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Literal
 from callgate.words.noun import noun
 
 Piece = tuple[str, ...]
-"""One word of a pattern, cut at its stars: ``("git",)`` is literal, ``("", "")`` is a lone star."""
+"""One word of a pattern, split at its stars: ``("git",)`` is literal, ``("", "")`` is a single star."""
 
 Kind = Literal["exact", "prefix", "wildcard"]
 
@@ -24,16 +24,20 @@ _FORBIDDEN = {
     **dict.fromkeys("$`", "starts an expansion"),
     "\\": "escapes",
 }
-# What the text under a star inside a word may not hold: it would lead out of what the rest of the word promises, or
-# be taken apart again by the program (curl does that with braces and brackets).
+# Text that a star inside a word may not match: it could lead out of the place that the word names, or be expanded
+# by the program (curl expands braces and brackets).
 _NOT_UNDER_STAR = frozenset("{}[]\\@")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
 @noun
 class ShellPattern:
-    """``content`` is the text as written. ``exact``: these words and no others. ``prefix``: these words first.
-    ``wildcard``: words with stars in them."""
+    """A parsed pattern; ``content`` is its text.
+
+    exact     the command has these words and no others
+    prefix    the command begins with these words
+    wildcard  the words contain stars
+    """
 
     content: str
     kind: Kind
@@ -41,19 +45,19 @@ class ShellPattern:
 
     @property
     def program(self) -> str | None:
-        """The program it names; None when there is a star in its place."""
+        """The program that it names; None if there is a star in its place."""
         first = self.pieces[0]
         return first[0] if len(first) == 1 else None
 
     @property
     def everything(self) -> bool:
-        """It is a star and nothing else."""
+        """True if the pattern is a single star."""
         return self.pieces == (LONE,)
 
     def spelled(self, words: Sequence[str]) -> frozenset[int] | None:
-        """The indices of the words that the pattern itself writes out; None if it does not match them.
+        """Return the indices of the words that the pattern writes out; None if it does not match.
 
-        A pattern that begins with a star matches nothing here: it would allow every program there is.
+        A pattern that begins with a star matches nothing here: it would allow every program.
         """
         if self.pieces[0] != tuple(words[:1]):
             return None
@@ -68,7 +72,7 @@ class ShellPattern:
 
 
 def matches(piece: Piece, word: str) -> bool:
-    """One word against one piece of a pattern, in linear time."""
+    """Match one word with one piece of a pattern in linear time."""
     if len(piece) == 1:
         return piece[0] == word
     head, *middle, tail = piece
@@ -84,7 +88,8 @@ def matches(piece: Piece, word: str) -> bool:
 
 
 def stretch(pieces: Sequence[Piece], words: Sequence[str], *, least: int = 1) -> dict[int, int] | None:
-    """The word that each piece stands on, or None when they do not match. A lone star takes ``least`` words or more."""
+    """Return the word index of each piece, or None if they do not match. A single star takes at least ``least``
+    words."""
     tokens: list[Piece | None] = []
     for piece in pieces:
         tokens += [LONE] * least + [None] if piece == LONE else [piece]
@@ -128,18 +133,19 @@ def _spelled_around_stars(pieces: tuple[Piece, ...], words: Sequence[str]) -> fr
 
 
 def _tame(piece: Piece, word: str) -> bool:
-    """The text under the stars stays where the literal text around it points to."""
+    """Return True if the text under the stars cannot lead out of the place that the literal text names."""
     hidden = word[len(piece[0]) : len(word) - len(piece[-1])]
     return not _NOT_UNDER_STAR & set(hidden) and ".." not in word.split("/")
 
 
 def _names_what(head: str) -> bool:
-    """True if the head names its object: ``/srv/data/*`` and ``--output=*`` do; ``-*`` and ``a*`` do not."""
+    """Return True if the literal beginning names an object: ``/srv/data/*`` and ``--output=*`` do; ``-*`` and ``a*`` do
+    not."""
     return "=" in head if head.startswith("-") else "/" in head
 
 
 def parse_pattern(content: str) -> ShellPattern:
-    """The pattern a rule's content stands for. ValueError says what is wrong with it, and at which character."""
+    """Parse the content of a rule. ValueError says what is wrong and at which character."""
     if not content.strip():
         raise ValueError("the pattern is empty, at character 1")
     if content[0].isspace() or content[-1].isspace():
@@ -165,7 +171,7 @@ def parse_pattern(content: str) -> ShellPattern:
 
 
 def _check_program(program: str) -> None:
-    """Refuses text in the place of a program that never is one."""
+    """Refuse text that cannot be a program."""
     if found := _VARIABLE.match(program):
         raise ValueError(f"{found[0]} sets a variable, and a rule begins with the program: take it out, at character 1")
     if " " in program and "/" not in program:
@@ -173,9 +179,9 @@ def _check_program(program: str) -> None:
 
 
 def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
-    """The words of the text, quotes taken off, cut at their stars; and where the first star is."""
+    """Return the words, unquoted and split at their stars, and the position of the first star."""
     pieces: list[Piece] = []
-    parts: list[str] | None = None  # of the word being read; None between words
+    parts: list[str] | None = None  # the word that is being parsed; None between words
     quote, opened, starred = "", 0, None
     for at, char in enumerate(text, start=1):
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") and char != " ":

@@ -1,4 +1,4 @@
-"""The effects of a command: whether it only reads, and the paths it names."""
+"""Determines the effects of a command: whether it only reads, and the paths it names."""
 
 import re
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ from callgate.words.noun import noun
 from callgate.words.traits import Effects
 
 _MOST_FOLDERS = 8
-# Asked for their version they do nothing else. Not cargo and go, which run the toolchain that a project names, nor
-# yarn and pnpm, which run the release of themselves that it names.
+# With --version they do nothing else. Not cargo and go, which run the toolchain that a project names, nor yarn and
+# pnpm, which run the release of themselves that it names.
 _TELLING = names("bash python python3 node perl ruby php git npm npx pip pip3 make cmake ninja docker gh jq rg")
 _LONGEST_PATH = 4_096
 _NAMING = frozenset(("load", "send", "alter"))
@@ -26,8 +26,11 @@ _FILE = re.compile(r"file:(?://[^/]*(?=/))?", re.I)
 
 @noun
 class Touched:
-    """Paths as spelled, counted from the folder one starts in; where two folders are possible, from both. ``patterns``
-    are those of them that the shell fills in, ``flat`` those that must not be folders."""
+    """Paths as spelled, relative to the first folder; if several folders are possible, relative to each.
+
+    patterns  the paths that are globs
+    flat      the paths that must not be folders
+    """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -37,7 +40,7 @@ class Touched:
 
 
 def effects_of(analysis: Analysis) -> Effects:
-    """``none`` only when every command in it is known to read and print with these words, and nothing else."""
+    """Return ``none`` only if every command is known to read and print with these words, and nothing else."""
     if analysis.fault is not None or analysis.script.expands:
         return "mutating"
     for simple in analysis.script.commands:
@@ -76,14 +79,14 @@ def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
 
 
 def runs_settings(analysis: Analysis) -> str | None:
-    """The first program that runs what a repository's own settings name; None if there is none."""
+    """Return the first program that runs commands of a repository's settings, or None."""
     runs = [run for run in inside(analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
     entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
     return next((name for name, entry in entries if entry is not None and entry.runs_settings), None)
 
 
 def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
-    """The folders in which such programs run, counted from the first one; None where one of them cannot be told."""
+    """Return the folders in which such programs run, relative to the first one; None if one is unknown."""
     found: dict[str, None] = {}
     where = folders_of(analysis)
     for run in inside(analysis).runs:
@@ -99,7 +102,7 @@ def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
 
 
 def _entered(uses: Iterable[Use], folders: tuple[str, ...]) -> tuple[str, ...]:
-    """The folders a program works in after its own options have led it there: ``git -C sub``."""
+    """Return the folders in which a program works after options such as ``git -C sub``."""
     for use in uses:
         if use.role == "enter":
             folders = tuple(below(folder, use.text) for folder in folders)
@@ -107,8 +110,8 @@ def _entered(uses: Iterable[Use], folders: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def touched(analysis: Analysis) -> Touched:
-    """The paths that are literally among the words and redirections, as far as the programs are known. What an unknown
-    program is given counts as read and as written, unless it is plain that it is no path."""
+    """Return the paths in words and redirections, as far as the programs are known. Words of an unknown program count
+    as read and written unless they cannot be a path."""
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
     removes: dict[str, None] = {}
@@ -138,7 +141,7 @@ def touched(analysis: Analysis) -> Touched:
                     _note(flat, path, works_in)
         named = {use.on for use in run.uses}
         for at, word in enumerate(run.words):
-            if word.globs and at not in named and not _plainly_text(text_of(word)):  # the shell lists what is there
+            if word.globs and at not in named and not _plainly_text(text_of(word)):  # the shell lists the folder
                 _note(reads, text_of(word), here)
                 _note(patterns, text_of(word), here)
         if run.depth and run.name in MOVES:
@@ -147,14 +150,13 @@ def touched(analysis: Analysis) -> Touched:
 
 
 def _paths(use: Use) -> list[str]:
-    """The paths that a use names."""
     if use.role in ("read", "write", "move", "remove", "enter"):
         return [] if use.guess and _plainly_text(use.text) else [use.text]
     return [each for each in pieces(use.text) if not _plainly_text(each)] if use.role in _NAMING else []
 
 
 def _plainly_text(text: str) -> bool:
-    """An address, lines of text, or more of it than a path may have."""
+    """Return True for a URL, several lines, or text longer than a path."""
     address = _ADDRESS.match(text) and ".." not in text.split("/")
     return "\n" in text or len(text) > _LONGEST_PATH or bool(address)
 
@@ -167,8 +169,8 @@ def _note(paths: dict[str, None], path: str, where: PossibleFolders) -> None:
 
 
 def sweeps(analysis: Analysis) -> list[str]:
-    """Commands that read whole folders without naming what is in them. Files that begin with a dot, or that some file
-    tells a program to ignore, count like any other: options and files of the workspace change what is left out."""
+    """Return the commands that read whole folders. Hidden and ignored files count, because options and files of the
+    workspace change what is skipped."""
     found: list[str] = []
     for run in inside(analysis).runs:
         name = run.name or ""
@@ -188,7 +190,7 @@ def sweeps(analysis: Analysis) -> list[str]:
 
 
 def _reads_a_pipe(run: CommandRun, script: Script) -> bool:
-    """It comes after a pipe and names no place: then it reads what the command before it prints."""
+    """Return True if the command follows a pipe and names no path, so that it reads its input."""
     plain = len(script.operators) == len(script.commands) - 1
     piped = plain and run.step > 0 and script.operators[run.step - 1] in ("|", "|&")
     return piped and not any(use.role == "read" for use in run.uses)

@@ -1,6 +1,6 @@
-"""Fills in the expansions of a command whose values are known: home, the working folder, variables it sets itself.
+"""Expands a command whose values are known: home, the working folder, variables that it sets itself.
 
-Deny rules and hard safety judge these readings as well. No reading is a reason to allow anything.
+Deny rules and hard safety also judge these expansions. They never allow anything.
 """
 
 import re
@@ -11,9 +11,9 @@ from callgate.shell.programs.inner_commands import inside
 from callgate.shell.programs.uses import text_of
 
 _MOST_WORDS = 8
-"""The limit of words of a loop that are looked at."""
+"""The limit of words of a loop."""
 _ROUNDS = 3
-"""The limit of values that are made of each other."""
+"""The limit of values that refer to each other."""
 _LONGEST = 20_000
 
 _OR_ELSE = r"(?:%%?/|:?[?=-][^{}]*)?"
@@ -32,7 +32,7 @@ _EXPANDS = re.compile(r"[$`]|~\+")
 
 
 def filled(analysis: Analysis) -> tuple[Analysis, ...]:
-    """The other commands that this one may expand to; none where nothing is known, or nothing expands."""
+    """Return the other commands to which this one may expand; none if nothing is known."""
     text = analysis.text
     if len(text) > _LONGEST or not _EXPANDS.search(text) or _is_literal(analysis):
         return ()
@@ -47,7 +47,7 @@ def filled(analysis: Analysis) -> tuple[Analysis, ...]:
 
 
 def _is_literal(analysis: Analysis) -> bool:
-    """All of it is quoted, and is not text for another shell, which would expand it after all."""
+    """Return True if the text is quoted and is not code for another shell, which would expand it."""
     script = analysis.script
     if (
         analysis.fault is not None
@@ -59,7 +59,7 @@ def _is_literal(analysis: Analysis) -> bool:
 
 
 def _assigned(text: str, number: int) -> str:
-    """The text with each variable as the value of that number; the last one where there are fewer."""
+    """Return the text with the value of that index for each variable, or its last value."""
     for _ in range(_ROUNDS):
         values = _values(text)
         after = _VARIABLE.sub(lambda found, values=values: _value(found, values, number), text)
@@ -75,7 +75,7 @@ def _value(found: re.Match[str], values: dict[str, list[str]], number: int) -> s
 
 
 def _values(text: str) -> dict[str, list[str]]:
-    """The values that the text gives its variables, as far as they are literal and need no quotes."""
+    """Return the values that the text assigns to its variables, if they are literal and need no quotes."""
     found: dict[str, list[str]] = {}
     for command in analyse(text).script.commands:
         assigned = [(name, text_of(value)) for name, value in command.assignments]

@@ -1,5 +1,5 @@
-"""The folders in which each command of a script may run: a ``cd`` before it may have worked, or not, or have stood in a
-subshell."""
+"""Determines the folders in which each command of a script may run. A ``cd`` before it may have failed, or may have run
+in a subshell."""
 
 from posixpath import join, normpath
 
@@ -14,7 +14,7 @@ _LONGEST = 200
 
 @noun
 class PossibleFolders:
-    """``here`` are the folders a command may be in, counted from the first one. ``lost``: it may be elsewhere, too."""
+    """The folders in which a command may run, relative to the first one. ``lost``: it may run elsewhere too."""
 
     here: tuple[str, ...] = ("",)
     lost: bool = False
@@ -24,11 +24,12 @@ _START = PossibleFolders()
 
 
 def folders_of(analysis: Analysis) -> list[PossibleFolders]:
-    """One for every simple command. After ``cd x &&`` only the new folder counts, up to the next other operator."""
+    """Return one value for each simple command. After ``cd x &&`` only the new folder counts, up to the next other
+    operator."""
     script = analysis.script
     if not any(simple.words and text_of(simple.words[0]) in MOVES for simple in script.commands):
         return [_START] * len(script.commands)
-    # With a negation, or redirections of a whole group, it is not plain which command comes after which.
+    # with a negation, or redirections of a whole group, the order of commands is unknown
     plain = analysis.whole and "!" not in analysis.text and len(script.operators) == len(script.commands) - 1
     found: list[PossibleFolders] = []
     where, failed = _START, PossibleFolders(())
@@ -55,7 +56,7 @@ def _known(simple: Simple) -> bool:
 
 
 def after_move(where: PossibleFolders, words: tuple[Word, ...]) -> PossibleFolders:
-    """The folder that a ``cd`` leads to. The shell takes ``..`` away by the letters, the system by the folders."""
+    """Return the folders to which a ``cd`` leads. The shell resolves ``..`` by spelling, the system by folders."""
     target = next((text_of(word) for word in words[1:] if text_of(word)[:1] != "-"), "~" if len(words) == 1 else None)
     if target is None or target[:1] == "+":
         return PossibleFolders(where.here, lost=True)
@@ -65,7 +66,7 @@ def after_move(where: PossibleFolders, words: tuple[Word, ...]) -> PossibleFolde
 
 
 def below(folder: str, path: str) -> str:
-    """A path as it counts in that folder; one with a tilde first is not below it."""
+    """Return a path relative to that folder; a path with a tilde first is unchanged."""
     return path if path[:1] == "~" else join(folder, path)
 
 
@@ -74,7 +75,7 @@ def _either(one: PossibleFolders, other: PossibleFolders) -> PossibleFolders:
 
 
 def _bounded(folders: tuple[str, ...], lost: bool) -> PossibleFolders:
-    """The first one and the latest ones, where there are too many; and none that takes long to read."""
+    """Return the first folder and the latest ones if there are too many, without long paths."""
     short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
     each = tuple(dict.fromkeys(short))
     many = len(each) > _MOST_FOLDERS

@@ -1,6 +1,6 @@
-"""The strict reader: a subset of the shell's language, read by hand, refusing whatever it does not understand.
+"""The strict parser: accepts a subset of the shell's language and refuses everything else.
 
-Forms that bash and zsh take differently are refused too, so that it never matters which of them runs the command.
+Forms that bash and zsh read differently are refused too, so that it never matters which of them runs the command.
 """
 
 from typing import Literal
@@ -11,12 +11,12 @@ from callgate.shell.scanner import Scanner
 from callgate.shell.spelling import Doubtful
 
 DEEPEST = 16
-# More than a person would look through, and few enough for the other reader to be quick about them.
+# More than a person would read, and few enough for the other parser to be fast.
 MOST_COMMANDS = 200
 MOST_WORDS = 1_000
 MOST_REDIRECTS = 200
 
-# Words that begin, join or end something other than a simple command, in bash or in zsh.
+# Words that begin, join or end a compound command in bash or in zsh.
 RESERVED = names(
     """if then elif else fi for while until do done case esac select function time coproc in [[ ]] { } ! repeat foreach
     end always nocorrect noglob -"""
@@ -27,7 +27,7 @@ Closer = Literal["", ")", "}"]
 
 
 def read_strictly(text: str) -> Script | Unread:
-    """The commands of a text all of which is understood. Takes time in proportion to the text's length."""
+    """Parse a text completely, in linear time. Unread if a form is not accepted."""
     reader = StrictReader(text)
     if text[:1] in ("-", "+"):
         return Unread("a command that begins like an option of the shell")
@@ -41,7 +41,7 @@ def read_strictly(text: str) -> Script | Unread:
 
 
 class StrictReader:
-    """Reads lists, pipelines and commands, one after the other, into ``drafts`` and ``operators``."""
+    """Parses lists, pipelines and commands into ``drafts`` and ``operators``."""
 
     def __init__(self, text: str) -> None:
         self.scan = Scanner(text)
@@ -52,7 +52,7 @@ class StrictReader:
         self.redirects = 0
 
     def sequence(self, closer: Closer, depth: int) -> None:
-        """Everything up to the closer, which is passed; at least one command."""
+        """Parse at least one command, up to and including the closing character."""
         if depth > DEEPEST:
             raise NotUnderstood("commands nested too deep")
         started = len(self.drafts)
@@ -81,7 +81,7 @@ class StrictReader:
         return True
 
     def separated(self, begun: int) -> bool:
-        """Passes what ends a list of commands; the commands since ``begun`` may be in the background."""
+        """Parse the end of a list; the commands since ``begun`` may run in the background."""
         scan = self.scan
         scan.skip_blanks()
         if scan.peek() == "\n":
@@ -105,7 +105,7 @@ class StrictReader:
         return False
 
     def chain(self, depth: int) -> None:
-        """Pipelines joined by ``&&`` and ``||``."""
+        """Parse pipelines joined by ``&&`` and ``||``."""
         while True:
             self.pipeline(depth)
             self.scan.skip_blanks()
@@ -152,7 +152,7 @@ class StrictReader:
                 raise NotUnderstood("a command is missing")
 
     def compound(self, closer: Closer, kind: Within, depth: int) -> None:
-        """A subshell or a group. Its redirections become a command of their own, without words, behind the others."""
+        """Parse a subshell or a group. Its redirections become a command without words after its commands."""
         begun = len(self.drafts)
         self.scan.at += 1
         self.sequence(closer, depth + 1)
@@ -174,7 +174,7 @@ class StrictReader:
         return draft
 
     def fill(self, draft: CommandDraft) -> None:
-        """Assignments, words and redirections up to the end of the simple command."""
+        """Parse assignments, words and redirections up to the end of the simple command."""
         scan = self.scan
         while True:
             scan.skip_blanks()

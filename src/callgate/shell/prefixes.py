@@ -1,4 +1,4 @@
-"""The prefix of a command that an "always" may offer: one that does not let the program run others."""
+"""Determines the prefix rule that the answer "always" offers: one that does not let the program run other programs."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ _DEEPEST = 4
 
 
 def alone(run: CommandRun) -> Analysis | None:
-    """The command by itself with every word quoted; None if a word is not known."""
+    """Return the command by itself with every word quoted; None if a word is unknown."""
     values = [word.value for word in run.words if word.value is not None]
     if not values or len(values) < len(run.words):
         return None
@@ -25,7 +25,7 @@ def alone(run: CommandRun) -> Analysis | None:
 
 
 def prefix_of(analysis: Analysis) -> str | None:
-    """The prefix to offer for one plain command, if a rule with it would really have allowed the command."""
+    """Return the prefix to offer for one plain command, if a rule with it would allow the command."""
     commands = analysis.script.commands
     if analysis.fault is not None or len(commands) != 1 or commands[0].assignments or commands[0].redirects:
         return None
@@ -37,7 +37,8 @@ def prefix_of(analysis: Analysis) -> str | None:
 
 
 def _prefix(words: Sequence[Word], depth: int) -> list[str] | None:
-    """The program, its subcommand, and as many operands as the entry says; of a wrapper, the same of the inner one."""
+    """Return the program, its subcommand and operands as the row says; for a wrapper, followed by the prefix of the
+    inner command."""
     if not words or depth > _DEEPEST or words[0].value is None:
         return None
     step, start = step_of(known_as(text_of(words[0])), words)

@@ -1,4 +1,4 @@
-"""Quoted text, read strictly: single, double, ``$'…'``, and after a backslash."""
+"""Parses quoted text strictly: single quotes, double quotes, ``$'…'`` and backslashes."""
 
 import re
 
@@ -9,7 +9,7 @@ from callgate.words.noun import noun
 IN_DOUBLE = re.compile(r'[^"\\$`]+')
 IN_ANSI = re.compile(r"[^'\\]+")
 
-# Behind these a $ means itself in every shell; behind others zsh may see an expansion where bash sees none.
+# Before these a $ is literal in every shell; before others zsh may expand where bash does not.
 AFTER_DOLLAR = frozenset(("", *" \t\n;|&)/.,%"))
 AFTER_DOLLAR_IN_DOUBLE = frozenset(' \t\n|)/.,;%]\\"')
 
@@ -18,12 +18,12 @@ CODE = re.compile(r"([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A
 
 
 class NotUnderstood(Exception):
-    """Not understood, so not read."""
+    """The text is not accepted by the strict parser."""
 
 
 @noun
 class Document:
-    """A here-document whose body has not come yet; it then replaces the redirection at ``index``."""
+    """A here-document whose body follows; it then replaces the redirection at ``index``."""
 
     redirects: list[Redirect]
     index: int
@@ -31,7 +31,7 @@ class Document:
 
 
 class Quotes:
-    """A text and a place in it. Every method passes what it reads, or raises NotUnderstood."""
+    """A text and a position in it. Every method advances over what it parses, or raises NotUnderstood."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -39,7 +39,7 @@ class Quotes:
         self.announced: list[Document] = []
 
     def peek(self, ahead: int = 0) -> str:
-        """The character there, or nothing at the end."""
+        """Return the next character, or "" at the end."""
         return self.text[self.at + ahead : self.at + ahead + 1]
 
     def taken(self, pattern: re.Pattern[str]) -> str:
@@ -74,7 +74,7 @@ class Quotes:
         raise NotUnderstood("an expansion")
 
     def double(self) -> str:
-        """Up to the closing quote."""
+        """Parse up to the closing quote."""
         inside = ""
         while True:
             inside += self.taken(IN_DOUBLE)
@@ -93,7 +93,7 @@ class Quotes:
                 raise NotUnderstood("an expansion")
 
     def ansi(self) -> str:
-        """Up to the closing quote of ``$'…'``."""
+        """Parse up to the closing quote of ``$'…'``."""
         inside = ""
         while True:
             inside += self.taken(IN_ANSI)
@@ -115,7 +115,7 @@ class Quotes:
             return letter
         self.at = code.end()
         number = int(code[1], 8) if code[1] else int(code[2] or code[3] or code[4], 16)
-        # What lies beyond is a byte or a character, as the locale has it; and no argument holds a NUL.
+        # Larger values are bytes or characters, depending on the locale; and no argument contains a NUL.
         if not 0 < number < 0x80:
             raise NotUnderstood("an escape that shells take differently")
         return chr(number)

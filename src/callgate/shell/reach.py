@@ -1,6 +1,6 @@
-"""The deny and ask side: decides if a command could run something that a pattern names.
+"""Decides whether a command could run something that a deny or ask pattern names.
 
-In doubt it does. Deny rules are a convenience, not a wall: text that is only read can always hide a name.
+In doubt it could. Deny rules are a convenience, not a security boundary: a name can always be hidden in text.
 """
 
 import re
@@ -20,14 +20,17 @@ from callgate.words.noun import noun
 
 @noun
 class Doubt:
-    """The command may do anything at all. ``unread``: it could not be read, or only the shell will know its program.
-    ``interpreter``: it runs code that is not in sight."""
+    """The command may do anything.
+
+    unread       it could not be parsed, or its program is an expansion
+    interpreter  it runs code that is unknown
+    """
 
     kind: Literal["unread", "interpreter"]
     why: str
 
 
-# The same option under another name.
+# Other names of the same option.
 _SYNONYMS = {
     "-r": ("-R", "--recursive"),
     "-R": ("-r", "--recursive"),
@@ -49,7 +52,7 @@ _DECODED = re.compile(r"\\x([0-9A-Fa-f]{1,2})|\\([0-7]{1,3})|\\u([0-9A-Fa-f]{1,4
 
 
 def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
-    """The reason why a deny or ask pattern applies to a command; None if it does not."""
+    """Return why a deny or ask pattern applies to a command, or None."""
     started = inside(analysis)
     if pattern.everything:
         return "the pattern names every command"
@@ -74,7 +77,7 @@ def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
 
 
 def doubt(analysis: Analysis) -> Doubt | None:
-    """The reason why it is not known what a command does; None if it is."""
+    """Return why the effect of a command is unknown, or None."""
     started = inside(analysis)
     if started.unread:
         return Doubt("unread", analysis.fault or "a part of it cannot be read")
@@ -96,7 +99,7 @@ def _base(pattern: ShellPattern) -> str:
 
 
 def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
-    """The reason why one command is what the pattern names."""
+    """Return why one command matches the pattern."""
     if not run.words:
         return None
     name, first = run.name, run.words[0]
@@ -113,7 +116,7 @@ def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
             return same
     unknown = run.anywhere or run.unclear or PROGRAMS.get(known_as(name)) is None
     if unknown or run.starts:
-        # It is unknown whether it runs what it is given, or which part.
+        # It is unknown whether it runs its words, or which of them.
         step = subcommand_at(name, run.words) if (entry := PROGRAMS.get(name)) and entry.subcommands else 0
         meant = (wanted, None) if run.anywhere or entry is None else (wanted,)
         places = [at for at, word in enumerate(run.words) if at not in (0, step) and name_of(word) in meant]
@@ -127,7 +130,7 @@ def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
 
 
 def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> bool:
-    """One of the words is shell text, and the command is in it."""
+    """Return True if one of the words is shell text that contains the command."""
     texts = [text_of(word) for word in words[1:] if " " in text_of(word)][:_MANY]
     values = [text.partition("=")[2] for text in texts if "=" in text]
     for text in (*(each for each in texts if each[:1] != "-"), *values):
@@ -138,12 +141,12 @@ def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> boo
 
 
 def _subcommand(pattern: ShellPattern) -> bool:
-    """The second word of the pattern is a plain one: a word that is not known may be just that."""
+    """Return True if the second word of the pattern is literal and no option: an unknown word may be that word."""
     return len(pattern.pieces) > 1 and len(pattern.pieces[1]) == 1 and not pattern.pieces[1][0].startswith("-")
 
 
 def _matches_words(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | None:
-    """Compares the words after the program with those of the pattern. Options may stand between them."""
+    """Match the words after the program with the pattern. Options may stand between them."""
     rest = words[1:]
     if name == "git":
         sub = subcommand_at("git", words)
@@ -167,18 +170,18 @@ def _matches_words(words: tuple[Word, ...], pattern: ShellPattern, name: str) ->
 
 
 def _plain(pattern: ShellPattern) -> bool:
-    """The second word of the pattern is no option."""
+    """Return True if the second word of the pattern is not an option."""
     return len(pattern.pieces) > 1 and not pattern.pieces[1][0].startswith("-") and pattern.kind != "wildcard"
 
 
 def _open(pieces: Sequence[Piece], words: Sequence[str]) -> bool:
-    """True if words that are not known could make it fit: those before them do."""
+    """Return True if unknown words could make the command match: the words before them do."""
     known = words[: words.index("\0")]
     return all(piece == LONE or matches(piece, word) for piece, word in zip(pieces, known, strict=False))
 
 
 def _in_order(wanted: list[str], spoken: list[str | None], *, exact: bool) -> bool:
-    """The wanted words come first, but for options, each of which may take a word with it."""
+    """Return True if the wanted words come first, except for options, each of which may have a value."""
     places = {0}
     for word in wanted:
         reached: set[int] = set()
@@ -194,7 +197,7 @@ def _in_order(wanted: list[str], spoken: list[str | None], *, exact: bool) -> bo
 
 
 def _skipping(places: set[int], spoken: list[str | None]) -> set[int]:
-    """The places after any number of options with or without a value."""
+    """Return the indices after any number of options with or without a value."""
     reached = set(places)
     todo = list(places)
     while todo:
@@ -208,7 +211,7 @@ def _skipping(places: set[int], spoken: list[str | None]) -> set[int]:
 
 
 def _has_option(option: str, spoken: list[str | None]) -> bool:
-    """The option is among the words, alone, in a cluster, shortened or under another name."""
+    """Return True if the option is there: alone, in a cluster, abbreviated or under another name."""
     if None in spoken:
         return True
     given = [word for word in spoken if word and word[:1] == "-"]
@@ -233,7 +236,7 @@ def _has_letter(letter: str, given: list[str]) -> bool:
 
 
 def _removal(runs: Sequence[CommandRun]) -> str | None:
-    """Other ways to lose a file."""
+    """Return why the commands remove or empty a file in another way."""
     for run in runs:
         for use in run.uses:
             if use.role == "remove":
@@ -246,7 +249,7 @@ def _removal(runs: Sequence[CommandRun]) -> str | None:
 
 
 def _names(text: str, name: str) -> bool:
-    """True if the name occurs in the text as a word, however it is quoted or cut up."""
+    """Return True if the name occurs in the text as a word, in any quotes."""
     wanted = name.casefold()
     texts = [each for each in _readings(text) if wanted in each]
     return bool(texts) and any(re.search(rf"(?<![\w-]){re.escape(wanted)}(?![\w-])", each) for each in texts)
@@ -254,7 +257,7 @@ def _names(text: str, name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _readings(text: str) -> tuple[str, ...]:
-    """The text, and what it could be once the shell has taken it apart."""
+    """Return the text, and what it could be after the shell's expansions."""
     joined = re.sub(r"\\\r?\n", "", text)
     decoded = _DECODED.sub(_decode, joined)
     bare = [re.sub(r"\$\{?[@*]\}?|\$\(\s*\)|``|['\"\\]|\$(?=['\"])", "", each) for each in (joined, decoded)]

@@ -1,4 +1,4 @@
-"""Scans words with their quotes, redirections, here-documents, blanks and comments, for the strict reader."""
+"""Scans words with their quotes, redirections, here-documents, blanks and comments, for the strict parser."""
 
 import re
 import unicodedata
@@ -8,11 +8,11 @@ from callgate.shell.quotes import Document, NotUnderstood, Quotes
 from callgate.shell.spelling import Piece, plainly, spelled
 
 MOST_PIECES = 500
-# Of these, of bare $, and of ? and @ in long words: the other reader takes time by the square of their number.
+# The limit of these, of bare $, and of ? and @ in long words: the other parser takes quadratic time in their number.
 MOST_BRACKETS = 300
 
 ENDS_WORD = frozenset(" \t\n;&|<>)")
-# A word in which nothing is quoted and nothing means anything: most of them, if they are not very long.
+# A word without quotes and special characters: most words, if they are not very long.
 SIMPLEST = re.compile(r"[A-Za-z0-9_./:,@%+\-][A-Za-z0-9_./:,@%+=\-]{0,250}(?=[ \t\n;&|<>)]|\Z)")
 BLANKS = re.compile(r"[ \t]*")
 ORDINARY = re.compile(r"[A-Za-z0-9_./:,@%+\-*?\[\]{}~=^#]+")
@@ -27,7 +27,7 @@ DELIMITER = re.compile(r"""(['"]|\\|)([A-Za-z0-9_][A-Za-z0-9_.\-]*)(['"]|)(?=[ \
 
 
 class Scanner(Quotes):
-    """Words, and what stands between them."""
+    """Scans words and what is between them."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ class Scanner(Quotes):
     # Between words
 
     def skip_blanks(self) -> None:
-        """Blanks, and a comment. Only to be called where a word could begin."""
+        """Skip blanks and a comment. Only valid where a word could begin."""
         self.taken(BLANKS)
         if self.peek() == "#":
             end = self.text.find("\n", self.at)
@@ -45,7 +45,7 @@ class Scanner(Quotes):
                 raise NotUnderstood("a comment that ends like a line continuation")
 
     def skip_lines(self) -> None:
-        """Blanks, comments, newlines, and the here-documents that begin behind a newline."""
+        """Skip blanks, comments, newlines, and here-documents that begin after a newline."""
         self.skip_blanks()
         while self.peek() == "\n":
             announced, self.announced = self.announced, []
@@ -55,14 +55,14 @@ class Scanner(Quotes):
             self.skip_blanks()
 
     def ends(self) -> bool:
-        """True if no further word can follow here."""
+        """Return True if no further word can follow."""
         following = self.peek()
         return not following or following in ENDS_WORD
 
     # Words
 
     def word(self) -> tuple[Word, ...]:
-        """The words that the next one becomes."""
+        """Return the words to which the next one expands."""
         if simplest := self.taken(SIMPLEST):
             return (Word(simplest, simplest),)
         begun = self.at
@@ -75,7 +75,7 @@ class Scanner(Quotes):
         return words
 
     def single(self) -> Word:
-        """The next word, where no brace form may be."""
+        """Return the next word, where brace forms are not accepted."""
         begun = self.at
         pieces = self.pieces()
         if not pieces:
@@ -88,7 +88,7 @@ class Scanner(Quotes):
         return plainly(pieces, self.text[begun : self.at])
 
     def assignment(self) -> tuple[str, Word] | None:
-        """``NAME=value``, if that is what comes next."""
+        """Return ``NAME=value``, if it is next."""
         name = NAME.match(self.text, self.at)
         if not name:
             return None
@@ -106,7 +106,7 @@ class Scanner(Quotes):
         return found[0] if found and found[0] in words else None
 
     def pieces(self) -> list[Piece]:
-        """Up to the end of the word."""
+        """Scan up to the end of the word."""
         pieces: list[Piece] = []
         while not self.ends():
             if len(pieces) == MOST_PIECES:
@@ -128,7 +128,7 @@ class Scanner(Quotes):
             raise NotUnderstood(f"more than {MOST_BRACKETS} brackets")
 
     def marked(self) -> Piece:
-        """A piece that begins with a character of meaning."""
+        """Scan a piece that begins with a special character."""
         mark = self.peek()
         self.at += 1
         match mark:
@@ -155,7 +155,7 @@ class Scanner(Quotes):
     # Redirections
 
     def redirect(self, redirects: list[Redirect]) -> bool:
-        """Adds the next redirection, if one comes next."""
+        """Add the next redirection, if there is one."""
         found = OPERATOR.match(self.text, self.at)
         if not found:
             return False
@@ -190,7 +190,7 @@ class Scanner(Quotes):
         redirects.append(Redirect(operator, Word(found[2], found[0]), number))
 
     def body(self, document: Document) -> None:
-        """Reads the body, which begins behind this newline, up to the newline behind its last line."""
+        """Scan the body after this newline, up to the newline after its last line."""
         redirect = document.redirects[document.index]
         lines: list[str] = []
         while self.at < len(self.text):

@@ -1,7 +1,7 @@
-"""Expands a word once it is known which of its characters are quoted: globs, tilde, and brace forms.
+"""Expands a word whose quoted characters are known: globs, tilde and brace forms.
 
-A reader hands over the word in pieces, ``(text, bare)``, where bare means neither quoted nor escaped. Both readers use
-this; everything before it, they do each in their own way.
+A word is given as pieces, ``(text, bare)``; bare: neither quoted nor escaped. Both parsers use this module, and nothing
+else in common.
 """
 
 import re
@@ -15,9 +15,9 @@ from callgate.words.noun import noun
 Piece = tuple[str, bool]
 
 MOST_WORDS = 256
-"""The limit of words that one word may become."""
+"""The limit of words to which one word may expand."""
 MOST_LETTERS = 32_768
-"""The limit of their length together."""
+"""The limit of their total length."""
 DEEPEST = 8
 
 GLOB = re.compile(r"[*?\[]")
@@ -27,11 +27,11 @@ LETTERS = re.compile(r"([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z])")
 
 
 class Doubtful(Exception):
-    """This form is not one that every shell reads alike."""
+    """Shells read this form in different ways."""
 
 
 def spelled(pieces: list[Piece], raw: str) -> tuple[Word, ...]:
-    """The words that this one becomes. Raises Doubtful."""
+    """Return the words to which the pieces expand. Raises Doubtful."""
     if any(bare and ("{" in text or "}" in text) for text, bare in pieces):
         made = expanded(pieces)
         if made is not None:
@@ -40,9 +40,9 @@ def spelled(pieces: list[Piece], raw: str) -> tuple[Word, ...]:
 
 
 def plainly(pieces: Iterable[Piece], raw: str, *, came_from_braces: bool = False) -> Word:
-    """One word of these pieces, without a look at braces."""
+    """Return one word of these pieces, without brace expansion."""
     value = ""
-    # As the value, with a character that means nothing in the place of every quoted one.
+    # The value, with a letter in place of every quoted character.
     outline = ""
     for text, bare in pieces:
         value += text
@@ -57,7 +57,7 @@ def plainly(pieces: Iterable[Piece], raw: str, *, came_from_braces: bool = False
 
 
 def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
-    """The words a brace form makes, or None where every brace stands for itself (``stash@{0}``, ``{}``)."""
+    """Return the words of a brace form, or None if every brace is literal (``stash@{0}``, ``{}``)."""
     if any(not text and not bare for text, bare in pieces):
         raise Doubtful("an empty string beside a brace form")
     marks = [(letter, bare) for text, bare in pieces for letter in text]
@@ -67,7 +67,7 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
     made = combined(parts, min(MOST_WORDS, MOST_LETTERS // len(marks)))
     if made == [marks]:
         return None
-    # An empty word without quotes is no word at all.
+    # an empty word without quotes is dropped
     made = [each for each in made if each]
     if not made:
         raise Doubtful("a brace form that makes no word")
@@ -75,7 +75,7 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
 
 
 def combined(parts: list[list[list[Piece]]], most: int) -> list[list[Piece]]:
-    """A word for every way to choose one of each part."""
+    """Return a word for every combination of choices."""
     if prod(map(len, parts)) > most:
         raise Doubtful("a brace form that makes too many words")
     return [[mark for part in chosen for mark in part] for chosen in product(*parts)]
@@ -83,13 +83,13 @@ def combined(parts: list[list[list[Piece]]], most: int) -> list[list[Piece]]:
 
 @noun
 class Form:
-    """A word as single characters, read for its brace forms."""
+    """The characters of a word, parsed for brace forms."""
 
     marks: list[Piece]
 
     def parts(self, at: int, depth: int) -> tuple[list[list[list[Piece]]], int]:
-        """The parts side by side from ``at`` on, each a list of choices; and where they end: at the end of the word,
-        at a ``}``, or inside braces at a comma."""
+        """Return the parts from ``at`` on, each a list of choices, and their end: the end of the word, a ``}``, or
+        inside braces a comma."""
         found: list[list[list[Piece]]] = []
         while at < len(self.marks):
             mark = self.marks[at]
@@ -104,7 +104,7 @@ class Form:
         return found, at
 
     def choices(self, start: int, depth: int) -> tuple[list[list[Piece]], int]:
-        """The choices of the brace form whose ``{`` was just passed, and where the text goes on."""
+        """Return the choices of the brace form after its ``{``, and the position after it."""
         if depth > DEEPEST:
             raise Doubtful("braces nested too deep")
         made: list[list[Piece]] = []
@@ -125,7 +125,7 @@ class Form:
 
 
 def alone(inside: list[Piece], depth: int) -> list[list[Piece]]:
-    """The words that braces without a comma make: a sequence, or themselves."""
+    """Return the words of braces without a comma: a sequence, or the literal text."""
     text = "".join(letter for letter, _ in inside)
     if ".." in text and all(bare for _, bare in inside):
         return [[(member, True)] for member in sequence(text)]
@@ -135,7 +135,7 @@ def alone(inside: list[Piece], depth: int) -> list[list[Piece]]:
 
 
 def sequence(text: str) -> list[str]:
-    """``1..3``, ``01..10``, ``1..9..2``, ``a..e``; anything else is Doubtful."""
+    """Return the words of ``1..3``, ``01..10``, ``1..9..2``, ``a..e``; anything else is Doubtful."""
     if letters := LETTERS.fullmatch(text):
         first, last = (ord(each) for each in letters.groups() if each)
         step = 1 if first <= last else -1

@@ -1,6 +1,6 @@
-"""The wide reader: tree-sitter's grammar of bash, which knows every form of the language.
+"""The wide parser: tree-sitter's grammar of bash, which knows every form of the language.
 
-What it cannot read it still gives in parts, so that deny rules have something to look at.
+A text with errors is parsed in part, so that deny rules have something to match.
 """
 
 import re
@@ -19,7 +19,7 @@ NOTHING = Script(())
 SIGN = re.compile(r"[()\[\]{}<>|&;$`'\"=!\\?@\n]")
 STRANGE = re.compile(r"[^\t\n\x20-\x7e]")
 MOST_SIGNS = 400
-"""The grammar takes time by the square of the signs in a text that is wrong."""
+"""The limit of special characters: the grammar takes quadratic time for a text with errors."""
 
 
 class SyntaxTree(Protocol):
@@ -32,7 +32,8 @@ class BashParser(Protocol):
 
 
 def read_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
-    """The script as far as the grammar reads it, and why that is not all. Nothing is read behind so many ``signs``."""
+    """Return the script as far as the grammar parses it, and why that is not all. Nothing is parsed after ``signs``
+    special characters."""
     new_parser = bash_parsers()
     if new_parser is None:
         return NOTHING, NOT_INSTALLED
@@ -53,14 +54,14 @@ def read_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | No
 
 
 def shadow(text: str) -> bytes:
-    """The text as the grammar may see it, a byte for a character. It looks up some characters in a table for ASCII
-    without a check, and can take the process down with others; to bash they are all letters without a meaning."""
+    """Return the text for the grammar with one byte for each character. The grammar indexes an ASCII table without a
+    check and can crash; for bash other characters are ordinary letters."""
     return STRANGE.sub("%", text).encode("ascii")
 
 
 @cache
 def bash_parsers() -> Callable[[], BashParser] | None:
-    """Makes parsers; one for each text, since two threads must not share one and it costs next to nothing."""
+    """Return a function that creates parsers: one for each text, since threads must not share one."""
     try:
         import tree_sitter
         import tree_sitter_bash
@@ -72,7 +73,7 @@ def bash_parsers() -> Callable[[], BashParser] | None:
 
 
 def error_in(node: SyntaxNode) -> Unread:
-    """The first place at which the grammar met something it does not know."""
+    """Return the first place that the grammar cannot parse."""
     while True:
         broken = next((child for child in node.children if child.has_error), None)
         if broken is None or broken.is_error or broken.is_missing:
@@ -87,14 +88,14 @@ BETWEEN = frozenset((";", "&", "\n", ";;", ";&", ";;&"))
 
 
 class TreeWalk(CommandCollector):
-    """Goes through all statements, those in substitutions, bodies and branches included."""
+    """Walks all statements, also in substitutions, bodies and branches."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.depth = 0
 
     def sequence(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> None:
-        """Statements one after the other, and whatever else stands between them."""
+        """Walk statements one after the other, with everything between them."""
         nodes = list(nodes)
         first = True
         for index, node in enumerate(nodes):
@@ -112,12 +113,12 @@ class TreeWalk(CommandCollector):
         self.operator = ""
 
     def joined(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
-        """A statement, and which of its commands stand in a pipe. The grammar takes ``a && b >f | c`` for a list piped
-        into a command; the operators say what bash makes of it."""
+        """Walk a statement, and record which of its commands are in a pipe. The grammar parses ``a && b >f | c`` as a
+        list piped into a command; the operators show what bash does."""
         units, self.units = self.units, []
         self.statement(node, within)
         begins = [begun for begun, _ in self.units] + [len(self.drafts)]
-        # Whatever stands before the first does not join it to anything.
+        # the text before the first statement joins nothing
         pipes = [False, *(operator in PIPES for _, operator in self.units[1:]), False]
         for index in range(len(self.units)):
             if pipes[index] or pipes[index + 1]:
@@ -155,7 +156,7 @@ class TreeWalk(CommandCollector):
             self.depth -= 1
 
     def last_of(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> CommandDraft | None:
-        """The statements among these, which are joined by operators."""
+        """Return the statements among these nodes, which are joined by operators."""
         last: CommandDraft | None = None
         for node in nodes:
             if node.type in STATEMENTS:
@@ -167,7 +168,7 @@ class TreeWalk(CommandCollector):
         return last
 
     def chain(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
-        """Lists lean to the left, as deep as they are long."""
+        """Walk a list, which is nested to the left."""
         rest: list[SyntaxNode] = []
         while True:
             children = node.children
@@ -183,10 +184,10 @@ class TreeWalk(CommandCollector):
         body = next((child for child in children if child.type not in REDIRECTS), None)
         draft = self.statement(body, within) if body else self.started(within)
         if draft is None:
-            # The redirections of a compound command stand for themselves.
+            # the redirections of a compound command are a command of their own
             self.drafts.append(draft := CommandDraft(within))
         if body and redirects and self.source[body.end_byte : redirects[0].start_byte].strip() == "-":
-            # The grammar loses a lone - in front of a here-document.
+            # the grammar drops a single - before a here-document
             draft.words.append(Word("-", "-"))
         for redirect in redirects:
             self.redirect(redirect, draft)
@@ -196,7 +197,7 @@ class TreeWalk(CommandCollector):
         return draft
 
     def behind(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
-        """The rest of the line behind the announcement of a here-document."""
+        """Walk the rest of the line after the start of a here-document."""
         for child in node.children:
             if child.type in ("&&", "||"):
                 self.operator = child.type

@@ -1,4 +1,4 @@
-"""Simple commands of a syntax tree: their words, assignments and redirections, in the order of the text."""
+"""Collects the simple commands of a syntax tree: words, assignments and redirections in the order of the text."""
 
 import re
 
@@ -32,7 +32,7 @@ class Enough(Exception):
 
 @noun
 class LastWord:
-    """A word that was just put together: where it stands, and where it ends in the text."""
+    """The last collected word, with its position and end in the text."""
 
     draft: CommandDraft
     index: int
@@ -44,8 +44,8 @@ class LastWord:
 class CommandCollector:
     """Collects simple commands into ``drafts``. The subclass that walks the text separates statements.
 
-    ``units`` are the simple and compound commands that operators join into the statement at hand: at which draft each
-    begins, and the operator before it.
+    ``units`` are the commands that operators join to the current statement: the index of the first draft of each, and
+    the operator before it.
     """
 
     def __init__(self, source: str) -> None:
@@ -61,7 +61,7 @@ class CommandCollector:
         self.nodes = 0
 
     def statement(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
-        """Reads a statement. Gives the simple command to which a redirection behind it belongs, if one does."""
+        """Parse a statement. Return the simple command to which a following redirection belongs, if there is one."""
         raise NotImplementedError
 
     def script(self) -> Script:
@@ -93,7 +93,7 @@ class CommandCollector:
         else:
             at = node.start_byte
             for child in node.children:
-                # Before a backslash the grammar takes a newline for a blank.
+                # before a backslash the grammar parses a newline as a blank
                 self.missed = self.missed or "\n" in self.source[at : child.start_byte]
                 at = child.end_byte
                 self.part(child, draft)
@@ -121,7 +121,7 @@ class CommandCollector:
         draft.words.append(plainly([(name, True), *pieces], raw) if pieces is not None else Word(None, raw))
 
     def flat(self, node: SyntaxNode, draft: CommandDraft) -> None:
-        """The words of a test, its operators among them."""
+        """Return the words of a test with its operators."""
         stack = [node]
         while stack:
             each = stack.pop()
@@ -147,7 +147,7 @@ class CommandCollector:
         raw = text_of(node, self.source)
         last = self.written
         if last and last.draft is draft and last.end == node.start_byte:
-            # The grammar parts some words in two, such as "r"\\m, where there is no blank.
+            # The grammar splits some words, such as "r"\\m, where there is no blank.
             del draft.words[last.index :]
             pieces = together(last.pieces, pieces)
             raw = last.raw + raw
@@ -161,7 +161,7 @@ class CommandCollector:
         draft.words.extend(made)
 
     def pieces(self, node: SyntaxNode, draft: CommandDraft) -> list[Piece] | None:
-        """The pieces of a word. The commands of its expansions, if it has any, become commands of the script."""
+        """Return the pieces of a word. Commands in its expansions become commands of the script."""
         pieces = pieces_of(node, self.source)
         self.count(len(pieces or ()))
         if pieces is None:
@@ -170,7 +170,8 @@ class CommandCollector:
         return pieces
 
     def inside(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
-        """The commands in something that is no statement: a word, a test, arithmetic, the body of a here-document."""
+        """Collect the commands in a node that is not a statement: a word, a test, arithmetic, the body of a
+        here-document."""
         operator, self.operator = self.operator, ""
         units, self.units = self.units, []
         before = self.substitutions
@@ -202,7 +203,7 @@ class CommandCollector:
                 if operator.endswith("-"):
                     operator, target = operator[:-1], Word("-", "-")
             elif target:
-                # The grammar takes the words behind a redirection for further targets of it.
+                # the grammar parses the words after a redirection as further targets of it
                 self.word(child, draft)
             else:
                 pieces = self.pieces(child, draft)
@@ -211,7 +212,7 @@ class CommandCollector:
         draft.redirects.append(Redirect(operator, target or Word(None), fd))
 
     def document(self, node: SyntaxNode, draft: CommandDraft) -> None:
-        """A here-document. The grammar hangs the rest of the line under it, between the delimiter and the body."""
+        """Parse a here-document. The rest of the line is in the node between the delimiter and the body."""
         operator, fd, start = "<<", None, ""
         body: SyntaxNode | None = None
         end: SyntaxNode | None = None
@@ -245,7 +246,7 @@ class CommandCollector:
             self.inside(body, draft.within)
 
     def body_text(self, announced: int, end: int, operator: str) -> str:
-        """From the line behind the announcement on: the grammar's own idea of a body leaves out blanks at its start."""
+        """Return the body from the text: the grammar's node omits blanks at its start."""
         begun = self.source.find("\n", announced, end) + 1
         text = self.source[begun:end]
         return TABS.sub("", text) if operator == "<<-" else text
@@ -267,7 +268,7 @@ def together(first: list[Piece] | None, second: list[Piece] | None) -> list[Piec
 
 
 def substitutions_in(text: str) -> int:
-    """The least number of commands that are substituted here, counted by their marks."""
+    """Return the least number of command substitutions, counted by their characters."""
     opened = text.count("$(") - text.count("$((") + text.count("<(") + text.count(">(")
     return opened + (text.count("`") + 1) // 2
 

@@ -1,6 +1,6 @@
-"""Reads the words of a syntax tree into unquoted pieces.
+"""Converts the words of a syntax tree to unquoted pieces.
 
-``SyntaxNode`` declares the part of tree-sitter's nodes that the wide reader uses; only ``tree`` imports the package.
+``SyntaxNode`` declares the part of tree-sitter's nodes that is used; only ``tree`` imports the package.
 """
 
 import re
@@ -11,7 +11,7 @@ from callgate.shell.command import names
 from callgate.shell.spelling import Piece
 
 PLAIN = names("word number variable_name special_variable_name test_operator brace_expression")
-# Leaves to the grammar, though expansions may be in them.
+# Leaves of the grammar that may contain expansions.
 PATTERNS = frozenset(("extglob_pattern", "regex"))
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 ESCAPED_IN_DOUBLE = re.compile(r'\\([$`"\\])')
@@ -40,12 +40,12 @@ class SyntaxNode(Protocol):
 
 
 def text_of(node: SyntaxNode, text: str) -> str:
-    """Return the text of the node. The parser counted bytes of ``tree.shadow``, one for each character."""
+    """Return the text of the node. Its offsets count bytes of ``tree.shadow``, one for each character."""
     return text[node.start_byte : node.end_byte]
 
 
 def pieces_of(node: SyntaxNode, source: str) -> list[Piece] | None:
-    """None if an expansion has a part in it."""
+    """Return the pieces; None if the word contains an expansion."""
     kind = node.type
     text = text_of(node, source)
     if kind == "concatenation":
@@ -72,7 +72,7 @@ def joined(node: SyntaxNode, source: str) -> list[Piece] | None:
     at = node.start_byte
     for child in node.children:
         inner = pieces_of(child, source)
-        # A gap is something the grammar jumped over; and $"…" is a text to be translated.
+        # A gap is text that the grammar skipped; $"…" is a text to be translated.
         if inner is None or child.start_byte != at or (child.type == "string" and pieces[-1:] == [("$", True)]):
             return None
         pieces.extend(inner)
@@ -102,7 +102,7 @@ def ansi(escape: re.Match[str]) -> str:
 
 
 def assigned_name(node: SyntaxNode, source: str) -> str:
-    """``NAME=`` or ``NAME+=``, as written."""
+    """Return ``NAME=`` or ``NAME+=``, as written."""
     name = node.child_by_field_name("name")
     operator = next((child.type for child in node.children if child.type in ("=", "+=")), "=")
     return (text_of(name, source) if name else "") + operator

@@ -1,1 +1,1 @@
-"""The table of programs: which of their words read, write, run, load or send something."""
+"""The table of programs: which words read, write, run, load or send something."""

@@ -1,6 +1,6 @@
-"""awk: programs that compute and print are let through; a program that tries anything else is not.
+"""Parses awk programs: a program that only computes and prints is accepted.
 
-awk ends its options at the first operand: the program is that operand, or what stands before it in ``-e``.
+In awk the first operand ends the options: it is the program, unless ``-e`` gives one.
 """
 
 import re
@@ -18,13 +18,13 @@ _TOKEN = re.compile(
 )
 _OF_EXPRESSION = re.compile(r"[^/\\\[\n]+|\\[^\n]")
 _OF_BRACKET = re.compile(r"[^]/\\\[\n]+|\\[^\n]|\[:[a-z]+:\]")
-# Whatever the text around them: these run, read or reveal more than the files that were named. A number may stand
-# right before a name.
+# In any context these run, read or reveal more than the named files. A number may precede a name without a
+# blank.
 _REACHING = re.compile(
     r"(?<![A-Za-z_])(?:system|getline|close|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension)(?!\w)|@",
     re.A,
 )
-# After these a line goes on.
+# After these a line continues.
 _GOES_ON = names(", { && || ? : do else")
 _BEFORE_WORDS = names("print printf return in case else do exit")
 _OTHER_WORDS = names("next nextfile break continue delete length default switch if while for function func BEGIN END")
@@ -32,12 +32,12 @@ _BEFORE_REGEX = names("( , { } ; ! ~ !~ && || ? : = == != < > <= >= + - * % ^ +=
 
 
 class _Odd(Exception):
-    """The program is not understood."""
+    """The program cannot be parsed."""
 
 
 def _end_of_expression(text: str, start: int) -> int:
-    """Past the slash that ends it. Programs differ on a slash between brackets, and on where brackets end that have
-    a bracket in them: such an expression is not understood."""
+    """Return the index after the closing slash. Implementations differ on slashes and brackets inside brackets: such an
+    expression is refused."""
     at = start + 1
     while text[at : at + 1] != "/" or at == start + 1:
         if text[at : at + 1] == "[":
@@ -61,7 +61,7 @@ def _end_of_bracket(text: str, start: int) -> int:
 
 
 def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
-    """Kinds and texts; and whether a slash was met that may divide or may start an expression."""
+    """Return kinds and texts of tokens, and whether there is a slash that may be a division or start an expression."""
     found: list[tuple[str, str]] = []
     at, unclear = 0, False
     while at < len(text):
@@ -88,7 +88,7 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _ventures(text: str) -> str | None:
-    """The first part of the program that goes beyond computing and printing."""
+    """Return the first part of the program that does more than compute and print."""
     reaching = _REACHING.search(text)
     if reaching:
         return reaching.group()
@@ -108,7 +108,7 @@ def _ventures(text: str) -> str | None:
 
 
 def program_uses(text: str, at: int) -> list[Use]:
-    """The ways in which an awk program does more than compute and print."""
+    """Return the uses of an awk program beyond computing and printing."""
     program = Argument("", text, at, at)
     try:
         ventures = _ventures(text)

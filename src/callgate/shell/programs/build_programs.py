@@ -1,11 +1,11 @@
-"""Package managers, builders, test runners, linters and formatters.
+"""Package managers, build tools, test runners, linters and formatters.
 
-They run the project's own code: that is what a rule for one grants. An entry lists the options that cannot point it at
-other code, settings or programs; an option that is not listed asks, and so do words that are handed to another program.
+They run the project's own code, which a rule for one allows. A row lists options that cannot select other code,
+settings or programs; with any other option the call asks, and also with words that are passed to another program.
 """
 
 BUILDERS = """
-# Switches that scripts of a package take; a switch has no value that could name code.
+# Switches for scripts of a package; the value of a switch cannot name code.
 $switches = --watch?=switch --watchAll?=switch --coverage --ci --run --silent --verbose --bail
 $install = -D -E -O -P -f --save --save-dev --save-exact --save-optional --save-prod --save-peer --no-save --production
     --omit= --include= --legacy-peer-deps --strict-peer-deps --force --dry-run --package-lock-only --no-package-lock

@@ -1,4 +1,4 @@
-"""Programs that are there to change files: a rule for one includes the changes, inside the workspace."""
+"""Programs that change files: a rule for one includes the changes inside the workspace."""
 
 import re
 from posixpath import basename, join
@@ -28,7 +28,7 @@ tar | read | -ctxrudAvzjJZakmnoSwWp -f= -C=change -X=read --create --list --extr
     --owner= --group= --mode= --mtime= --sort= --no-recursion -I=run --use-compress-program=run -F=run --info-script=run
     --new-volume-script=run --to-command=run --checkpoint-action=run --rsh-command=run --rmt-command=run -T=load
     --files-from=load --remove-files!remove --recursive-unlink!remove -P!write --absolute-names!write | no_prefix
-# No rule for one of these includes what it removes.
+# No rule for these includes the removal.
 unlink,shred,trash,trash-put,truncate | remove | -s= -n= | no_prefix
 dd | | | always=remove no_prefix
 zip | | -m!remove | no_prefix
@@ -36,9 +36,9 @@ zip | | -m!remove | no_prefix
 
 
 def copy(call: Invocation) -> list[Use]:
-    """``cp``, ``mv``, ``ln`` and ``install``. The file really written is the target, or where that is a folder, the
-    name of the source in it; both are judged. A folder copied over a folder mixes with it and follows the links there,
-    so then neither may be one already."""
+    """Return the uses of ``cp``, ``mv``, ``ln`` and ``install``. The written file is the target, or in a folder the
+    name of the source; both are judged. A copied folder is merged with an existing one and follows its links, so
+    neither may exist."""
     name, words, operands = call.program.names, call.words, call.operands
     uses = call.uses(call.options)
     into = next(iter(call.matching("-t", "--target-directory")), None)
@@ -61,13 +61,13 @@ def copy(call: Invocation) -> list[Use]:
         hides = inner in ("", ".", "..") or globs or onto
         if (whole and hides) or (globs and inner[:1] in (".", "[", "?")):
             uses.append(each.beyond("unknown", f"{name} of all that is in {each.text} writes names that are not seen"))
-        on = each.on if globs else target.on  # a pattern is filled in there, too
+        on = each.on if globs else target.on  # the glob is expanded in the target too
         uses.append(Argument("", join(target.text, inner), each.at, on).included("write", flat=whole))
     return [*uses, target.included("write"), *_lost(name, sources, target)]
 
 
 def _lost(name: str, sources: list[Argument], target: Argument) -> list[Use]:
-    """Nothing copied over a file is its end, and so is a move out of the workspace."""
+    """Return a removal if nothing is copied over a file, and for a move out of the workspace."""
     if name == "mv" and (target.text[:1] in ("/", "~") or ".." in target.text.split("/")):
         return [each.included("remove") for each in sources]
     return [target.included("remove")] if any(each.text == "/dev/null" for each in sources) else []
@@ -78,8 +78,8 @@ _LONG_MODES = {"--create": "c", "--list": "t", "--extract": "x", "--get": "x", "
 
 
 def tar(call: Invocation) -> list[Use]:
-    """The first word may be a bundle of letters without a dash, with their values in the words that follow. What is
-    unpacked has the names that stand in the archive, so a rule has to spell ``x``."""
+    """Return the uses of tar. The first word may be letters without a dash, with their values in the next words. The
+    names of unpacked files are unknown, so a rule has to write out ``x``."""
     words, found = call.words, call.arguments
     bundle = text_of(words[1]) if len(words) > 1 else "-"
     if bundle[:1] != "-":

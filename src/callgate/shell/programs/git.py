@@ -1,7 +1,7 @@
-"""git: global options, then a subcommand with an entry of its own.
+"""git: global options, then a subcommand with a row of its own.
 
-Only subcommands in the table count, for an alias may be anything. The rule for a subcommand includes what it is for;
-options that run programs, change settings or throw work away must be written out in the rule.
+Only subcommands in the table count, because an alias may be anything. A rule for a subcommand includes its purpose;
+options that run programs, change settings or discard work must be written out in the rule.
 """
 
 import re
@@ -149,13 +149,13 @@ _ONLY_SHOWS = ("--check", "--stat", "--numstat", "--summary")
 
 
 def apply(call: Invocation) -> list[Use]:
-    """The files that are written have the names that stand in the patch: only the exact command is granted."""
+    """Return the uses. The names of the written files are in the patch, so only the exact command is allowed."""
     writes = WHOLE.beyond("write", "it writes the files that the patch names", "")
     return [WHOLE.included("alter"), *call.uses(), *([] if call.matching(*_ONLY_SHOWS) else [writes])]
 
 
 def clone(call: Invocation) -> list[Use]:
-    """The folder is the last name of the address where none is given."""
+    """Return the uses. By default the folder is the last name of the URL."""
     uses = [WHOLE.included("alter"), *call.uses()]
     if len(call.operands) == 1:
         source = call.operands[0]
@@ -165,8 +165,8 @@ def clone(call: Invocation) -> list[Use]:
 
 
 def restore(call: Invocation) -> list[Use]:
-    """Not the commit before ``--`` is written, and nothing at all where only the index is meant. All of a folder has
-    to be spelled by the rule: every change in it is thrown away."""
+    """Return the uses. Only the words after ``--`` are written; nothing is if only the index is changed. A whole folder
+    has to be written out in the rule: all its changes are discarded."""
     found = call.arguments
     if call.matching("-S", "--staged") and not call.matching("-W", "--worktree"):
         found = call.options
@@ -179,7 +179,7 @@ def restore(call: Invocation) -> list[Use]:
 
 
 def clean(call: Invocation) -> list[Use]:
-    """Without a path it removes whatever is not part of the repository."""
+    """Return the uses. Without a path everything that is not part of the repository is removed."""
     if call.matching("-n", "--dry-run"):
         return call.uses()
     step = Argument("", ".", call.start - 1, call.start - 1)
@@ -188,8 +188,8 @@ def clean(call: Invocation) -> list[Use]:
 
 
 def config(call: Invocation) -> list[Use]:
-    """A question is an option, or the first word; any other word is a name or a value, whatever it looks like. What is
-    written is the file of settings, where one is set that names a program or more settings."""
+    """Return the uses. A query is an option, or the first word; any other word is a name or value. The settings file
+    counts as written if the setting names a program or more settings."""
     first = call.operands[0].text if call.operands else ""
     asks = first in ("list", "get") or call.matching(*_CONFIG_READS)
     if asks or (len(call.operands) == 1 and first not in _CONFIG_CHANGES):
@@ -209,6 +209,6 @@ def config(call: Invocation) -> list[Use]:
 
 
 def naming(call: Invocation) -> list[Use]:
-    """``branch`` and ``tag``: an operand makes a name, unless they are asked to list."""
+    """Return the uses of ``branch`` and ``tag``: an operand creates a name, unless an option lists."""
     lists = not call.operands or call.matching(*_LISTS)
     return call.uses() if lists else [*call.uses(), WHOLE.included("alter")]

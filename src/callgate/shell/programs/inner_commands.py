@@ -1,4 +1,4 @@
-"""Every command a script would start, those behind wrappers and in strings for other shells included."""
+"""Finds every command that a script would start, also behind wrappers and in strings for other shells."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
 COPYING = frozenset(("ln", "cp", "mv", "install", "link", "cat", "dd", "rsync", "hash"))
-"""Programs that can give another one a new name."""
+"""Programs that can give another program a new name."""
 DEEPEST = 8
-"""The limit of commands that stand in each other."""
+"""The limit of nested commands."""
 LONGEST = 1_000
 """The limit of words of one command."""
 _WORDS = 3_000
@@ -28,12 +28,12 @@ _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 _COMMAND_VARIABLE = re.compile(
     r"(?:.*_)?(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|SSH|ASKPASS|SHELL|FSMONITOR|EXTERNAL_DIFF|PS4)"
 )
-# Programs of the table that have others do their work, and the words behind which these are named.
+# Programs that run other programs, and the words after which these are named.
 _STARTING = frozenset(("docker", "podman", "kubectl"))
 _STARTED_BY = frozenset(("exec", "run", "debug"))
 _FED = frozenset(("xargs", "parallel"))
 _PRINTS = frozenset(("echo", "printf"))
-# ``!command`` in what an editor or a pager is told.
+# ``!command`` in arguments of editors and pagers.
 _EDITORS = frozenset(("vim", "vi", "nvim", "view", "vimdiff", "gvim", "ex", "less", "more", "most", "man"))
 _BANG = re.compile(r"\+?:?!\s*(.+)", re.DOTALL)
 _BUILDERS = frozenset(("make", "gmake"))
@@ -41,10 +41,15 @@ _BUILDERS = frozenset(("make", "gmake"))
 
 @noun
 class CommandRun:
-    """One command: its words, and what it would do with them. ``name`` is the program without the folder it is in; None
-    if only the shell will know. ``depth`` says how many others it stands in, ``step`` which simple command of the
-    script it belongs to. ``more``: it gets words that are not in sight. ``anywhere``: it runs one of its words, and it
-    is not known which. ``unclear``: the table does not say what one of its words does."""
+    """One command and its uses.
+
+    name      the program without its folder; None if it is an expansion
+    depth     the number of commands around it
+    step      the index of the simple command of the script
+    more      it gets words that are unknown
+    anywhere  it runs one of its words, and it is unknown which
+    unclear   the table does not say what one of its words does
+    """
 
     words: tuple[Word, ...]
     name: str | None
@@ -58,12 +63,12 @@ class CommandRun:
 
     @property
     def starts(self) -> bool:
-        """It has another program run what some of its words say."""
+        """True if it passes some of its words to another program."""
         return self.name in _STARTING and any(text_of(word) in _STARTED_BY for word in self.words)
 
 
 def name_of(word: Word) -> str | None:
-    """The name of the program this word starts; None if an expansion has a part in it."""
+    """Return the name of the program that this word starts; None if it is an expansion."""
     if word.value is None:
         tail = word.raw.rpartition("/")[2]
         return tail if "/" in word.raw and re.fullmatch(r"[\w.+-]+", tail) else None
@@ -71,18 +76,18 @@ def name_of(word: Word) -> str | None:
 
 
 def known_as(name: str) -> str:
-    """The name under which the table has a program: loaders and versions of Python are many."""
+    """Return the name of the row for a program: loaders and versions of Python have many names."""
     if _LOADER.fullmatch(name):
         return "busybox"
     return "python3" if _PYTHON.fullmatch(name) else name
 
 
 def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
-    """The uses of these words; none when the program is not known."""
+    """Return the uses of these words; none if the program is unknown."""
     name = name_of(words[0]) if words else None
     uses = read(known_as(name), words) if name else ()
     if _unclear(uses):
-        # A word that the table does not know may take any other with it.
+        # An unknown word may take any other word as its value.
         uses = (*uses, *(use for use in anything(words) if use.role in ("read", "write") and use.guess))
     return uses
 
@@ -92,11 +97,13 @@ def _unclear(uses: tuple[Use, ...]) -> bool:
 
 
 class Inside:
-    """Everything that a command would start. ``texts`` are programs in other languages, ``unread`` shell text that
-    could not be read to its end. ``blind`` says what runs that is not in sight. ``over``: too many or too deep to
-    follow.
+    """Every command that a command would start.
 
-    The limits are those of the whole walk. ``fed`` are the words that the commands of the script at hand may read."""
+    texts   programs in other languages
+    unread  shell text that could not be parsed completely
+    blind   why it runs code that is unknown
+    over    there are too many commands, or they are nested too deeply
+    """
 
     def __init__(self, analysis: Analysis) -> None:
         self.runs: list[CommandRun] = []
@@ -112,7 +119,7 @@ class Inside:
 
     @cached_property
     def named(self) -> Mapping[str, Sequence[CommandRun]]:
-        """The runs by the name of their program, in small letters."""
+        """The runs by the name of their program in lower case."""
         found: dict[str, list[CommandRun]] = {}
         for run in self.runs:
             found.setdefault((run.name or "").casefold(), []).append(run)
@@ -120,7 +127,7 @@ class Inside:
 
     @cached_property
     def open(self) -> Sequence[CommandRun]:
-        """Those that may run another program than the one they name."""
+        """The runs that may start another program than their first word."""
         return [run for run in self.runs if _open(run)]
 
     def _script(self, script: Script, depth: int) -> None:
@@ -141,14 +148,14 @@ class Inside:
             self._started(words, depth, redirects, more=more, unseen=feeds)
             return
         self._started(_with_input(words, self._fed), depth, redirects, more=more, unseen=len(self._fed) > _PARTS)
-        # It starts as many commands as it likes, each with some of the words it reads.
+        # It starts any number of commands, each with some of its input words.
         for at in range(1, min(len(self._fed), _PARTS)):
             self._started(_with_input(words, self._fed[at : at + _PART]), depth, redirects, more=more)
 
     def _started(
         self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...], *, more: bool, unseen: bool = False
     ) -> None:
-        """``unseen``: what it starts gets words that are not in sight."""
+        """Add a command. ``unseen``: the commands that it starts get unknown words."""
         self._words += len(words) + 1
         if depth > DEEPEST or self._words > _WORDS or len(words) > LONGEST:
             self.over = True
@@ -176,12 +183,12 @@ class Inside:
                 self.blind.append(use.why or "it runs code")
                 self.texts += [use.text] if use.text else []
             elif use.role == "load" and "=" in use.text:
-                # git -c core.pager=command, and others that take a command as a setting.
+                # git -c core.pager=command, and other settings with a command.
                 name, _, value = use.text.partition("=")
                 self._setting(name, value, depth + 1)
 
     def _hidden_commands(self, run: CommandRun, depth: int) -> None:
-        """Commands in words that the table of programs takes for something else."""
+        """Add commands in words that the table reads as something else."""
         texts = [text_of(word) for word in run.words[1:]]
         if run.name == "git":
             for name, value in pairwise(texts):
@@ -195,7 +202,7 @@ class Inside:
             self.blind.append(f"{run.name} runs what it is given")
 
     def _setting(self, name: str, value: str, depth: int) -> None:
-        """An alias of git is a subcommand of it, or after ``!`` a command; any other setting may be a command."""
+        """Add the command of a setting: an alias of git is a subcommand, or after ``!`` a command."""
         subcommand = name.startswith("alias.") and value[:1] != "!"
         self._text(f"git {value}" if subcommand else value.lstrip("!"), depth)
 
@@ -204,7 +211,7 @@ class Inside:
             self.over = True
             return
         self._analysed += 1
-        text = text.removeprefix("exec=")  # as tar has it
+        text = text.removeprefix("exec=")  # the form of tar
         if "\0" in text:
             self.blind.append("it runs text that only the shell will know")
             text = text.replace("\0", "$_")
@@ -215,7 +222,7 @@ class Inside:
 
 
 def _printed(script: Script) -> tuple[Word, ...]:
-    """The words that may be fed to a command of this script: those that another prints, and those of here-strings."""
+    """Return the words that may be input of a command of this script: printed words and here-strings."""
     if not any(command.words and name_of(command.words[0]) in _FED for command in script.commands):
         return ()
     found: list[Word] = []
@@ -237,7 +244,7 @@ def _split(word: Word) -> list[Word]:
 
 
 def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words of xargs with those it reads: in the place it is told, or behind its own."""
+    """Return the words of xargs with its input words at their place."""
     texts = [text_of(word) for word in words]
     marks = [text[2:] or after for text, after in zip(texts, [*texts[1:], ""], strict=True) if text[:2] == "-I"]
     mark = marks[0] if marks else "{}"
@@ -254,7 +261,7 @@ def _inserted(text: str, mark: str, word: Word) -> Word:
 
 
 def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """find ends the command inside with ``;`` or ``+``."""
+    """Return the words of a command in find, which ends with ``;`` or ``+``."""
     for at, word in enumerate(words):
         if text_of(word) in (";", "+"):
             return words[:at]
@@ -262,7 +269,7 @@ def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _open(run: CommandRun) -> bool:
-    """It may start another program than its first word says."""
+    """Return True if it may start another program than its first word."""
     if not run.words:
         return False
     name = run.name
@@ -273,12 +280,12 @@ def _open(run: CommandRun) -> bool:
 
 @lru_cache(maxsize=256)
 def _remembered(text: str) -> list[tuple[Analysis, Inside]]:
-    """A place for the last answer about a text; to hash a whole analysis for each rule would cost too much."""
+    """Cache for the last result of a text; hashing a whole analysis for each rule would be costly."""
     return []
 
 
 def inside(analysis: Analysis) -> Inside:
-    """Follows a command through wrappers and shell text to everything it would start, in a bounded time."""
+    """Follow a command through wrappers and shell text to everything that it would start, in bounded time."""
     place = _remembered(analysis.text)
     if place and place[0][0] is analysis:
         return place[0][1]

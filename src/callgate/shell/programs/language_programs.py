@@ -1,7 +1,7 @@
-"""Shells and languages: a rule for one grants scripts of the workspace; code among the words has to be spelled.
+"""Shells and languages: a rule for one includes scripts of the workspace; code in words has to be written out.
 
-``python3:*`` covers ``python3 script.py``; ``python3 -c``, ``node -e`` and modules that run code they are told need a
-rule that writes the option out.
+``python3:*`` covers ``python3 script.py``; ``python3 -c``, ``node -e`` and modules that run code need a rule that
+writes the option out.
 """
 
 from dataclasses import replace
@@ -22,23 +22,24 @@ node,nodejs,tsx,ts-node | text | -hvc -e=code -p=code --eval=code --print=code -
 # Modules of Python.
 json.tool | read write | --sort-keys --indent= --tab --json-lines --no-ensure-ascii --compact
 venv | change | --system-site-packages --upgrade-deps --without-pip --prompt=
-# No rule but one for the exact command covers these.
+# Only a rule for the exact command covers these.
 fish,csh,tcsh,pwsh,perl,ruby,php,lua,luajit,Rscript,julia,osascript,tclsh | | -e=code -E=code -r=code -B=code -R=code
     -F= -i?= | options_first no_prefix always=run
 at,batch,crontab,expect,gdb,sqlite3,psql,mysql,vim,vi,nvim,view,emacs,nano,ed,ex,less,more,man | | | no_prefix
     always=run
 """
-# In the place of a script: code comes from the input.
+# In place of a script: the code is read from the input.
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "inspect", "debug")
-# With one of these, and nothing else, it tells who it is. A -v of Python only makes it talk.
+# With one of these alone it prints its version or help. -v makes Python verbose.
 _TELLS = names("--version --help -V -h")
-# Modules with an entry of their own under the same name, and those that only run the workspace's tests.
+# Modules with a row of the same name, and modules that run only tests of the workspace.
 _MODULES = names("pytest mypy ruff black isort flake8 tox pip json.tool venv")
 _TEST_MODULES = names("unittest")
 
 
 def shell(call: Invocation) -> list[Use]:
-    """``-c`` takes the first operand for shell text; without it the first operand is a script, or stdin is."""
+    """Return the uses. With ``-c`` the first operand is shell text; without it the first operand is a script, or stdin
+    is."""
     words, found = call.words, call.arguments
     script = next((each for each in found if not each.name), None)
     last = script.at if script else len(words) - 1
@@ -59,7 +60,7 @@ def _script(found: Argument) -> list[Use]:
 
 
 def _handed_on(words: Words, start: int) -> list[Use]:
-    """The words that a script gets: any of them may be a path."""
+    """Return the uses of the arguments of a script: any may be a path."""
     uses: list[Use] = []
     for each in operands_in(words, start):
         text = each.text.partition("=")[2] if each.text[:1] == "-" else each.text
@@ -69,7 +70,7 @@ def _handed_on(words: Words, start: int) -> list[Use]:
 
 
 def _module(call: Invocation, found: Argument) -> list[Use]:
-    """A module with an entry is read by it; any other has to be spelled by the rule."""
+    """Return the uses of ``-m``: those of the module's row; without a row the rule has to write it out."""
     if found.text in _MODULES:
         same = call.read_program(found.text, tuple(call.words[found.on :]))
         moved = [replace(use, at=use.at + found.on, on=use.on + found.on) for use in same]
@@ -80,7 +81,8 @@ def _module(call: Invocation, found: Argument) -> list[Use]:
 
 
 def language(call: Invocation) -> list[Use]:
-    """The first of script and code counts; what follows it is handed on. Only for Python does code end the options."""
+    """Return the uses. The first of script and code counts; the words after it are its arguments. Only in Python does
+    code end the options."""
     words, found, python = call.words, call.arguments, "-m" in call.grammar.table
     if len(found) == 1 and found[0].name in (_TELLS if python else _TELLS | {"-v"}):
         return []

@@ -1,4 +1,4 @@
-"""Sorts the words of a command into options and operands by its entry, and says what each of them does."""
+"""Sorts the words of a command into options and operands by its row, and determines their uses."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,64 +13,64 @@ from callgate.words.noun import noun
 
 GRANTED: dict[str, Role] = {"change": "write", "drop": "remove", "moves": "move", "does": "alter", "runs": "code"}
 """Kinds that a rule for the program includes."""
-# Names of jq that show the environment, load modules, or end with an error of their own.
+# Names in jq that reveal the environment, load modules, or end with an error.
 _JQ_REACHES = (
     r"\$(?:\s|#[^\n]*\n)*(?:ENV\b|__prog)|(?<![A-Za-z_])(?<!(?<!\.)\.)"
     r"(?:env|input_filename|import|include|modulemeta|get_search_list|halt_error)(?!\w)"
 )
 _VERSION = r"(?:===|[=<>!~]=|[<>]) ?[\w.*+]+"
 CHECKED: dict[str, re.Pattern[str]] = {
-    # A plain name of a goal, a container, a test; no path, no address, no assignment, no option, no text with blanks.
+    # A plain name of a goal, a container or a test; not a path, URL, assignment, option, or text with blanks.
     "name": re.compile(r"[\w.%+][\w.%+,~^\[\]-]*"),
-    # The same with colons: a test in a module, a task of a project, a script. ``env`` is a script that every package
-    # has, and it prints the environment.
+    # The same with colons: a test in a module, a task of a project, a script. The script ``env``, which every package
+    # has, prints the environment.
     "task": re.compile(r"(?!env$)[\w.:][\w.:-]*"),
-    # The phases of Maven: any other goal may be a plugin from anywhere.
+    # The phases of Maven: another goal may be any plugin.
     "phase": re.compile(r"clean|validate|(?:test-)?compile|test|package|verify|install|site|dependency:tree"),
-    # A script of a package that is usually there: any other word may be a program.
+    # A common script of a package: another word may be a program.
     "script": re.compile(r"(?:test|build|lint|dev|start|typecheck|format|check|ci|e2e)(?::[\w-]+)*"),
-    # A package by its name and version, or by its address in the web; no folder but one with a single name.
+    # A package by name and version, or by URL; a folder only with a single name.
     "requirement": re.compile(
         rf"(?:git\+)?https://[\w./@%+#=&-]+"
         rf"|(?:@[\w.-]+/)?[\w.-]+(?:\[[\w,.-]+\])?(?:@[\w.^~]+| ?{_VERSION}(?:, ?{_VERSION})*)?"
     ),
     # A file of this machine.
     "local": re.compile(r"[^:@]*"),
-    # A Go file, or a folder of this module; any other word may be a module of another machine.
+    # A Go file, or a folder of this module; another word may be a module of another machine.
     "go-main": re.compile(r"\.(?:/[\w.-]+)*/?|[\w./-]+\.go"),
     # A repository, a pull request, a resource of a cluster, an image.
     "slug": re.compile(r"#?[\w.-]+(?:/[\w.-]+)?(?::[\w.-]+)?"),
     "endpoint": re.compile(r"/?[\w-]+(?:/[\w.{}-]+)*(?:\?[\w=&%+-]*)?"),
-    # An address may name a program (``ext::``) or another way.
+    # An address may name a program (``ext::``) or another protocol.
     "remote": re.compile(r"(?!-|file:)(?!.*(?:::|://-)).*", re.I | re.S),
-    # Of a branch: a plus before it, or nothing before its colon, throws commits of others away.
+    # A branch: with a plus first, or nothing before its colon, it discards commits.
     "ref": re.compile(r"[\w./@~^{}-]+(?::[\w./-]+)?"),
     "switch": re.compile(r"true|false|"),
     "tox": re.compile(r"r|run|p|run-parallel|l|list"),
     "plugin": re.compile(r"no:[\w.-]+"),
-    # A category of warnings with a dot in it is a module that is imported.
+    # A category of warnings with a dot is imported as a module.
     "warning": re.compile(r"\w*(?::[^:]*(?::\w*(?::[^:]*(?::\d*)?)?)?)?"),
     "plain": re.compile(r"[\w-]*"),
     "number": re.compile(r"[0-9.]*"),
-    # Of the variables of cmake these name no program and no file.
+    # Variables of cmake that name no program and no file.
     "define": re.compile(
         r"(?:CMAKE_BUILD_TYPE|CMAKE_EXPORT_COMPILE_COMMANDS|CMAKE_VERBOSE_MAKEFILE|CMAKE_C(?:XX)?_STANDARD"
         r"|BUILD_SHARED_LIBS|BUILD_TESTING)(?::\w+)?=[\w.+]*"
     ),
     "config": re.compile(r"mypy\.ini|\.mypy\.ini|pyproject\.toml|setup\.cfg"),
     "report": re.compile(r"(?:term|html|xml|json|lcov|annotate)(?:-missing)?(?::skip-covered)?"),
-    # A signature in a format has git run the program that checks it.
+    # For a signature in a format git runs the program that checks it.
     "format": re.compile(r"(?!.*(?:%[-+ ]?G|signature)).*", re.S),
     "filter": re.compile(rf"(?!.*(?:{_JQ_REACHES})).*", re.S),
-    # Any other operand of date sets the clock.
+    # Another operand of date sets the clock.
     "time-format": re.compile(r"\+.*", re.S),
-    # In BSD style an ``e`` among the letters shows the environment of processes, and the secrets in it.
+    # In BSD style an ``e`` among the letters shows the environment of processes with its secrets.
     "processes": re.compile(r"[^eE]*"),
 }
-"""Kinds whose value is harmless when all of it matches; any other value loads something."""
+"""Kinds whose value is harmless if the expression matches all of it; any other value loads something."""
 _NAMES = frozenset(("name", "config", "requirement", "remote", "local", "go-main"))
-"""Those that may be the path of a file as well."""
-# A cluster of more letters than there are options is meant to take long; but a glued value may be as long.
+"""Kinds that may also be the path of a file."""
+# A cluster with more letters than there are options is an attack on run time; a glued value may be as long.
 _LONGEST = 400
 _MOST_USES = 500
 _COMMANDS = frozenset(("argv", "shell"))
@@ -78,8 +78,12 @@ _COMMANDS = frozenset(("argv", "shell"))
 
 @noun
 class Argument:
-    """An option with its value, or an operand (no name). ``at`` is its word, ``on`` the word of its value. A value that
-    looks like an option may be one: then there is a second one for it, with a question mark before its name."""
+    """An option with its value, or an operand, whose name is empty.
+
+    at  the index of its word
+    on  the index of the word with its value
+    A value that looks like an option may be one: then there is a second Argument with a question mark before its name.
+    """
 
     name: str
     text: str
@@ -88,22 +92,22 @@ class Argument:
     option: Option | None = None
 
     def included(self, role: Role, text: str | None = None, *, guess: bool = False, flat: bool = False) -> Use:
-        """A use that a rule for the program includes."""
+        """Return a use that a rule for the program includes."""
         shown = self.text if text is None else text
         return Use(role=role, text=shown, at=self.at, on=self.on, granted=True, guess=guess, flat=flat)
 
     def beyond(self, role: Role, why: str, text: str | None = None, *, target: bool = False) -> Use:
-        """A use that only a rule which writes these words out covers."""
+        """Return a use that only a rule which writes these words out covers."""
         shown = self.text if text is None else text
         return Use(role=role, text=shown, at=self.at, on=self.on, why=why, target=target)
 
 
 WHOLE = Argument("", "", 0, 0)
-"""Stands for the command as a whole."""
+"""Stands for the whole command."""
 
 
 def operands_in(words: Words, start: int) -> list[Argument]:
-    """Each word as an operand, whatever it looks like."""
+    """Return each word as an operand, also one with a dash."""
     return [Argument("", text_of(word), at, at) for at, word in enumerate(words[start:], start)]
 
 
@@ -136,18 +140,20 @@ class Invocation:
         return [each for each in self.arguments if not each.name]
 
     def matching(self, *names: str) -> list[Argument]:
-        """The options of these names that are there."""
+        """Return the options of these names."""
         return [each for each in self.arguments if each.name in names]
 
     def uses(self, arguments: Iterable[Argument] | None = None) -> list[Use]:
-        """The uses of these arguments, or of all, and those of words that only the shell will know."""
+        """Return the uses of these arguments, by default of all, and of unknown words."""
         chosen = self.arguments if arguments is None else arguments
         return uses_in(self.grammar, chosen) + loose(self.words, self.start)
 
 
 def scan(grammar: Grammar, words: Words, start: int = 1, *, head: bool = False) -> list[Argument]:
-    """Options and operands in the order of the words. An operand's name is empty; an option that is not in the table
-    has no ``option``. ``head``: up to the first operand."""
+    """Return options and operands in the order of the words. An option that is not in the row has no ``option``.
+
+    head  stop after the first operand
+    """
     found: list[Argument] = []
     stops = grammar.program.options_first or grammar.program.subcommands
     at, ended = start, False
@@ -175,7 +181,7 @@ def _option(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> i
 
 
 def _perhaps(grammar: Grammar, words: Words, at: int) -> list[Argument]:
-    """The options in a word that is a value here: programs differ in that, and a table may be wrong."""
+    """Return the options in a word that is a value: programs differ, and the table may be wrong."""
     text = text_of(words[at]) if at < len(words) else ""
     if len(text) < 2 or text[0] != "-" or text == "--" or text[1:].isdigit():
         return []
@@ -201,7 +207,7 @@ def _long(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> int
 
 
 def _with_next(option: Option, words: Words, at: int) -> Argument:
-    """The option whose value is the next word."""
+    """Return the option whose value is the next word."""
     return Argument(option.name, text_of(words[at + 1]) if at + 1 < len(words) else "", at, at + 1, option)
 
 
@@ -231,7 +237,7 @@ def _cluster(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> 
 
 
 def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
-    """The effects of options and operands."""
+    """Return the uses of options and operands."""
     uses: list[Use] = []
     operands: list[Argument] = []
     skip = 0
@@ -245,7 +251,7 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
         else:
             uses.append(each.beyond("unknown", f"{each.name.lstrip('?')} is not an option known to be harmless"))
         if operands and grammar.positional and not grammar.program.options_first:
-            # Where options end at the first operand, this one is a file that is written.
+            # where options end at the first operand, this operand is a file that is written
             uses.append(each.beyond("unknown", f"{each.name} stands behind a file"))
     last = grammar.program.last_operand
     for number, each in enumerate(operands):
@@ -263,7 +269,7 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
 
 
 def of_kind(kind: str, argument: Argument) -> list[Use]:
-    """The effect of one option or operand of this kind."""
+    """Return the uses of one option or operand of this kind."""
     text = argument.text
     if kind == "text":
         return []
@@ -286,14 +292,14 @@ def of_kind(kind: str, argument: Argument) -> list[Use]:
         return [argument.beyond("unknown", f"{text} is more than a {kind}")]
     role = cast(Role, "write" if kind in ("file", "place") else kind)
     why = f"{argument.name.lstrip('?') or ('it' if role == 'write' else text)} {WHY[role]}"
-    if role == "code":  # the option itself is what a rule has to spell
+    if role == "code":  # a rule has to write out the option itself
         argument = replace(argument, on=argument.at)
     return [argument.beyond(role, why, target=kind == "file" or (role == "write" and not argument.name))]
 
 
 def loose(words: Words, start: int = 1, *, positional: bool = False) -> list[Use]:
-    """Words that only the shell will know, globs that could become an option when the shell fills them in, and where
-    positions count, globs that could become several words."""
+    """Return uses for unknown words, for globs that could expand to an option, and if positions count, for globs that
+    could expand to several words."""
     uses: list[Use] = []
     ended = False
     for at, word in enumerate(words[start:], start):

@@ -1,7 +1,6 @@
-"""Every program that is known, by its name, and how the words of a command are read by its entry.
+"""The table of all known programs, and the function that determines the uses of a command.
 
-A program that has no entry is granted by its exact command alone: each of its words is a use that no rule covers
-without writing it out.
+A program without a row is allowed only by its exact command: each of its words is a use that a rule has to write out.
 """
 
 import re
@@ -63,7 +62,7 @@ _PARSERS: dict[str, Callable[[Invocation], list[Use]]] = {
     "hash": wrapper_programs.hash,
     "source": wrapper_programs.source,
 }
-"""Functions for programs whose uses a row alone cannot describe, by the first name of the row."""
+"""Functions for programs whose uses a row cannot describe, by the first name of the row."""
 PROGRAMS: Mapping[str, Program] = programs_in(
     reading_programs.READING,
     changing_programs.CHANGING,
@@ -74,13 +73,13 @@ PROGRAMS: Mapping[str, Program] = programs_in(
     wrapper_programs.WRAPPERS,
 )
 _REMOVES = re.compile(r"--(?:del|delete|rm|remove|unlink|purge)")
-# A packed file gives one without the ending.
+# The name of an unpacked file.
 _PACKED = re.compile(r"(.+)\.(?:gz|bz2|xz|zst|Z)")
 
 
 @cache
 def grammar_of(name: str) -> Grammar:
-    """The grammar of a program or subcommand; the options of a program count behind its subcommands, too."""
+    """Return the grammar of a program or subcommand; options of a program are also accepted after its subcommands."""
     words = name.split()
     above = [PROGRAMS[head].options for count in range(1, len(words)) if (head := " ".join(words[:count])) in PROGRAMS]
     return Grammar(PROGRAMS[name], " ".join(above))
@@ -88,7 +87,7 @@ def grammar_of(name: str) -> Grammar:
 
 @lru_cache(maxsize=64)
 def read(name: str, words: tuple[Word, ...], start: int = 1) -> tuple[Use, ...]:
-    """The uses of a command of this program, from the word ``start`` on. One decision asks for the same command
+    """Return the uses of a command of this program, from the word ``start`` on. Cached, because one decision needs them
     several times."""
     return tuple(_uses(name, words, start))
 
@@ -117,8 +116,8 @@ def _uses(name: str, words: Words, start: int) -> list[Use]:
 
 
 def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
-    """The full name of the subcommand that these words name, and where its own words start; the name of the program
-    where it has no subcommands or none is named."""
+    """Return the full name of the subcommand and the index of its first word; the name of the program if no subcommand
+    is named."""
     program = PROGRAMS.get(name)
     while program is not None and program.subcommands:
         found = scan(grammar_of(name), words, start, head=True)
@@ -130,7 +129,7 @@ def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
 
 
 def subcommand_at(name: str, words: Words) -> int:
-    """The place of the first operand; past the end if there is none."""
+    """Return the index of the first operand, or the number of words."""
     found = scan(grammar_of(name), words, head=True)
     return found[-1].at if found and not found[-1].name else len(words)
 
@@ -150,7 +149,7 @@ def _steps(name: str, words: Words, start: int) -> list[Use]:
 
 
 def _behind(program: Program, words: Words, start: int) -> int:
-    """The index of the ``--`` behind which words are handed to another program; past the end if there is none."""
+    """Return the index of the ``--`` after which words are passed to another program, or the number of words."""
     if program.after_dashes is None:
         return len(words)
     return next((at for at, word in enumerate(words[start:], start) if text_of(word) == "--"), len(words))
@@ -158,14 +157,15 @@ def _behind(program: Program, words: Words, start: int) -> int:
 
 @cache
 def grammar_behind(spec: str) -> Grammar:
-    """Its last word is the kind of the operands, if it is no option; without one they are not known."""
+    """Return the grammar of the words after ``--``. The last word is the kind of the operands unless it is an
+    option."""
     *options, last = spec.split() or [""]
     operands = "" if last[:1] == "-" else last
     return Grammar(Program("", operands or "unknown", " ".join(options if operands else [*options, last])))
 
 
 def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) -> list[Use]:
-    """The command in the words of a wrapper."""
+    """Return the uses of the command in the words of a wrapper."""
     kinds = [kind for kind in grammar.kinds if kind in ("argv", "shell")]
     if not kinds:
         return []
@@ -174,7 +174,8 @@ def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) 
 
 
 def anything(words: Words) -> list[Use]:
-    """A program without an entry: every word may be a path it reads or writes, a part after ``=`` too."""
+    """Return the uses of a program without a row: every word may be a path that it reads or writes, also after
+    ``=``."""
     uses = [WHOLE.included("alter")]
     removes = any(_REMOVES.match(text_of(word)) for word in words[1:])
     roles: tuple[Role, ...] = ("read", "write", "remove") if removes else ("read", "write")

@@ -1,7 +1,7 @@
 """Programs that read files and print text.
 
-No entry here has an option that follows links on the way, takes names of files from a file, or packs the environment
-into the output: such an option is not listed, so it asks, with a rule as without one.
+Options that follow links, read names of files from a file, or output the environment are not listed, so they ask, with
+or without a rule.
 """
 
 from itertools import pairwise
@@ -82,7 +82,7 @@ awk,gawk,mawk,nawk | text read | -F= -v= -e= --source= --assign= --field-separat
 
 
 def jq(call: Invocation) -> list[Use]:
-    """The shell must not fill in the filter."""
+    """Return the uses. The shell must not expand the filter."""
     filters = [each for each in call.operands[:1] if unsure(call.words[each.on])]
     return call.uses() + [each.beyond("unknown", "the shell fills in the filter") for each in filters]
 
@@ -138,7 +138,8 @@ def find(call: Invocation) -> list[Use]:
 
 
 def _removed(words: Words) -> list[str]:
-    """The paths it removes after these words: all below the places it starts from, unless they name a file."""
+    """Return the paths that find removes after these words: everything below its start, unless the words name a
+    file."""
     texts = [text_of(word) for word in words[1:]]
     first = next((at for at, text in enumerate(texts) if text[:1] in tuple("-(!") and text not in _LINKS), len(texts))
     starts = [text for text in texts[:first] if text[:1] != "-"] or ["."]

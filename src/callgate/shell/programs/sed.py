@@ -1,4 +1,4 @@
-"""sed and its script language, read strictly: a script that is not understood here is not covered."""
+"""Parses sed scripts strictly: a script that cannot be parsed is not covered."""
 
 import re
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from posixpath import basename, dirname, join
 from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocation
 from callgate.shell.programs.uses import Use, unsure
 
-# Text between delimiters, of any ASCII character but three; a line ends in it only after a backslash.
+# Text between delimiters, any ASCII character but three; a newline ends it unless escaped.
 _PART = r"(?:\\.|(?!(?P={0}))[^\\\n])*+"
 _EXPRESSION = rf"(?P<{{0}}>[\x00-\t\x0b-\x1f!-\[\]-\x7f])(?P<{{0}}_text>{_PART})(?P={{0}})"
 _END = r"(?=[ \t]*+(?:\Z|[;\n}#]))"
-# An address and a command. Nothing is given back once it is matched, so there is one way to read a script.
+# An address and a command. All groups are atomic, so there is one way to parse a script.
 _COMMAND = re.compile(
     rf"""(?>(?:[0-9]++(?:~[0-9]++)?+|\$|(?:\\|(?=/)){_EXPRESSION.format("first")}[IM]*+)[ \t]*+
         (?:,[ \t]*+(?:[+~]?[0-9]++|\$|(?:\\|(?=/)){_EXPRESSION.format("last")}[IM]*+))?+ [ \t]*+ (?:![ \t]*+)*+)?+
@@ -26,7 +26,7 @@ _BETWEEN = " \t\n;"
 
 
 def script_uses(text: str, at: int) -> list[Use]:
-    """The files a sed script reads and writes, and the commands it runs."""
+    """Return the files that a sed script reads and writes, and the commands that it runs."""
     script, uses, rest = Argument("", text, at, at), list[Use](), text
     while rest := rest.lstrip(_BETWEEN):
         found = _COMMAND.match(rest)
@@ -43,7 +43,7 @@ def script_uses(text: str, at: int) -> list[Use]:
 
 
 def _open_bracket(expression: str) -> bool:
-    """Some seds take a delimiter inside brackets for a letter, others do not."""
+    """Return True if a bracket is open: implementations differ on delimiters inside brackets."""
     plain = re.sub(r"\\.", "", expression, flags=re.S)
     return "[" in plain and "]" not in plain[plain.rindex("[") :]
 
@@ -59,7 +59,7 @@ def sed(call: Invocation) -> list[Use]:
         uses += rewritten(each, [file.text for file in files], each.text)
     uses += [each.beyond("unknown", f"{each.name} stands there too often") for each in places[1:]]
     if options and call.operands and options[-1].at > call.operands[0].at:
-        # Where options end at the first operand, that one is the script.
+        # where options end at the first operand, it is the script
         uses.append(options[-1].beyond("unknown", f"{options[-1].name} stands behind a script or a file"))
     if any(each.on < len(call.words) and unsure(call.words[each.on]) for each in scripts):
         return [*uses, scripts[0].beyond("unknown", "the shell fills in the script")]
@@ -67,10 +67,10 @@ def sed(call: Invocation) -> list[Use]:
 
 
 def rewritten(option: Argument, files: Sequence[str], suffix: str = "") -> list[Use]:
-    """The option writes these files, and keeps the old ones under a name with this suffix. A rule that spells the
-    option covers any file of the workspace; otherwise each needs an Edit rule."""
+    """Return the uses of an option that writes these files, and with a suffix keeps the old ones. A rule that writes
+    the option out covers any file of the workspace; otherwise each file needs an Edit rule."""
     why = f"{option.name} writes a file"
-    # A suffix may lead to another folder; and without a file it is not plain what is written.
+    # A suffix may lead to another folder; without a file it is unknown what is written.
     unclear = [option.beyond("write", why, "")] if "/" in suffix or not files else []
     kept = [_kept(path, suffix) for path in files] if suffix else []
     return unclear + [option.beyond("write", why, path, target=True) for path in (*files, *kept)]
@@ -82,7 +82,8 @@ def _kept(path: str, suffix: str) -> str:
 
 
 def rewriting(call: Invocation) -> list[Use]:
-    """Formatters and linters, which write their operands with an option, or unless one of ``unless`` is there."""
+    """Return the uses of formatters and linters, which write their operands with an option, or without one of
+    ``writes_unless``."""
     places = [each for each in call.options if each.option and each.option.kind == "place"]
     uses = [WHOLE.included("alter"), *call.uses(each for each in call.arguments if each not in places)]
     for each in places:

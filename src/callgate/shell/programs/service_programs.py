@@ -1,4 +1,4 @@
-"""Programs that talk to other machines and to services of this one."""
+"""Programs that contact other machines and services of this one."""
 
 import re
 
@@ -54,7 +54,7 @@ _SHOWN = ("-w", "--write-out")
 
 
 def curl(call: Invocation) -> list[Use]:
-    """``@file`` and ``name@file`` send a file. Addresses may be patterns, and may name others than web servers."""
+    """Return the uses. ``@file`` and ``name@file`` send a file. URLs may be globs, or have other schemes than http."""
     uses = call.uses(call.options)
     for each in call.arguments:
         if each.name in ("-o", "--output") and each.text not in ("-", "/dev/null"):

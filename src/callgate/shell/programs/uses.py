@@ -1,4 +1,4 @@
-"""The effect of a program's words: one ``Use`` for everything that matters to a rule."""
+"""The uses of a command: one ``Use`` for each effect of a word that matters to a rule."""
 
 import re
 from collections.abc import Sequence
@@ -8,12 +8,19 @@ from callgate.shell.command import Word
 from callgate.words.noun import noun
 
 Role = Literal["read", "write", "move", "remove", "argv", "run", "code", "load", "enter", "send", "alter", "unknown"]
-"""``read``, ``write``, ``move`` (away from there), ``remove``: ``text`` is a path, or empty when it is not named.
-``argv``: another command starts at word ``on``; past the last word when its place cannot be told. ``run``: ``text`` is
-shell text that is run; empty when it is not in sight. ``code``: ``text`` is a program in another language; empty when
-it is not in sight. ``load``: code or settings from elsewhere. ``enter``: it works in the folder ``text``. ``send``:
-data leaves, or comes from, another place than the rule names. ``alter``: a state that is no path. ``unknown``: the
-table does not say what the word does, so no rule for the program covers it."""
+"""What a use does.
+
+read, write, remove  ``text`` is a path, or empty if it is not named
+move                 like ``remove``, for a moved file
+argv                 another command starts at word ``on``; after the last word if its place is unknown
+run                  ``text`` is shell text that is run; empty if unknown
+code                 ``text`` is a program in another language; empty if unknown
+load                 code or settings from elsewhere
+enter                works in the folder ``text``
+send                 data leaves to, or comes from, another place than the rule names
+alter                changes a state that is not a path
+unknown              the row does not describe the word, so no rule for the program covers it
+"""
 
 Words = Sequence[Word]
 _JOINT = re.compile(r"[,;=@<:]")
@@ -21,12 +28,15 @@ _JOINT = re.compile(r"[,;=@<:]")
 
 @noun
 class Use:
-    """``at`` is the word that asks for it, ``on`` the one that says with what.
+    """An effect of a command.
 
-    ``granted``: a rule for the program includes it (``rm:*`` includes the removal of ``rm build``). ``target``:
-    ``text`` is a file that is written like the target of a redirection and nothing else happens, so an Edit rule for
-    that file is enough (``sort -o out``). ``guess``: ``text`` may be a path, or any other text (``pytest tests``).
-    ``flat``: links in a folder would be followed, so the path must not be a folder (``diff a b``)."""
+    at       the index of the word that causes it
+    on       the index of the word with its value
+    granted  a rule for the program includes it (``rm:*`` includes the removal of ``rm build``)
+    target   ``text`` is only written like the target of a redirection, so an Edit rule is enough (``sort -o out``)
+    guess    ``text`` may be a path or any other text (``pytest tests``)
+    flat     links in a folder would be followed, so the path must not be a folder (``diff a b``)
+    """
 
     role: Role
     text: str = ""
@@ -56,17 +66,17 @@ WHY: dict[str, str] = {
 
 
 def text_of(word: Word) -> str:
-    """The word as text; a word with an expansion in it is a NUL, which no word of a command can be."""
+    """Return the text of the word; a NUL, which no word can contain, for a word with an expansion."""
     return "\0" if word.value is None else word.value
 
 
 def unsure(word: Word) -> bool:
-    """Only the shell will know what this word becomes, or how many words."""
+    """Return True if the shell expands the word to an unknown text or number of words."""
     return word.value is None or word.globs
 
 
 def pieces(text: str) -> list[str]:
-    """The paths that may be in a word: ``name=@file``, ``file:/there``, ``type=bind,source=folder``."""
+    """Return the paths that a word may contain: ``name=@file``, ``file:/there``, ``type=bind,source=folder``."""
     if not _JOINT.search(text):
         return [text] if text else []
     parts = [part.rpartition("=")[2].rpartition("@")[2].lstrip("<") for part in re.split("[,;]", text)]

@@ -1,4 +1,4 @@
-"""Programs that run the program named by their words, and the shell's own commands."""
+"""Programs that run the command in their words, and builtin commands of the shell."""
 
 import re
 from itertools import pairwise
@@ -26,7 +26,7 @@ uv run | argv | -qvn --frozen --locked --no-sync --offline --no-project --isolat
     --directory=enter --project=load --index=send --index-url=send --default-index=send --find-links=send -s!unknown
     -m!unknown --module!unknown --script!unknown | options_first prefix_operands=1
 poetry run,pnpm exec,npm exec | argv | | options_first prefix_operands=1
-# No rule but one that writes the inner command out covers these.
+# Only a rule that writes the inner command out covers these.
 pnpm dlx,yarn exec|dlx|node,bun x|exec,npm x | shell | | options_first no_prefix
 sudo,doas | argv | -ABbEHKklNnPSVv -s!run -i!run -C= -D= -g= -h= -p= -R=load -r= -T= -t= -U= -u= --user= --group=
     --non-interactive --preserve-env?= --login!run --shell!run --set-home --chdir= --stdin | options_first no_prefix
@@ -36,7 +36,7 @@ chroot,flock,taskset,setarch,chrt | text argv | -c=run | options_first no_prefix
 su,runuser | text | -flm -c=run -g= -G= -s= -u= --command=run --login | always=alter no_prefix
 watch,parallel,entr | shell | -bcdegptwxCkmqtuvX0 -n= -j= -N= -I= -a=read --interval= --jobs= --exec --no-title |
     options_first no_prefix
-# The shell's own commands.
+# Builtin commands of the shell.
 cd,pushd,chdir | | | read_only
 echo,true,false,: | | | read_only safe_options
 pwd | | -LP | read_only
@@ -52,14 +52,14 @@ hash,enable | | | no_prefix
 source,. | | | no_prefix
 """
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-# A subscript is computed, and computing may run a command, whatever the quotes.
+# The shell evaluates a subscript, which may run a command, in any quotes.
 _SUBSCRIPT = re.compile(r"[\[$`]")
-# No conversion but those of words and numbers; others compute, set variables or read their word as a format.
+# Only conversions of words and numbers; others evaluate, set variables or use their word as a format.
 _PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%-?[0-9]*(?:\.[0-9]+)?[sd])*")
 
 
 def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_text: bool = False) -> list[Use]:
-    """The place where the command may start, after ``own`` operands that belong to the wrapper."""
+    """Return the uses of the inner command, which starts after ``own`` operands of the wrapper."""
     why = f"{name} runs another command"
     operands = [each for each in found if not each.name]
     start = operands[own].at if len(operands) > own else len(words)
@@ -74,14 +74,14 @@ def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_
             uses.append(Argument("", joined, 0, len(words) - 1).beyond("run", why))
     unread = any(each.name and each.option is None and each.at < start for each in found)
     if unread or any(map(unsure, words[1 : start + 1])):
-        # A word that is not known may take the next one with it: then the command starts later, or anywhere.
+        # An unknown word may take the next one as its value: then the command starts later.
         anywhere = Argument("", "", 0, len(words))
         uses.append(anywhere.beyond("argv", f"where the command of {name} starts is not known"))
     return uses
 
 
 def env(call: Invocation) -> list[Use]:
-    """Alone it shows the environment; a lone dash empties it."""
+    """Return the uses. Without a command env prints the environment."""
     found = [each for each in call.arguments if each.name or each.text != "-"]
     uses = call.uses(call.options) + commands(call.words, found, 0, "env")
     runs = any(use.role in ("argv", "run") for use in uses)
@@ -89,7 +89,7 @@ def env(call: Invocation) -> list[Use]:
 
 
 def command(call: Invocation) -> list[Use]:
-    """With ``-v`` it only says where a program is."""
+    """Return the uses. With ``-v`` it only prints the path of a program."""
     if call.matching("-v", "-V"):
         return loose(call.words, call.start)
     return call.uses(call.options) + commands(call.words, call.arguments, 0, "command")
@@ -112,7 +112,7 @@ def double_bracket(call: Invocation) -> list[Use]:
 
 
 def test(call: Invocation) -> list[Use]:
-    """A test asks for facts about files; ``-v`` and ``-R`` compute the subscript of a variable's name."""
+    """Return the uses. Tests read facts about files; ``-v`` and ``-R`` evaluate the subscript of a variable."""
     uses = _computed(call)
     for each in operands_in(call.words, call.start):
         before = text_of(call.words[each.at - 1])
@@ -132,7 +132,7 @@ def printf(call: Invocation) -> list[Use]:
 
 
 def sets(call: Invocation) -> list[Use]:
-    """Commands that change the shell; ``-C`` of some runs its word for each line that is read."""
+    """Return the uses of commands that change the shell; ``-C`` of some runs its word for each line that is read."""
     changes = WHOLE.beyond("alter", "it changes the shell itself")
     words = [*operands_in(call.words, 0), WHOLE]
     runs = [
@@ -144,7 +144,8 @@ def sets(call: Invocation) -> list[Use]:
 
 
 def runs(call: Invocation) -> list[Use]:
-    """``eval`` joins its words to one text; ``trap`` runs its first; an alias is text after ``=``."""
+    """Return the uses. ``eval`` joins its words to one text; ``trap`` runs its first word; an alias is the text after
+    ``=``."""
     name = text_of(call.words[0])
     texts = [text_of(word) for word in call.words[call.start :]]
     if name == "eval":
