@@ -121,7 +121,7 @@ def draw(frames: Iterator[Sequence[Event]], count_finished: bool = True) -> Draw
         for events in frames:
             began = time.process_time()
             for event in events:
-                app._hear(event)
+                app._on_event((), 0, event)
             app.frames.close()
             app.frames.draw()
             found.frames.append(time.process_time() - began)

@@ -150,7 +150,7 @@ FETCH = """python3 -c "import sys, urllib.request; print(urllib.request.urlopen(
 def test_bash_reaches_allowed_hosts_without_a_question_and_a_refused_one_is_named_in_the_next(config: Config) -> None:
     prove(config)
     with server(page) as port, server(page) as other:
-        allowing = replace(config, allow_hosts=(f"localhost:{port}",))
+        allowing = replace(config, settings=replace(config.settings, sandbox_allow_hosts=(f"localhost:{port}",)))
         good, bad = (f"{FETCH} http://localhost:{each}/" for each in (port, other))
         events = events_of(allowing, bash(), [good], [bad], [bad])
     worked, refused = [each.result for each in of(events, CallSettled)]
@@ -167,6 +167,8 @@ def test_bash_reaches_allowed_hosts_without_a_question_and_a_refused_one_is_name
 @pytest.mark.spec("BLT-2")
 def test_a_sandbox_without_a_network_of_its_own_says_that_no_host_is_reached(config: Config) -> None:
     prove(config, "landlock")
-    events = events_of(replace(config, allow_hosts=("example.com",)), Shell(), ["ls"])
+    events = events_of(
+        replace(config, settings=replace(config.settings, sandbox_allow_hosts=("example.com",))), Shell(), ["ls"]
+    )
     (note,) = [each.text for each in of(events, Noted) if "sandbox" in each.text]
     assert "sandbox.allow_hosts has no effect" in note

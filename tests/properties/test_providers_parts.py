@@ -93,12 +93,16 @@ def test_a_providers_own_parts_come_back_byte_for_byte_in_their_place(said: list
         asyncio.run(main(Path(folder)))
 
 
+class ForeignModel(ScriptedModel):
+    """A model of another package: its events are checked."""
+
+
 @pytest.mark.spec("PRV-13")
 def test_data_that_a_record_would_change_is_an_error_of_the_provider() -> None:
     wrong: list[Any] = [{"a": float("nan")}, {"a": object()}, {"a": b"nested"}, {1: "a"}, ["a"], "text", {"a": (1, 2)}]
 
     async def kept(data: Any) -> bool:
-        async with Session(ScriptedModel(turn(Opaque("x", data)))) as session:
+        async with Session(ForeignModel(turn(Opaque("x", data)))) as session:
             await session.send(Prompt("go"))
             return len(session.messages) > 1
 

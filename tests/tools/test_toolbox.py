@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.tools.tool import tool
 from callgate.tools.tool_names import close_names, pieces_of
@@ -174,7 +175,7 @@ def test_a_wrapped_tool_is_the_same_in_everything_but_its_name() -> None:
     assert outer.traits({"n": 1}) is inner.traits({"n": 1})
     assert outer.read('{"n": 1}') == inner.read('{"n": 1}')
     assert outer.previews
-    assert outer.search_hint == "hint"  # pyright: ignore
+    assert facts_of(outer).search_hint == "hint"
     assert asyncio.run(outer.preview({"n": 1}, FakeRun())).tool == "p-u"  # pyright: ignore
 
 

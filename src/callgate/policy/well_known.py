@@ -12,6 +12,7 @@ from posixpath import join
 from typing import Any, Literal, cast
 
 from callgate import shell
+from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
@@ -217,7 +218,11 @@ class StandIn:
         self.spec = ToolSpec(name, "A stand-in for judging.", {"type": "object"})
         self.aliases: Sequence[str] = ()
         self.previews = known(name).previews
-        self.sandbox = sandbox
+        self._facts = ToolFacts(sandbox=sandbox)
+
+    @property
+    def facts(self) -> ToolFacts:
+        return self._facts
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         try:
