@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Literal
 
 from callgate.assembly.agent import deferrable
+from callgate.assembly.installed_features import installed_features
 from callgate.assembly.models import model_source
 from callgate.config import Config
 from callgate.core.ports import Tool
@@ -26,7 +27,7 @@ _END = re.compile(r"\. |(?<=[。！？])")
 
 @noun
 class ToolRow:
-    """One tool, or a file of custom tools that cannot be used.
+    """One tool, a feature of an installed package, or a file of custom tools that cannot be used.
 
     what    the first sentence of the description
     origin  the file of a custom tool
@@ -34,7 +35,7 @@ class ToolRow:
     """
 
     name: str
-    kind: Literal["core", "custom", "deferred", "unavailable"]
+    kind: Literal["core", "custom", "deferred", "feature", "unavailable"]
     what: str = ""
     origin: str = ""
     why: str = ""
@@ -62,10 +63,12 @@ def list_tools(config: Config) -> ToolList:
         line = "" if tool.line is None else f":{tool.line}"
         kind = "deferred" if tool.spec.name in deferred else "custom"
         rows.append(ToolRow(tool.spec.name, kind, _sentence(tool.spec.description), f"{tool.file}{line}"))
-    for each in loaded.problems:
+    features = asyncio.run(installed_features(config))
+    rows += [ToolRow(each.feature.name, "feature", origin=each.origin) for each in features.features]
+    for each in (*loaded.problems, *features.problems):
         rows += [ToolRow(each.file, "unavailable", origin=each.layer, why=_at(each.line, each.text))]
     rows += [ToolRow(each.path, "unavailable", origin=each.layer, why=each.why) for each in loaded.skipped]
-    kinds = ("core", "custom", "deferred", "unavailable")
+    kinds = ("core", "custom", "deferred", "feature", "unavailable")
     return ToolList(tuple(sorted(rows, key=lambda row: (kinds.index(row.kind), row.name))), search.use())
 
 

@@ -47,7 +47,7 @@ from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:
     from callgate.mcp.server_list import ServerList
-    from callgate.tools.custom import LoadedTools
+    from callgate.tools.custom.problems import Problem
 
 
 @noun
@@ -96,7 +96,7 @@ async def agent_session(
     attended  a person reads along, who can be asked
     folders   further folders that the person works in, named in the prompt
     mcp       MCP servers of the command line, beside those of files
-    features  further features; those of installed packages (entry points ``callgate.features``) come before them
+    features  further features, beside those of installed packages (entry points ``callgate.features``)
     options   the other parameters of Session, such as ``limits``
     """
     wanted = None if tools is None else tuple(dict.fromkeys(tools))
@@ -108,11 +108,14 @@ async def agent_session(
     servers: ServerList | None = None
     known_servers: tuple[str, ...] = ()
     notes: list[SettingsFault] = []
+    own: list[Feature] = []
     if bare:
         config = replace(config, hooks=(), settings=replace(config.settings, questions_notify=None))
         found: Sequence[Tool] = shipped_tools(_shipped_names(BARE if wanted is None else wanted))
     else:
         found, notes = await agent_tools(config, wanted)
+        own, faults = await _features_of_packages(config)
+        notes += faults
     subject = PromptSubject(
         tools=tuple(each.spec.name for each in found),
         mode=config.mode,
@@ -150,7 +153,6 @@ async def agent_session(
     if extra:
         deferred = Toolbox(*extra) if deferred is None else Merged(Toolbox(*extra), deferred)
     loaded = [each for each in found if each not in extra]
-    own: list[Feature] = []
     if servers is not None:
         from callgate.mcp.mcp_feature import servers_feature
 
@@ -249,26 +251,35 @@ async def _custom(config: Config) -> tuple[Sequence[Tool], list[SettingsFault]]:
     from callgate.tools.custom import custom_tools  # only where there are any
 
     loaded = await custom_tools(config, taken=BUILTIN)
-    return loaded.tools, [*_about(loaded)]
+    skipped = [SettingsFault(each.why, Origin(each.layer, each.path)) for each in loaded.skipped]
+    return loaded.tools, [*map(_as_fault, loaded.problems), *skipped]
 
 
-def _about(loaded: LoadedTools) -> Iterable[SettingsFault]:
-    for problem in loaded.problems:
-        yield SettingsFault(problem.text, Origin(problem.layer, problem.file, problem.line or 0))
-    for skipped in loaded.skipped:
-        yield SettingsFault(skipped.why, Origin(skipped.layer, skipped.path))
+async def _features_of_packages(config: Config) -> tuple[list[Feature], list[SettingsFault]]:
+    """Return the features of installed packages, and the reports on those that cannot be used."""
+    if not _offers_entry_points("callgate.features"):
+        return [], []
+    from callgate.assembly.installed_features import installed_features  # only where there are any
+
+    loaded = await installed_features(config)
+    return [each.feature for each in loaded.features], [*map(_as_fault, loaded.problems)]
+
+
+def _as_fault(report: Problem) -> SettingsFault:
+    return SettingsFault(report.text, Origin(report.layer, report.file, report.line or 0))
 
 
 def _has_custom(config: Config) -> bool:
     """True if a folder of tools is there, or an installed package may offer some. Loading them costs more than this
     look, and most people have none."""
     folders = [config.root / ".callgate", *(() if config.folder is None else (config.folder,))]
-    return any((folder / "tools").is_dir() for folder in folders) or _offers_entry_points()
+    return any((folder / "tools").is_dir() for folder in folders) or _offers_entry_points("callgate.tools")
 
 
-def _offers_entry_points() -> bool:
-    """True if a package on ``sys.path`` names the group of entry points for tools. Reads the small files in which
-    packages list theirs: ``importlib.metadata`` would parse all of them."""
+def _offers_entry_points(group: str) -> bool:
+    """True if a package on ``sys.path`` names this group of entry points. Reads the small files in which packages list
+    theirs: ``importlib.metadata`` would parse all of them."""
+    wanted = group.encode()
     for place in dict.fromkeys(sys.path):
         try:
             with os.scandir(place or ".") as entries:
@@ -279,7 +290,7 @@ def _offers_entry_points() -> bool:
             continue
         for package in packages:
             try:
-                if b"callgate.tools" in Path(package, "entry_points.txt").read_bytes():
+                if wanted in Path(package, "entry_points.txt").read_bytes():
                     return True
             except OSError:
                 continue

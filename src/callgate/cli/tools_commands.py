@@ -11,14 +11,15 @@ _TITLES = {
     "core": "core: in every request",
     "custom": "custom",
     "deferred": "deferred: the model finds them by search",
+    "feature": "features of installed packages, which may add further tools",
     "unavailable": "not available",
 }
 
 
 def list_rows(as_json: bool) -> int:
-    """List the tools of the agent: built-in tools, custom tools with their files, and tools that are not available,
-    with the reason: a missing package, a file with a fault, a folder that is not trusted. For tools of an MCP
-    server, see `callgate mcp test NAME`."""
+    """List the tools of the agent: built-in tools, custom tools with their files, features of installed packages, and
+    tools that are not available, with the reason: a missing package, a file with a fault, a folder that is not trusted.
+    For tools of an MCP server, see `callgate mcp test NAME`."""
     found = list_tools(load_config())
     if as_json:
         put_json([json_fields(row, "name", "kind", "what", "origin", "why") for row in found.rows])
@@ -33,7 +34,7 @@ def list_rows(as_json: bool) -> int:
             continue
         what = clip(row.what, max(text_width() - 19, 20))
         put([(Span(Safe("  ")), Span(f"{row.name:<16} ", "green"), Span(what))])
-        if row.origin and kind in ("custom", "deferred"):
+        if row.origin and kind in ("custom", "deferred", "feature"):
             put_paragraph(row.origin, "dim", indent=19)
     others = "without those of MCP servers, which `/tools` shows"
     put_paragraph(f"tool search is {found.search.sentence} ({others})")

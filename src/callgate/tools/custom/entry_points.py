@@ -37,11 +37,11 @@ class ToolEntryPoint:
     file: str
 
 
-def entry_points_of(installed: Installed) -> tuple[list[ToolEntryPoint], list[SkippedTools]]:
+def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[ToolEntryPoint], list[SkippedTools]]:
     """Those that count, by name, and those that do not. Imports nothing. Blocks."""
     found: list[ToolEntryPoint] = []
     skipped: list[SkippedTools] = []
-    for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+    for point in sorted(entry_points(group=group), key=lambda each: (each.name, each.value)):
         package = point.dist.name if point.dist is not None else "?"
         entry = ToolEntryPoint(point, f"entry point {point.name} of {package}")
         if _is_brought_along(point, installed):

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Thread
+from typing import TypeVar
 
 from callgate.config import Config
 from callgate.core.ports import Clock
@@ -32,6 +33,7 @@ from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 from callgate.words.pending import RESOLVE
 
+T = TypeVar("T")
 PATIENCE = 10.0
 """Seconds that one file may take."""
 
@@ -73,7 +75,7 @@ async def load_tools(
     tools: list[CustomTool] = []
     problems = list(found.problems)
     for file, layer, job in work:
-        offer = await _in_time(job, patience, clock or LoopClock())
+        offer = await in_time(job, patience, clock)
         if offer is None:
             late = f"it was not done after {patience:g} seconds"
             text = f"{late}, so it is left out; it may go on until the program ends"
@@ -84,16 +86,16 @@ async def load_tools(
     return LoadedTools(tuple(kept), (*problems, *doubles), tuple(skipped))
 
 
-async def _in_time(job: Callable[[], Offer], patience: float, clock: Clock) -> Offer | None:
-    """Runs a job, which must not raise, and waits ``patience`` seconds for it; None if it takes longer.
+async def in_time(job: Callable[[], T], patience: float, clock: Clock | None = None) -> T | None:
+    """Run a job, which must not raise, in a thread. Return None if it takes longer than ``patience`` seconds.
 
     After that, or a cancel, it is left behind in a daemon thread. (An exception could be put into the thread. One that
     waits outside of Python would not see it, and until it does every other thread runs slower.)
     """
     loop = get_running_loop()
-    over: Future[Offer | None] = loop.create_future()
+    over: Future[T | None] = loop.create_future()
 
-    def settle(value: Offer | None) -> None:
+    def settle(value: T | None) -> None:
         if not over.done():
             over.set_result(value)
 
@@ -103,7 +105,7 @@ async def _in_time(job: Callable[[], Offer], patience: float, clock: Clock) -> O
             loop.call_soon_threadsafe(settle, value)
 
     paths = list(sys.path)
-    timer = clock.call_later(patience, lambda: settle(None))
+    timer = (clock or LoopClock()).call_later(patience, lambda: settle(None))
     Thread(target=run, name="callgate-loading", daemon=True).start()
     try:
         return await over

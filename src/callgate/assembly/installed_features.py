@@ -1,0 +1,69 @@
+"""Features of installed packages: entry points of the group ``callgate.features``.
+
+An entry point names a Feature, or a function without parameters that returns one. A package counts under the same
+conditions as a package of tools: a workspace that is not trusted cannot bring one along.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from callgate.config import Config
+from callgate.conversation.feature import Feature
+from callgate.host.threads import in_thread
+from callgate.policy.trust import Trusted
+from callgate.tools.custom.entry_points import Installed, ToolEntryPoint, entry_points_of
+from callgate.tools.custom.loader import PATIENCE, in_time
+from callgate.tools.custom.problems import Problem
+from callgate.words.errors import in_words
+from callgate.words.noun import noun
+
+GROUP = "callgate.features"
+_OF_ALL_SESSIONS = ("compaction", "hooks", "nesting", "notices", "questions", "remembered", "staging", "workspace")
+BUILTIN_FEATURES = frozenset((*_OF_ALL_SESSIONS, "context", "mcp", "search", "titles"))
+"""The names that no installed feature may have: it would replace a part that sessions rely on."""
+
+
+@noun
+class InstalledFeature:
+    """A feature, and the entry point that it comes from."""
+
+    feature: Feature
+    origin: str
+
+
+@noun
+class LoadedFeatures:
+    """The features of installed packages, and the reports on entry points that give none."""
+
+    features: tuple[InstalledFeature, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+async def installed_features(config: Config) -> LoadedFeatures:
+    """Import the features of all installed packages, each with a time limit."""
+    installed = Installed(config.root, trusted=isinstance(config.trust, Trusted))
+    points, skipped = await in_thread(partial(entry_points_of, installed, GROUP))
+    found: dict[str, InstalledFeature] = {}
+    problems: list[Problem] = [Problem(each.path, None, each.why, each.layer) for each in skipped]
+    for point in points:
+        job: Callable[[], Feature | str] = partial(_load, point)
+        feature = await in_time(job, PATIENCE)
+        if feature is None:
+            feature = f"it was not loaded after {PATIENCE:g} seconds"
+        elif isinstance(feature, Feature) and feature.name in (*BUILTIN_FEATURES, *found):
+            feature = f"there is a feature {feature.name!r} already"
+        if isinstance(feature, str):
+            problems.append(Problem(point.file, None, f"the feature is left out: {feature}", "installed"))
+        else:
+            found[feature.name] = InstalledFeature(feature, point.file)
+    return LoadedFeatures(tuple(found.values()), tuple(problems))
+
+
+def _load(entry: ToolEntryPoint) -> Feature | str:
+    """Import one feature, or return the reason why that fails. Must not raise."""
+    try:
+        value = entry.point.load()
+        made = value if isinstance(value, Feature) or not callable(value) else value()
+    except BaseException as error:
+        return in_words(error)
+    return made if isinstance(made, Feature) else f"it gives {type(made).__name__}, and no Feature"
