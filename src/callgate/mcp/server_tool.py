@@ -8,13 +8,10 @@ from callgate.core.ports import Run
 from callgate.mcp.approvals import ApprovedDefinitions, concern_about
 from callgate.mcp.mcp_names import is_valid, tool_names
 from callgate.mcp.tool_definitions import Definition, clean, read_definition
-from callgate.tools.arguments import Arguments
 from callgate.tools.jsonschema import SchemaError
+from callgate.tools.schema_tool import SchemaTool
 from callgate.tools.tool_names import title_from
-from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
-from callgate.words.changes import ChangeSet
-from callgate.words.errors import ToolFailure
 from callgate.words.model import ToolSpec
 from callgate.words.noun import noun
 from callgate.words.traits import Traits
@@ -40,29 +37,22 @@ class ToolServer:
     trusted: bool = False
 
 
-class ServerTool:
+class ServerTool(SchemaTool):
     """A Tool that sends its calls to a server. Raises SchemaError for a schema that cannot be compiled.
 
     name  the full name, ``mcp__server__tool``
     """
 
-    aliases: tuple[str, ...] = ()
-    previews = False
-
     def __init__(self, name: str, definition: Definition, server: ToolServer) -> None:
+        title = f"{server.name}: {definition.title}" if definition.title else title_from(name)
+        spec = ToolSpec(name, described(server.name, definition), definition.schema)
+        super().__init__(spec, ToolFacts(title=title, concern=self._concern))
         self.definition = definition
         self._server = server
         self._key = name.removeprefix(f"mcp__{server.name}__")
-        self._arguments = Arguments(definition.schema)
         self._is_approved = False
-        self.spec = ToolSpec(name, described(server.name, definition), definition.schema)
-        title = f"{server.name}: {definition.title}" if definition.title else title_from(name)
-        self.facts = ToolFacts(title=title, concern=self._concern)
         reads = server.trusted and definition.hints.get("readOnlyHint", False)
         self._traits = Traits("none" if reads else "mutating", server=server.name)
-
-    def __repr__(self) -> str:
-        return f"<tool {self.spec.name}>"
 
     def _concern(self) -> str:
         """Return why the user must be asked about a call whatever the rules say, or an empty string."""
@@ -70,14 +60,8 @@ class ServerTool:
             return ""
         return concern_about(self._server.approved.before(self._server.identity, self._key), self.definition)
 
-    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        return self._arguments.read(raw)
-
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return self._traits
-
-    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        raise ToolFailure(f"{self.spec.name} has no preview")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         if not self._is_approved:

@@ -1,4 +1,4 @@
-"""The texts of a tool as weighted terms."""
+"""The weighted terms of a tool."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -31,7 +31,11 @@ READ = 4_000
 
 @noun
 class ToolText:
-    """The texts by which a tool is found. ``parameters`` is a JSON schema, ``hint`` further words to find it by."""
+    """The texts by which a tool is found.
+
+    parameters  the JSON Schema of its arguments
+    hint        more words to find it by
+    """
 
     name: str
     description: str = ""
@@ -42,14 +46,14 @@ class ToolText:
 
 
 def own_name(text: ToolText) -> tuple[str, str]:
-    """The server and the name of a tool; ``mcp__server__tool`` says both."""
+    """Return the server and the name of a tool, also from ``mcp__server__tool``."""
     prefix, _, rest = text.name.partition("__")
     server, _, name = rest.partition("__")
     return (text.server or server, name) if prefix == "mcp" and name else (text.server, text.name)
 
 
 def weigh_terms(text: ToolText) -> dict[str, float]:
-    """The terms of a tool: how much each says about it, from 0 to 1."""
+    """Return the weight of each term of a tool, from 0 to 1."""
     server, name = own_name(text)
     schema = _Schema(text.parameters)
     summed: dict[str, float] = {}
@@ -71,7 +75,7 @@ def weigh_terms(text: ToolText) -> dict[str, float]:
 
 
 class _Schema:
-    """The words of a JSON schema: names of parameters, descriptions and values to choose from, nested ones included."""
+    """Collects the parameter names, descriptions and enum values of a JSON Schema, nested ones included."""
 
     def __init__(self, schema: object) -> None:
         self.names: list[str] = []

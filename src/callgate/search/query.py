@@ -1,4 +1,4 @@
-"""The terms of a request, and how much each says about the tool that is wanted."""
+"""The weighted terms of a query."""
 
 import re
 import tomllib
@@ -29,9 +29,12 @@ class _Words:
 
 @noun
 class Asked:
-    """The terms of a query with their weights, words of the same meaning included; the terms of each of its sentences,
-    sorted; and neighbours among its words, with nothing or stop words between them. Scripts without spaces have those
-    among their terms already."""
+    """A parsed query.
+
+    weights    each term with its weight, synonyms included
+    sentences  the sorted terms of each sentence
+    pairs      neighbouring words, without stop words; scripts without spaces have pairs as terms
+    """
 
     weights: Mapping[str, float]
     sentences: tuple[tuple[str, ...], ...]
@@ -39,7 +42,7 @@ class Asked:
 
 
 def read_words(query: str) -> Asked:
-    """The words of a query, read once."""
+    """Parse a query."""
     parts = [(part, terms(part)) for part in _END.split(query)]
     alike = _words().alike
     return Asked(

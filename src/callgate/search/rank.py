@@ -1,4 +1,4 @@
-"""Postings, the sum of terms that ranks tools first, and a reordering for queries that ask for several things."""
+"""Postings, the sum of term weights that ranks tools first, and a reordering for queries with several sentences."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _PART, _LETTERS, _LIKENESS, _NEAREST = 4, 2, 0.8, 3
 
 
 class Postings:
-    """The tools of each term, by numbers, and how much the term says about each of them."""
+    """The tools of each term, by numbers, with the weight of the term in each tool."""
 
     def __init__(self) -> None:
         self.by_term: dict[str, dict[int, float]] = {}
@@ -30,7 +30,7 @@ class Postings:
         return self.size - len(self._free)
 
     def add(self, weights: Mapping[str, float]) -> int:
-        """Adds a tool and gives its number."""
+        """Add a tool and return its number."""
         if self._free:
             number = self._free.pop()
         else:
@@ -50,8 +50,8 @@ class Postings:
                 del self.by_term[term]
 
     def arrays(self, term: str) -> tuple[Any, Any]:
-        """The tools of a term and their weights as arrays of numpy. Those of common terms are made all at once with the
-        first question, those of others when they are asked for."""
+        """Return the tools of a term and their weights as numpy arrays. Arrays of common terms are made at the first
+        query, others when needed."""
         if not self._arrays:
             for each, found in self.by_term.items():
                 if len(found) >= COMMON:
@@ -65,7 +65,7 @@ class Postings:
         return set(found[0]).intersection(*found[1:]) if found else set()
 
     def rarest_first(self, weights: Mapping[str, float]) -> list[tuple[str, float]]:
-        """The terms that some tool has, with weights that grow with rarity and are never zero."""
+        """Return the terms that occur in a tool, rarest first. The weight grows with rarity and is never zero."""
         rated: list[tuple[float, str]] = []
         for term, weight in weights.items():
             if count := len(self.by_term.get(term, ())):
@@ -73,8 +73,8 @@ class Postings:
         return [(term, -weight) for weight, term in sorted(rated)]
 
     def near(self, word: str) -> list[str]:
-        """The terms nearest to a word that no tool has: those that begin or end with it or are its beginning or end,
-        and those that differ in a letter or two."""
+        """Return the terms nearest to a word that no tool has: with a common beginning or end, or one or two letters
+        different."""
         from difflib import get_close_matches  # only for a query that finds nothing
 
         whole, alike = list[str](), list[str]()
@@ -91,8 +91,8 @@ class Postings:
 def best(
     postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
 ) -> dict[int, float]:
-    """The scores of the best ``count`` tools, and of those that are as good as the last of them. ``allowed`` are the
-    only ones that are looked at."""
+    """Return the scores of the best ``count`` tools, and of tools equal to the last of them. ``allowed`` limits the
+    tools."""
     if len(postings) >= LARGE and _has_numpy():
         return _best_by_numpy(postings, rated, allowed, count)
     scores = {} if allowed is None else dict.fromkeys(allowed, 0.0)
@@ -129,7 +129,7 @@ def _arrays(found: Mapping[int, float]) -> tuple[Any, Any]:
 def _best_by_numpy(
     postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
 ) -> dict[int, float]:
-    """The same sums in the same order, so the same scores to the last bit."""
+    """Compute the same sums in the same order, so the scores are equal to the last bit."""
     import numpy
 
     scores = numpy.zeros(postings.size)
@@ -157,8 +157,11 @@ ANSWERED = 0.25
 def spread(
     order: Sequence[int], scores: Mapping[int, float], terms_of: Callable[[int], Mapping[str, float]], k: int
 ) -> dict[int, float]:
-    """The first ``k`` in the new order, with new scores that fall. ``order`` is that of the scores; ``terms_of`` gives
-    the terms of the query that a tool has, with their part in its score."""
+    """Return the first ``k`` tools in a new order that covers more of the query, with falling scores.
+
+    order     the tools by their scores
+    terms_of  returns the query terms of a tool, with their parts of its score
+    """
     first, made = [*order[:REORDERED]], dict[int, float]()
     terms = {number: terms_of(number) for number in first}
     sums = {number: sum(found.values()) or 1.0 for number, found in terms.items()}

@@ -41,10 +41,10 @@ class SearchPart(FeaturePart):
 
 
 def search_feature(tools: Tools, mode: str | None = None) -> Feature:
-    """Tools that the model finds by search.
+    """Return the feature that lets the model find tools by search.
 
     tools  the deferred tools, or a source of them, which may change while the session runs
-    mode   on, off, or the share of the window up to which tools are loaded; None: as the setting ``tools.search`` says
+    mode   on, off, or the percentage of the context window up to which tools are loaded at once; None for the setting
     """
     source = as_toolbox(tools)
     return Feature(NAME, lambda opened: SearchPart(opened, source, mode))

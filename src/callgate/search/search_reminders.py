@@ -1,6 +1,6 @@
-"""Reminders about deferred tools: announcements of their names, and suggestions that fit the last messages.
+"""Reminders about deferred tools: announcements of their names, and suggestions that match the last messages.
 
-The announced names are read from the messages that the model still receives. So a compaction, a rewind or a resumed
+The announced names are parsed from the messages that the model still receives. So a compaction, a rewind or a resumed
 session needs no extra state: names that the model no longer sees are announced again. A suggestion contains only the
 name of a tool, because the model trusts this text and a server writes its own descriptions.
 """
@@ -23,12 +23,11 @@ from callgate.words.late_pattern import late_pattern
 ANNOUNCED = "tools"
 """The subject of an announcement."""
 MOST_CHARS = 20_000
-"""Characters of all names that the model is told; of more tools the rest is found by search alone."""
+"""The most characters of announced names; further tools are found only by search."""
 
 SUGGESTED = "suggested tools"
-"""The subject of a suggestion, and the key under which the names are on record."""
+"""The subject of a suggestion, and the key under which suggested names are recorded."""
 MOST_SUGGESTED = 3
-"""Tools that are suggested at once."""
 REMEMBERED = 500
 _QUERY = 2_000
 
@@ -37,7 +36,7 @@ _ADDED, _REMOVED = "+ ", "- "
 
 
 def sayable(name: str) -> bool:
-    """True for a name that can stand in a reminder; others are found by search alone."""
+    """Return True if a name may appear in a reminder; other tools are found only by search."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -48,8 +47,8 @@ class Announcements:
         self._state: Sequence[object] = ()
 
     def due(self, deferred: Sequence[Tool], loaded: Sequence[Tool] = ()) -> Sequence[Reminder]:
-        """The announcement for the next request, if there is something to announce. A tool that was announced and is
-        ``loaded`` in a resumed session is not gone, nor is one that a server may have once it is connected."""
+        """Return the announcement for the next request, if any. An announced tool that is ``loaded`` in a resumed
+        session, or that a connecting server may offer, does not count as removed."""
         ledger = self._record.ledger
         state = (ledger, ledger.view.changes, len(ledger.about))
         if deferred is self._deferred and state == self._state:
@@ -72,7 +71,7 @@ class Announcements:
         return (Reminder(_text(added, removed, silent, first=not told), ANNOUNCED, "tools"),)
 
     def told(self) -> set[str]:
-        """The names that the messages of the next request announce."""
+        """Return the names that are announced in the messages of the next request."""
         ledger = self._record.ledger
         about = {message_id for message_id, subject in ledger.about.items() if subject == ANNOUNCED}
         told: set[str] = set()
@@ -107,7 +106,7 @@ class Prefetch:
         self._missed = ""  # said before the index was ready
 
     def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
-        """The suggestion for the next request, if there is one."""
+        """Return the suggestion for the next request, if any."""
         query = f"{self._missed} {just_said(self._record.ledger)}".strip()[-_QUERY:]
         if not query or all(isinstance(each, ShippedTool) for each in deferred):
             return ()  # models know the tools that ship by their names, and the start does not wait for an index
@@ -124,20 +123,20 @@ class Prefetch:
         return (Reminder(reminder("\n".join((text, *(f"- {name}" for name in names)))), SUGGESTED, "tools"),)
 
     def _suggested(self) -> list[str]:
-        """The names that were suggested in this session, oldest first."""
+        """Return the names suggested in this session, oldest first."""
         found = self._record.ledger.metadata.get(SUGGESTED)
         return [*map(str, cast("list[object]", found))] if isinstance(found, list | tuple) else []
 
 
 def just_said(ledger: Ledger) -> str:
-    """The words of a person since the model's last message; else those of the model in it."""
+    """Return the user's text since the model's last message, or else the text of that message."""
     said = "\n".join(message.text for message in ledger.unanswered)
     return said or next((message.text for message in reversed(ledger.messages) if message.role == "assistant"), "")
 
 
 def fits(tool: Tool, query: str) -> bool:
-    """True if the query has all words of the tool's own name, or two of its name, hint and first sentence. A ranking
-    has a first place for every query, and most words that people say are about no tool at all."""
+    """Return True if the query contains all words of the tool's name, or two of its name, hint and first sentence. A
+    ranking always has a first result, and most texts are about no tool."""
     from callgate.search.fields import ToolText, own_name  # with the first search, not with the start
     from callgate.search.query import FAINT, read_words
     from callgate.search.search_terms import terms

@@ -1,4 +1,4 @@
-"""Splits texts and names into the terms that the index is made of."""
+"""Splits texts and names into the terms of the index."""
 
 import re
 import unicodedata
@@ -23,8 +23,8 @@ _WHOLE = frozenset({"news"})
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in its order: small letters without accents, plurals and verb forms brought together. A word
-    of several parts gives each of them and itself, so YouTube meets both tube and youtube."""
+    """Return the terms of a text in order: lower case without accents, with plurals and verb forms reduced to a stem. A
+    compound word gives its parts and itself, so YouTube matches both tube and youtube."""
     found: list[str] = []
     for word in _WORD.finditer(_without_accents(text)):
         if run := word["run"]:
@@ -39,7 +39,7 @@ def terms(text: str) -> list[str]:
 
 
 def spelled(name: str) -> str:
-    """A name as words: ``getWeather_v2`` becomes ``get weather v 2``."""
+    """Return a name as words: ``getWeather_v2`` becomes ``get weather v 2``."""
     return " ".join(part.lower() for word in _WORD.finditer(name) for part in _PART.findall(word[0]) or [word[0]])
 
 
@@ -53,8 +53,8 @@ def _without_accents(text: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """An English word without its ending: messages and message, creates, created and creating become the same; of a
-    Cyrillic one the ending of its case."""
+    """Return a word without its ending: messages and message, creates, created and creating become equal. Of a Cyrillic
+    word the case ending is removed."""
     if not word.isascii():
         return _CYRILLIC.sub("", word)
     if len(word) < 4 or not word.isalpha() or word in _WHOLE:

@@ -1,8 +1,7 @@
-"""A session's tools with some of them deferred: the model finds those by search, and a call of ``ExecuteExtraTool`` is
-one of its target.
+"""A toolbox in which some tools are deferred: the model finds them by search and calls them with ``ExecuteExtraTool``.
 
-The tools that the model is told about are fixed with the first request and stay the same for all others, so that
-prompt caches hold; what comes later is deferred.
+The tools of the first request stay the same for the whole session, so that prompt caches remain valid. Tools that are
+added later are deferred.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +19,12 @@ from callgate.words.window import spec_tokens
 
 
 class SearchToolbox:
-    """``mode`` is that of the settings; ``window`` gives the tokens of the model's context, None if they are not
-    known. ``hides`` says of the name of a deferred tool that the model is not told about it: each call would be
-    denied."""
+    """The tools of a session, some of them deferred.
+
+    mode    the setting ``tools.search``
+    window  returns the context window of the model in tokens, None if unknown
+    hides   returns True if every call of a tool would be denied, so that the model does not see it
+    """
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class SearchToolbox:
         return self._percent == OFF
 
     def first_request(self) -> None:
-        """From now on the tools that the model is told about stay the same."""
+        """Fix the list of tools that the model receives."""
         if self._loaded is None and not self.off:
             self._loaded = loaded = self._early()
             self._offers = self._offered(loaded)
@@ -67,11 +69,11 @@ class SearchToolbox:
         return (*self._core.tools(), *loaded, *((self._search, self._execute) if offers else ()))
 
     def all_tools(self) -> Sequence[Tool]:
-        """Those that can be called, deferred ones included."""
+        """Return the tools that can be called, deferred ones included."""
         return (*self._box.tools(), *(() if self.off else (self._search, self._execute)))
 
     def deferred(self) -> Sequence[Tool]:
-        """Those that the model is not told about: the same object as long as nothing changes."""
+        """Return the deferred tools; the same object while nothing changes."""
         if self.off:
             return ()
         loaded = self._early() if self._loaded is None else self._loaded
@@ -85,7 +87,7 @@ class SearchToolbox:
         return self._deferred
 
     def use(self) -> SearchUse:
-        """The number of deferred tools and their cost, for people."""
+        """Return the number of deferred tools and their size, for people."""
         found = self.deferred()
         return SearchUse(self._mode, len(found), spec_tokens(each.spec for each in found))
 
@@ -103,7 +105,7 @@ class SearchToolbox:
         return self.resolve(wanted.arguments["tool_name"].strip(), wanted.arguments.get("params") or {})
 
     def _early(self) -> Sequence[Tool]:
-        """Those of the source that are loaded if the first request is sent now."""
+        """Return the source's tools that would be loaded by a request now."""
         found = self._source.tools()
         window = None if self._percent == ON else self._window()
         if window is not None and spec_tokens(each.spec for each in found) * 100 <= self._percent * window:
@@ -111,12 +113,13 @@ class SearchToolbox:
         return tuple(each for each in found if facts_of(each).always_loaded)
 
     def _offered(self, loaded: Sequence[Tool]) -> bool:
-        """True if a tool is deferred, or one may come."""
+        """Return True if a tool is deferred, or may be added later."""
         return not self._fixed or len(loaded) < len(self._source.tools())
 
 
 class _Allowed:
-    """The tools of a source but those that a rule denies as a whole. A call of one is denied, on record."""
+    """A source without the tools that a rule denies completely. They can still be called, so that the denial is
+    recorded."""
 
     def __init__(self, source: ToolSource, hides: Callable[[str, str], bool]) -> None:
         self._source = source
@@ -137,7 +140,7 @@ class _Allowed:
 
 
 def same(some: Sequence[Tool], others: Sequence[Tool]) -> bool:
-    """True for the same objects in the same order."""
+    """Return True for the same objects in the same order."""
     return len(some) == len(others) and all(map(is_, some, others))
 
 

@@ -10,11 +10,10 @@ from callgate.core.capabilities import ToolFacts, facts_of
 from callgate.core.ports import Run, Target, Tool, Unknown
 from callgate.host.threads import in_thread
 from callgate.search.finder import ToolFinder
-from callgate.tools.arguments import Arguments
+from callgate.tools.schema_tool import SchemaTool
 from callgate.tools.toolbox import Raw
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Display, Result
-from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Content, Resource, Text
 from callgate.words.model import ToolSpec
@@ -24,13 +23,18 @@ from callgate.words.tool_search import DEFINITION, EXECUTE, SEARCH
 from callgate.words.traits import Traits, shared
 
 MOST_CHARS = 40_000
-"""Characters of all definitions of an answer."""
+"""Characters of all definitions in one result."""
 _DESCRIPTION = 4_000
 
 
 @noun
 class Query:
-    """``names`` are asked for exactly; otherwise ``words`` are searched for, and every tool has the ``required``."""
+    """A parsed query.
+
+    names     exact names to look up
+    words     otherwise the words to search for
+    required  terms that every tool must contain
+    """
 
     names: tuple[str, ...] = ()
     words: str = ""
@@ -49,7 +53,7 @@ def read_query(text: str) -> Query:
 
 
 def definitions(found: Sequence[Tool]) -> list[Content]:
-    """Name, description and JSON Schema of each tool, as long as there is room; the others by name."""
+    """Return the definition of each tool while there is room, and the names of the others."""
     shown, left = list[Content](), MOST_CHARS
     late: list[str] = []
     for each in found:
@@ -65,7 +69,8 @@ def definitions(found: Sequence[Tool]) -> list[Content]:
 
 
 def definition(spec: ToolSpec) -> str:
-    """As JSON, always whole: a schema that is too long is left out, and a wrong call is told what is wanted."""
+    """Return the name, description and schema of a tool as JSON. A schema that is too long is replaced by a note; a
+    wrong call still reports what is missing."""
     described = spec.description
     if len(described) > _DESCRIPTION:
         described = f"{described[:_DESCRIPTION]} […]"
@@ -121,7 +126,7 @@ def _described(file: str) -> str:
 
 
 class Searchable(Protocol):
-    """The tools of a session: all that the model is told about, and those that are deferred."""
+    """The tools of a session: all that the model receives, and the deferred ones."""
 
     def tools(self) -> Sequence[Tool]: ...
 
@@ -130,30 +135,17 @@ class Searchable(Protocol):
     def resolve(self, name: str, raw: Raw) -> Target | Unknown: ...
 
 
-class _SearchTool:
-    """A tool that reads the tools of the session alone: no text in its arguments is a path."""
-
-    aliases: Sequence[str] = ()
-    previews = False
-
-    def __init__(self, spec: ToolSpec, title: str, taken: Mapping[str, Any]) -> None:
-        self.facts = ToolFacts(title=title, always_loaded=True)
-        self.spec = spec
-        self._arguments = Arguments(taken)
-
-    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        return self._arguments.read(raw)
+class _SearchTool(SchemaTool):
+    """A tool that accesses only the tools of the session, so no text in its arguments is a path."""
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("none", shared, own_state=True, declared_icon="search", max_result_chars=MOST_CHARS + 10_000)
 
-    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        raise ToolFailure(f"{self.spec.name} has no preview")
-
 
 class SearchExtraTools(_SearchTool):
     def __init__(self, tools: Searchable) -> None:
-        super().__init__(ToolSpec(SEARCH, _described("search_extra_tools.md"), _QUERY), "Search tools", _QUERY)
+        facts = ToolFacts(title="Search tools", always_loaded=True)
+        super().__init__(ToolSpec(SEARCH, _described("search_extra_tools.md"), _QUERY), facts)
         self._tools = tools
         self.finder = ToolFinder(tools.deferred)
 
@@ -188,7 +180,7 @@ def _names(tool: Tool) -> list[str]:
 def _selected(
     names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[Tool]
 ) -> tuple[list[Tool], list[str], list[str]]:
-    """The tools of these names, texts about those that are loaded and those that are too many, and the other names."""
+    """Return the tools of these names, notes on loaded and surplus names, and the unknown names."""
     there = {name: each for each in deferred for name in _names(each)}
     there |= {each.spec.name: each for each in deferred}  # of two that differ in capitals alone, the one that is meant
     known = {name: each.spec.name for each in loaded for name in _names(each)} | {RESOLVE: RESOLVE}
@@ -208,7 +200,7 @@ def _selected(
 
 
 def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool]) -> Result:
-    """``deferred`` may have a tool that waits for others: then the search did not see all there will be."""
+    """Make the result. If a deferred tool waits for others, tell the model to search again later."""
     for each in deferred:
         if coming := facts_of(each).expects:
             begin = ", ".join(f"{prefix}…" for prefix in coming)
@@ -219,13 +211,12 @@ def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool
 
 
 class ExecuteExtraTool(_SearchTool):
-    """Stands in the list of tools. A call of it is one of its target, so this one gets none but calls that name no
-    target."""
+    """A place holder in the list of tools: a call is resolved to its target, so only a call without a target runs
+    it."""
 
     def __init__(self, *, stages: bool) -> None:
-        super().__init__(ToolSpec(EXECUTE, _described("execute_extra_tool.md"), _CALL), "Run a tool", _TAKEN)
-        if stages:
-            self.set_stages()
+        facts = ToolFacts(title="Run a tool", always_loaded=True, stages=stages)
+        super().__init__(ToolSpec(EXECUTE, _described("execute_extra_tool.md"), _CALL), facts, _TAKEN)
 
     def set_stages(self) -> None:
         """Declare that a target may stage actions: ``resolve`` is then in the list of tools."""

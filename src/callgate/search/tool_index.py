@@ -1,7 +1,7 @@
-"""The index of tools: found by the words of their names, servers, descriptions and parameters.
+"""The index of tools by the words of their names, servers, descriptions and parameters.
 
-A posting says how much a term says about a tool and depends on that tool alone. So adding and removing a tool touches
-nothing else, and an index that grew is the same as one that was built at once. One thread uses an index.
+The weight of a term in a tool depends on that tool alone. So adding and removing a tool changes nothing else, and an
+index that was updated equals one that was built at once. An index is used by one thread at a time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ MOST_NEAR = 3
 
 @noun
 class Hit:
-    """A tool that was found; a higher score is better."""
+    """A tool that was found, with its score; higher is better."""
 
     name: str
     score: float
@@ -46,7 +46,7 @@ class _Entry:
 
 
 class ToolIndex:
-    """Tools by the terms of their texts, and by ``vectors`` where they are given."""
+    """Tools by the terms of their texts, and by ``vectors`` if they are passed."""
 
     def __init__(self, vectors: ToolVectors | None = None) -> None:
         self._numbers: dict[str, int] = {}
@@ -61,7 +61,7 @@ class ToolIndex:
         return name in self._numbers
 
     def put(self, text: ToolText) -> None:
-        """Adds a tool, or replaces the one of the same name."""
+        """Add a tool, or replace the tool of the same name."""
         number = self._numbers.get(text.name)
         if number is not None and self._entries[number].text == text:
             return
@@ -76,15 +76,15 @@ class ToolIndex:
             self._vectors.put(number, text)
 
     def drop(self, name: str) -> None:
-        """Removes a tool; one that is not there is no error."""
+        """Remove a tool if it is there."""
         if (number := self._numbers.pop(name, None)) is None:
             return
         self._postings.remove(number, self._entries.pop(number).terms)
         if self._vectors:
             self._vectors.drop(number)
 
-    def search(self, query: str, k: int = 10, *, required: Sequence[str] = ()) -> list[Hit]:
-        """The best tools for a query, best first; each has all of the required terms."""
+    def search(self, query: str, k: int = 10, *, required: Sequence[str] = (), by_meaning: bool = True) -> list[Hit]:
+        """Return the best tools for a query, best first. Each contains all ``required`` terms."""
         needed = dict.fromkeys(terms(" ".join(required)), 1.0)
         allowed = self._postings.having_all(needed) if needed else None
         asked = read_words(query)
@@ -95,7 +95,7 @@ class ToolIndex:
         pool = self._fewer(best(self._postings, rarest, allowed, max(k, POOL)), max(k, MOST_EQUAL))
         self._read_order(pool, asked, dict(rarest))
         rated = self._rated(pool, frozenset(weights))
-        if self._vectors and asked.weights:
+        if self._vectors and by_meaning and asked.weights:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
         entries = self._entries
         order = sorted(rated, key=lambda number: (-rated[number], entries[number].text.name))
@@ -105,7 +105,7 @@ class ToolIndex:
         return [Hit(entries[number].text.name, rated[number]) for number in order[:k]]
 
     def _terms_of(self, rarest: Sequence[tuple[str, float]]) -> Callable[[int], Mapping[str, float]]:
-        """Gives the terms of a query that a tool has, with their part in its score."""
+        """Return a function that gives the query terms of a tool, with their parts of its score."""
         found = [(term, weight, self._postings.by_term[term]) for term, weight in rarest]
         return lambda number: {term: weight * has[number] for term, weight, has in found if number in has}
 
@@ -116,14 +116,14 @@ class ToolIndex:
         return {term: 1.0 for word in words if len(words) <= MOST_NEAR for term in self._postings.near(word)}
 
     def _fewer(self, pool: dict[int, float], most: int) -> dict[int, float]:
-        """The best of the pool, because each word of a query is looked up in each of them."""
+        """Return the best of the pool, because later steps look up each word of the query in each tool."""
         if len(pool) <= most:
             return pool
         entries = self._entries
         return dict(sorted(pool.items(), key=lambda each: (-each[1], entries[each[0]].text.name))[:most])
 
     def _read_order(self, pool: dict[int, float], asked: Asked, rare: Mapping[str, float]) -> None:
-        """Adds to the pool what the order of words says: the best sentence of the query, and neighbours in both."""
+        """Add the bonuses for word order: for the best sentence of the query, and for neighbouring words."""
         fits = self._best_sentence(pool, asked.sentences, rare) if len(asked.sentences) > 1 else pool
         for number, fit in fits.items():
             pool[number] += SENTENCE * fit
@@ -152,8 +152,7 @@ class ToolIndex:
         return fits
 
     def _rated(self, pool: Mapping[int, float], asked: frozenset[str]) -> dict[int, float]:
-        """The pool with what only a look at the whole tool can say: how much of its name is asked for, and how well
-        the tools of its server fit."""
+        """Return the pool with the bonuses for the tool's name and for other matches of its server."""
         rated: dict[int, float] = {}
         servers: dict[str, float] = {}
         for number, score in pool.items():

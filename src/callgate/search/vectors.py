@@ -1,8 +1,8 @@
-"""Vectors of meaning, an extra: ``callgate[embeddings]``.
+"""Word vectors, an optional extra: ``callgate[embeddings]``.
 
-The wheel of wordllama carries a table of 32,000 word pieces, each a vector of 256 numbers, and their tokenizer. A text
-is the mean of its pieces, so a tool takes a fraction of a millisecond and nothing has to be kept on disk. Both files
-are read directly: the package's own loader looks for the tokenizer on the network. See docs/decisions/0044.
+The wheel of wordllama has a table of 32,000 word pieces, each a vector of 256 numbers, and their tokenizer. The vector
+of a text is the mean of its pieces, so encoding a tool takes a fraction of a millisecond and nothing is stored. Both
+files are read directly, because the package's own loader searches the network. See docs/decisions/0044.
 """
 
 import json
@@ -27,7 +27,7 @@ NEAR = 50
 
 
 class ToolVectors:
-    """The vectors of tools by their numbers. Nothing is loaded and no tool is encoded before the first question."""
+    """The vectors of tools by their numbers. They are loaded and encoded at the first query."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class ToolVectors:
         self._waiting[number] = ""
 
     def mix(self, query: str, scores: dict[int, float], allowed: Container[int]) -> None:
-        """Mixes likeness of meaning into scores; the most alike of the allowed tools come in addition."""
+        """Add vector similarity to the scores, and include the most similar allowed tools."""
         if any(letter > _LATIN and letter.isalpha() for letter in query):
             return  # The table knows next to nothing of other scripts.
         import numpy
@@ -59,7 +59,7 @@ class ToolVectors:
             scores[number] = (1 - SHARE) * scores.get(number, 0.0) / most + SHARE * float(alike[number])
 
     def _encoded(self) -> Any:
-        """The table with the vectors of all tools, those that were put since the last time encoded now."""
+        """Return the table of all tools after encoding those added since the last call."""
         import numpy
 
         if self._table is None:
@@ -79,7 +79,7 @@ class ToolVectors:
 
 
 def tool_vectors() -> ToolVectors | None:
-    """Vectors, if the extra is installed. Says so without an import."""
+    """Return vectors if the extra is installed. Imports nothing."""
     found = find_spec("wordllama") if find_spec("tokenizers") and find_spec("numpy") else None
     for folder in found.submodule_search_locations or () if found else ():
         if Path(folder, _TABLE).is_file() and Path(folder, _TOKENIZER).is_file():
@@ -89,7 +89,7 @@ def tool_vectors() -> ToolVectors | None:
 
 @cache
 def _encoder_in(folder: Path) -> "_Encoder":
-    """One for all sessions of a program: its table has 16 MB."""
+    """Return the encoder, which all sessions of a process share because its table has 16 MB."""
     return _Encoder(folder)
 
 
@@ -101,7 +101,7 @@ def _said(text: ToolText) -> str:
 
 
 class _Encoder:
-    """Texts as vectors of length one; a text without known pieces is zero."""
+    """Encodes texts as vectors of length one; a text without known pieces becomes zero."""
 
     def __init__(self, folder: Path) -> None:
         import numpy

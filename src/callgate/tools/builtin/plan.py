@@ -12,12 +12,11 @@ from typing import Any, Protocol
 
 from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run, Tool
-from callgate.tools.arguments import Arguments
 from callgate.tools.builtin import prompt_text
+from callgate.tools.schema_tool import SchemaTool
 from callgate.tools.session_state import ENTER, EXIT, PLAN
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Artifact, Display, Result
-from callgate.words.changes import ChangeSet
 from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
@@ -65,16 +64,12 @@ class Planning(Protocol):
         ...
 
 
-class _PlanTool:
-    """A tool that does nothing until ``for_plan_mode`` makes the tool of one session."""
-
-    aliases: tuple[str, ...] = ()
-    previews = False
+class _PlanTool(SchemaTool):
+    """A tool that fails until ``for_plan_mode`` makes the tool of one session."""
 
     def __init__(self, name: str, title: str, parameters: Mapping[str, Any], prompt: str) -> None:
-        self.facts = ToolFacts(title=title, always_loaded=True, stages=True, for_plan_mode=self._for_plan_mode)
-        self.spec = ToolSpec(name, prompt_text(prompt), parameters)
-        self._arguments = Arguments(dict(parameters))
+        facts = ToolFacts(title=title, always_loaded=True, stages=True, for_plan_mode=self._for_plan_mode)
+        super().__init__(ToolSpec(name, prompt_text(prompt), parameters), facts)
         self._planning: Planning | None = None
 
     def _for_plan_mode(self, planning: Planning) -> Tool:
@@ -82,14 +77,8 @@ class _PlanTool:
         mine._planning = planning
         return mine
 
-    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        return self._arguments.read(raw)
-
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         raise NotImplementedError
-
-    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        raise ToolFailure("there is nothing to show")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         raise NotImplementedError
