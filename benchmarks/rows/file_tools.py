@@ -18,7 +18,7 @@ from callgate.host.threads import in_thread
 from callgate.testing import PlainRun
 from callgate.tools.builtin.grep import grep
 from callgate.tools.builtin.read import read
-from callgate.tools.ripgrep.engine import search_engine
+from callgate.tools.ripgrep.search_engine import search_engine
 
 READ_LIMIT, PARALLEL_LIMIT, GREP_LIMIT = 2.0, 1.25, 1.2
 PARALLEL = 100

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.measure import Size, interleaved, ratio, spread
 from benchmarks.report import Row
 from callgate.tools.structural.scan import rewrite
-from callgate.tools.structural.terms import Op, ScanLimits
+from callgate.tools.structural.scan_types import Op, ScanLimits
 
 FILES = 3_000
 LIMIT = 2.5

@@ -62,8 +62,8 @@ def test_changes_are_ordered_by_their_number_whatever_the_clock_says(history: Ch
 def test_a_staged_change_counts_from_when_it_is_applied(history: ChangeHistory) -> None:
     staged = [history.save(change(f"staged {number}"), "s1", now=9.0) for number in range(2)]
     history.save(change("direct"), "s1", now=5.0, state="applying")
-    history.take_on(staged[1], now=1.0, id="a2/c1")
-    history.take_on(staged[0], now=0.0, id="a2/c2")
+    history.mark_applying(staged[1], now=1.0, id="a2/c1")
+    history.mark_applying(staged[0], now=0.0, id="a2/c2")
     history.save(change("last"), "s1", now=0.0, state="applying")
     assert [kept.label for kept in history.all("s1")] == ["last", "staged 0", "staged 1", "direct"]
 
@@ -128,7 +128,7 @@ def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: ChangeHist
 def test_a_content_that_stands_in_many_files_is_kept_once(history: ChangeHistory) -> None:
     files = [FileChange(str(number), b"old" * 100, b"new" * 100) for number in range(50)]
     history.save(change("many", *files), "s1", now=0.0)
-    assert (history.of("s1") / "0001.pack").stat().st_size == 600
+    assert (history.folder_of("s1") / "0001.pack").stat().st_size == 600
 
 
 def test_a_large_content_is_kept_by_itself(history: ChangeHistory, tmp_path: Path) -> None:
@@ -137,28 +137,28 @@ def test_a_large_content_is_kept_by_itself(history: ChangeHistory, tmp_path: Pat
     source.write_bytes(large)
     named = Stored(hashlib.sha256(large).hexdigest(), len(large), str(source))
     kept = history.save(change("large", FileChange("a", large, None), FileChange("b", None, named)), "s1", now=0.0)
-    assert (history.of("s1") / "0001.pack").stat().st_size == 0
+    assert (history.folder_of("s1") / "0001.pack").stat().st_size == 0
     first, second = history.load(kept).files
     assert first.before == second.after
     assert isinstance(first.before, Stored)
     assert Path(first.before.path).read_bytes() == large
-    assert [file.name for file in (history.of("s1") / "blobs").iterdir()] == [named.sha256]
+    assert [file.name for file in (history.folder_of("s1") / "blobs").iterdir()] == [named.sha256]
 
 
 def test_a_line_that_was_cut_off_does_not_count(history: ChangeHistory) -> None:
     kept = history.save(change(), "s1", now=0.0)
-    with (history.of("s1") / "0001.jsonl").open("ab") as file:
+    with (history.folder_of("s1") / "0001.jsonl").open("ab") as file:
         file.write(b'{"state": "appl')
     assert history.all("s1") == [kept]
     for text in (b"", b'{"version": 1, "sess'):  # the keeping of another one was cut off: nothing of it was done
-        (history.of("s1") / "0002.jsonl").write_bytes(text)
+        (history.folder_of("s1") / "0002.jsonl").write_bytes(text)
         assert history.read("s1") == ([kept], [])
 
 
 @pytest.mark.parametrize("text", [b"[]\n", b"{}\n", b'{"version": 9}\n', b"\xff\n", b'{"version": 1}\n'])
 def test_what_cannot_be_read_is_named_and_the_others_are_there(history: ChangeHistory, text: bytes) -> None:
     kept = history.save(change(), "s1", now=0.0)
-    (history.of("s1") / "0002.jsonl").write_bytes(text)
+    (history.folder_of("s1") / "0002.jsonl").write_bytes(text)
     assert history.all("s1") == [kept]
     (fault,) = history.read("s1")[1]
     assert "0002.jsonl" in fault
@@ -167,7 +167,7 @@ def test_what_cannot_be_read_is_named_and_the_others_are_there(history: ChangeHi
 
 def test_contents_that_are_damaged_or_gone_are_an_error(history: ChangeHistory) -> None:
     kept = history.save(change(), "s1", now=0.0)
-    pack = history.of("s1") / "0001.pack"
+    pack = history.folder_of("s1") / "0001.pack"
     pack.write_bytes(b"xx")
     with pytest.raises(JournalError, match="the contents of change s1/1 are damaged"):
         history.load(kept)
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         ChangeHistory(tmp_path / "file").save(change(), "s1", now=0.0)
     history = ChangeHistory(tmp_path / "there")
     kept = history.save(change(), "s1", now=0.0)
-    (history.of("s1") / "0001.jsonl").unlink()
+    (history.folder_of("s1") / "0001.jsonl").unlink()
     with pytest.raises(JournalError, match="the change s1/1 cannot be marked"):
         history.mark(kept, "applied", now=1.0)
 

@@ -139,7 +139,7 @@ def test_the_modes_that_a_recovered_apply_found_come_back_with_its_undo(
             await stage.host.apply(both)
         await stage.host.recover()
         assert stage.states() == ["applied"]
-        await stage.host.take_back(await stage.host.undo(await stage.host.changes()))
+        await stage.host.apply_undo(await stage.host.undo(await stage.host.changes()))
 
     asyncio.run(main())
     assert [(stage.root / name).stat().st_mode & 0o777 for name in "ab"] == [0o600, 0o600]

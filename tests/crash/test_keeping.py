@@ -39,7 +39,7 @@ def test_the_half_of_a_content_is_removed_once_its_program_is_dead(tmp_path: Pat
     def start() -> list[Path]:
         host = HistoryHost(history, "s1", tmp_path / "root", journal=tmp_path / "applying")
         assert asyncio.run(host.recover()) == []
-        return [path for path in history.of("s1").rglob("*") if path.is_file()]
+        return [path for path in history.folder_of("s1").rglob("*") if path.is_file()]
 
     command = [sys.executable, "-c", KEEPS, str(history.folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:

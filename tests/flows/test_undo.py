@@ -249,7 +249,7 @@ def test_an_undo_that_is_killed_is_finished_on_the_next_start_and_the_model_is_t
             await session.send(Prompt("go"))
         host = desk.host(session.id)
         with dies_after(commits, monkeypatch):
-            await host.take_back(await host.undo(await host.changes()))
+            await host.apply_undo(await host.undo(await host.changes()))
         session, model = await desk.session(turn(say("I see")), journal=await desk.store.open())
         async with session:
             await session.send(Prompt("what now?"))
@@ -270,7 +270,7 @@ def test_an_undo_from_outside_is_told_to_the_model_once(desk: Desk) -> None:
         async with session:
             await session.send(Prompt("go"))
         host = desk.host(session.id)
-        await host.take_back(await host.undo(await host.changes()))
+        await host.apply_undo(await host.undo(await host.changes()))
         for _ in range(2):
             session, model = await desk.session(turn(say("I see")), journal=await desk.store.open())
             async with session:

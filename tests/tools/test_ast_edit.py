@@ -17,7 +17,7 @@ from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.builtin.ast_grep import ast_grep
 from callgate.tools.staging import UNAVAILABLE, PendingAction, serving
 from callgate.tools.structural.scan import rewrite
-from callgate.tools.structural.terms import Op, ScanLimits
+from callgate.tools.structural.scan_types import Op, ScanLimits
 from callgate.tools.toolbox import Toolbox
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result

@@ -207,7 +207,7 @@ def take_back(planned: PlannedUndo) -> int | None:
     """
     assert planned.found is not None
     host = _host(planned.past.log, planned.root)
-    made = asyncio.run(host.take_back(planned.found))
+    made = asyncio.run(host.apply_undo(planned.found))
     return None if made is None else made.number
 
 

@@ -9,4 +9,4 @@ This module is loaded with every session, so it imports nothing; the others are 
 """
 
 UNDO = "undo"
-"""The tool that changes name which take others back."""
+"""The ``tool`` of changes that undo others."""

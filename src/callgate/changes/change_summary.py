@@ -1,4 +1,4 @@
-"""A ChangeSet in one line, and as people are shown it."""
+"""The summary of a ChangeSet in one line, and its diff for people."""
 
 import os
 import stat
@@ -17,20 +17,20 @@ LONGEST_LINE = 2_000
 
 
 def summary(changes: ChangeSet, found: Iterable[FileDiff] | None = None) -> str:
-    """``3 files, 14 replacements, +20 −9``: replacements if the tool counted them, then lines; files that have no lines
-    to count are said by number. ``found`` are the differences, where they are known."""
+    """Return ``3 files, 14 replacements, +20 −9``: replacements if the tool counted them, then lines, then the number
+    of files without lines. ``found`` are the differences if they are known already."""
     return _said(changes, diffs(changes) if found is None else found)
 
 
 def line_counts(found: Iterable[FileDiff]) -> tuple[int, int]:
-    """The lines that were added and removed."""
+    """Return the number of added and removed lines."""
     counts = [(each.added, each.removed) for each in found]
     return sum(added for added, _ in counts), sum(removed for _, removed in counts)
 
 
 def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Display:
-    """The diff for people, with at most this many lines of at most 2,000 characters; what is left out is counted. With
-    ``root`` it says first which files have hard links."""
+    """Return the diff for people, with at most ``most`` lines of at most 2,000 characters, and a count of the rest.
+    With ``root``, files with hard links are listed first."""
     found = list(diffs(changes))
     lines = [f"note: {each}" for each in hard_links(changes, root)] if root else []
     left_out = 0
@@ -50,8 +50,7 @@ def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Di
 
 
 def hard_links(changes: ChangeSet, root: str) -> list[str]:
-    """A sentence for each file with other names: a change gives the one name a new file, and the others keep the old
-    content."""
+    """Return a sentence for each file with other names: only the changed name gets the new content."""
     told: list[str] = []
     for change in changes.files:
         path = change.source or change.path

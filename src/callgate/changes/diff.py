@@ -1,8 +1,8 @@
-"""A ChangeSet as a patch in git's extended format.
+"""Writes a ChangeSet as a patch in git's extended format.
 
-``git apply`` takes it and writes exactly the bytes of the ChangeSet, unless a file is binary, too large to show or
-UTF-16: what is then said instead of its lines is for people. A byte that is not UTF-8 is a lone surrogate in the text:
-encode with ``surrogateescape`` to hand it to git, use ``shown`` for everything else.
+``git apply`` accepts it and produces exactly the bytes of the ChangeSet, unless a file is binary, too large to show or
+UTF-16: then a note for people replaces its lines. A byte that is not UTF-8 is a lone surrogate in the text: encode it
+with ``surrogateescape`` for git, and use ``shown`` for everything else.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ _USUAL = 0o644
 
 
 def unified(changes: ChangeSet, context: int = 3, *, root: str = "") -> str:
-    """The whole of it. Paths below ``root`` are named from there, others without their leading slash."""
+    """Return the whole patch. Paths below ``root`` are relative to it, others have no leading slash."""
     return b"".join(section(found, root) for found in diffs(changes, context)).decode("utf-8", "surrogateescape")
 
 
 def section(found: FileDiff, root: str = "") -> bytes:
-    """The part of the patch about one file; it ends with a line end."""
+    """Return the part of the patch for one file, ending with a line end."""
     change = found.change
     new, old = _name(change.path, root), _name(change.source or change.path, root)
     if found.kind == "create":
@@ -50,8 +50,8 @@ def section(found: FileDiff, root: str = "") -> bytes:
 
 
 def quoted(path: str) -> str:
-    """The path as git writes it: in quotes, with C's escapes, where it has a quote, a backslash, a control character or
-    a byte that is not UTF-8. Other letters stay readable."""
+    """Return the path as git writes it: quoted with C escapes if it contains a quote, a backslash, a control character
+    or a byte that is not UTF-8."""
     escaped = "".join(_escaped(char) for char in path)
     # A blank at the end is seen by people and kept by every parser only inside quotes.
     return f'"{escaped}"' if escaped != path or path.endswith(" ") else path
@@ -72,7 +72,7 @@ def _name(path: str, root: str) -> str:
 
 
 def _tab(name: str) -> str:
-    """Ends a name with a blank in it, as git does, so that what follows is not taken for a part of it."""
+    """Return the tab with which git ends a name that contains a space."""
     return "\t" if " " in name and not name.startswith('"') else ""
 
 
@@ -92,7 +92,7 @@ def _header(found: FileDiff, old: str, new: str) -> Iterator[str]:
 
 
 def _mode(change: FileChange, mode: int | None) -> str:
-    """A link has no permissions of its own; where they are not known, they are the usual ones."""
+    """Return the mode in octal. A link has no permissions of its own; unknown ones are the default."""
     return f"{_LINK if change.link else _FILE | (_USUAL if mode is None else mode):o}"
 
 

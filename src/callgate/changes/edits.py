@@ -1,4 +1,4 @@
-"""Makes a ChangeSet of edits to a text, for the tools Edit and NotebookEdit."""
+"""Makes a ChangeSet from text edits, for the tools Edit and NotebookEdit."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,7 @@ _LINES_NAMED, _MOST_COUNTED = 5, 100
 
 @noun
 class TextReplacement:
-    """Text to be replaced, at its one place or with ``all`` wherever it stands."""
+    """Text to replace at its only place, or with ``all`` at every place."""
 
     old: str
     new: str
@@ -26,11 +26,11 @@ class TextReplacement:
 
 
 def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacement], label: str, tool: str) -> ChangeSet:
-    """The edits one after the other, each on what the last one left, with the encoding and line ends of the file kept.
+    """Apply the edits in order, each to the result of the one before. Encoding and line ends of the file are preserved.
 
-    In the edits "\\n" and "\\r\\n" both stand for the file's own line end. An empty ``old`` fills a file that is empty
-    or not there. A text that differs from one place of the file, and no other, in the style of quotes or in blanks at
-    line ends alone is replaced too, and the label says so. ToolFailure says why an edit cannot be made; then none is.
+    In the edits, "\\n" and "\\r\\n" both stand for the file's own line end. An empty ``old`` fills an empty or missing
+    file. A text that matches exactly one place except for the style of quotes, or white space at line ends, is replaced
+    too, and the label says so. ToolFailure says why an edit cannot be made; then none is.
     """
     if isinstance(before, Stored):
         raise ToolFailure(f"{path}: the file is too large to edit ({before.size} bytes)")
@@ -54,7 +54,7 @@ def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacemen
 
 
 def encoded(text: str, form: TextForm, path: str) -> bytes:
-    """The bytes of a text in the form of its file; ToolFailure where that has no place for a character."""
+    """Return the bytes of a text in the form of its file; ToolFailure if a character cannot be encoded."""
     try:
         return write_text(text, form)
     except UnicodeEncodeError as error:
@@ -64,7 +64,7 @@ def encoded(text: str, form: TextForm, path: str) -> bytes:
 
 
 def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tuple[str, int, str]:
-    """The text after one edit, how many places it changed, and in which way it did not fit exactly."""
+    """Return the text after one edit, the number of places changed, and how the match was inexact."""
     mixed = form.newline == "mixed"
     old, new = (_plain(part, form) for part in (edit.old, edit.new))
     if old == new:
@@ -118,7 +118,8 @@ def _places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
 
 
 def _mixed_places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
-    """The places of the text with any line ends: found in the text with plain ones, given for the real one."""
+    """Yield the places of the text regardless of line ends: search with normalized ends, return positions in the
+    original."""
     # Each "\r\n" is one character in the plain text, so what follows it stands one further in the real one.
     doubles = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
     for start, end in _places(LINE_END.sub("\n", text), old, step):
@@ -126,7 +127,7 @@ def _mixed_places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
 
 
 def _with_ends(old: str, new: str, usual: str) -> str:
-    """The new text, where lines that stay keep the line end they have."""
+    """Return the new text, in which unchanged lines keep their line ends."""
     lines, others = LINE_END.split(new), LINE_END.split(old)
     ends = LINE_END.findall(old)
     # A lone "\r" was typed on purpose; everything else means "a line end".
@@ -155,7 +156,8 @@ _TRAILING = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
 @noun
 class Fit:
-    """One place that fits: ``new`` is the text to put there, ``differs`` says in which way it did not fit exactly."""
+    """A place that matches except for quotes or white space: ``new`` is the replacement, ``differs`` names the
+    difference."""
 
     start: int
     end: int
@@ -164,9 +166,10 @@ class Fit:
 
 
 def fits(text: str, old: str, new: str) -> list[Fit]:
-    """The places, at most two: more than one is not clear. The texts have "\\n" at the end of each line.
+    """Return the inexact matches, at most two: more than one is ambiguous. The texts have "\\n" at the end of each
+    line.
 
-    Lines of ``new`` that stand in ``old`` too keep the spelling they have in the file.
+    Lines of ``new`` that are also in ``old`` keep the spelling of the file.
     """
     wanted = _TRAILING.sub("", old.translate(_QUOTES))
     if not wanted.strip():
@@ -191,7 +194,7 @@ def fits(text: str, old: str, new: str) -> list[Fit]:
 
 
 def _kept(there: str, old: str, new: str) -> str:
-    """The new text, where lines that the edit leaves alone are those of the file."""
+    """Return the new text, in which unchanged lines are those of the file."""
     real, asked, lines = there.split("\n"), old.split("\n"), new.split("\n")
     for start, begin, length in matches(asked, lines):
         lines[begin : begin + length] = real[start : start + length]

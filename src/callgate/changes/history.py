@@ -1,11 +1,11 @@
-"""Keeps every change on disk with the contents before and after it, so that it can be undone.
+"""Stores every change on disk with the contents before and after it, so that it can be undone.
 
-    <folder>/<session>/changes/0001.jsonl     the change, contents by their hash; then a line for each later state
-    <folder>/<session>/changes/0001.pack      the contents, one behind the other
-    <folder>/<session>/changes/blobs/<hash>   a content that is too large to be carried along
+    <folder>/<session>/changes/0001.jsonl     the change, with hashes of contents; then one line per state change
+    <folder>/<session>/changes/0001.pack      the contents, concatenated
+    <folder>/<session>/changes/blobs/<hash>   a content that is too large for memory
 
-One file for all contents of a change, because every file costs a sync: an apply of a thousand small files would take
-three times as long with one blob each.
+All contents of a change are in one file, because every file costs a sync: with one file each, a change of a thousand
+small files would take three times as long.
 """
 
 import json
@@ -25,11 +25,11 @@ from callgate.words.errors import JournalError, UsageError
 from callgate.words.noun import noun
 
 State = Literal["staged", "applying", "applied", "discarded", "reverted"]
-"""``staged`` waits to be applied or discarded. ``applying`` is under way, or was when the program ended. ``reverted``
-is not written down: it follows from an applied undo that names the change."""
+"""``staged`` waits to be applied or discarded. ``applying`` is in progress, or was when the process ended. ``reverted``
+is not stored: it follows from an applied undo that names the change."""
 
 LARGE = 1_000_000
-"""Bytes; more are not carried along in memory."""
+"""Contents with more bytes are not kept in memory."""
 _BLOBS = "blobs"
 _VERSION = 1
 _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, UsageError)
@@ -39,11 +39,14 @@ _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, Usag
 class Kept:
     """A change in the history.
 
-    ``number`` counts within its session, in the order of keeping; ``order`` is the order of applying, which differs
-    for changes that were staged first. No time decides anything: clocks go back. ``id`` is the message and the call
-    that made it, with a slash between. ``files`` have their contents as ``Stored``, whether large or not. ``reverts``
-    are the numbers of the changes that it undoes; ``told`` says that the model was told of it. ``made`` and
-    ``emptied`` are as in ChangeSet.
+    number   its number in the session, in the order of storing
+    order    the order of applying, which differs for staged changes; timestamps may go back and decide nothing
+    id       the message and the call that made it, joined by a slash
+    files    the changed files, with contents as ``Stored``
+    staged   it was staged first: if it cannot be applied, it is staged again
+    reverts  the numbers of the changes that it undoes
+    told     the model was informed about it
+    made, emptied  as in ChangeSet
     """
 
     session: str
@@ -57,7 +60,6 @@ class Kept:
     files: tuple[FileChange, ...]
     count: int | None = None
     staged: bool = False
-    """It was staged first: if it cannot be applied it waits again."""
     order: tuple[int, int] = (0, 0)
     reverts: tuple[int, ...] = ()
     told: bool = False
@@ -70,12 +72,12 @@ class Kept:
 
     @property
     def turn(self) -> str:
-        """The message whose call made it; empty where it was no call of a turn."""
+        """The message whose call made it; empty if it was not made by a call of a turn."""
         return self.id.rpartition("/")[0]
 
 
 class ChangeHistory:
-    """The changes of the sessions in a folder, each beside the log of its session. Blocks."""
+    """The changes of the sessions in a folder, stored beside the log of each session. All methods block."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -83,8 +85,8 @@ class ChangeHistory:
     def save(
         self, changes: ChangeSet, session: str, *, now: float, state: State = "staged", reverts: tuple[int, ...] = ()
     ) -> Kept:
-        """Keep a change; JournalError if it cannot be. ``reverts`` are the numbers of the changes that it undoes."""
-        folder = self.of(session)
+        """Store a change; JournalError if that fails. ``reverts`` are the numbers of the changes that it undoes."""
+        folder = self.folder_of(session)
         try:
             make_folders(folder, 0o700)
             pack = _Pack(folder / _BLOBS)
@@ -114,8 +116,8 @@ class ChangeHistory:
         except OSError as error:
             raise JournalError(f"the change cannot be kept in {folder}: {error.strerror or error}") from error
 
-    def take_on(self, kept: Kept, *, now: float, id: str) -> Kept:
-        """Mark a staged change as being applied by the call ``id``; it comes after all that were kept or taken on."""
+    def mark_applying(self, kept: Kept, *, now: float, id: str) -> Kept:
+        """Record that the call ``id`` applies a staged change now; its order is after all others."""
         others = self.all(kept.session)
         last = max((each.order for each in others), default=kept.order)
         highest = max((each.number for each in others), default=kept.number)
@@ -123,15 +125,15 @@ class ChangeHistory:
         return self._add(kept, {"state": "applying", "at": now, "id": id, "order": list(order)})
 
     def mark(self, kept: Kept, state: State, *, now: float, applied: ChangeSet | None = None) -> Kept:
-        """Record a new state. ``applied`` has the modes that were found and the folders that were made."""
+        """Record a new state. ``applied`` has the original modes and the created folders."""
         line: dict[str, Any] = {"state": state, "at": now}
         if applied is not None:
             line["modes"] = [change.mode_before for change in applied.files]
             line["made"] = list(applied.made)
         return self._add(kept, line)
 
-    def mark_told(self, kept: Kept) -> Kept:
-        """Record that the model was told of it."""
+    def mark_reported(self, kept: Kept) -> Kept:
+        """Record that the model was informed about it."""
         return self._add(kept, {"told": True})
 
     def _add(self, kept: Kept, line: dict[str, Any]) -> Kept:
@@ -142,21 +144,21 @@ class ChangeHistory:
         return _with_line(kept, line)
 
     def all(self, session: str) -> list[Kept]:
-        """The changes of a session, the last applied first, without those that cannot be read."""
+        """Return the readable changes of a session, the last applied first."""
         return self.read(session)[0]
 
     def read(self, session: str) -> tuple[list[Kept], list[str]]:
-        """The changes of a session like ``all``, and the damaged files and lines, in words."""
+        """Return the changes like ``all``, and a text for each damaged file or line."""
         read = [_read_file(self.file(session, number)) for number in self._numbers(session)]
         found = [kept for kept, _ in read if kept is not None]
         return _with_reverts(found), [fault for _, faults in read for fault in faults]
 
     def numbered(self, session: str, number: int) -> Kept | None:
-        """None where there is none that can be read."""
+        """Return the change, or None if there is none that can be read."""
         return _read_file(self.file(session, number))[0]
 
     def load(self, kept: Kept) -> ChangeSet:
-        """The change with its contents; JournalError if one is missing or damaged."""
+        """Return the change with its contents; JournalError if one is missing or damaged."""
         files = tuple(
             replace(change, before=self._content(kept, change.before), after=self._content(kept, change.after))
             for change in kept.files
@@ -172,11 +174,11 @@ class ChangeHistory:
         )
 
     def _content(self, kept: Kept, content: Content | None) -> Content | None:
-        """In the history a content's path is ``pack:<offset>`` or ``blob``."""
+        """Read a content; its path in the history is ``pack:<offset>`` or ``blob``."""
         if not isinstance(content, Stored):
             return content
         if content.path == "blob":
-            return Stored(content.sha256, content.size, str(self.of(kept.session) / _BLOBS / content.sha256))
+            return Stored(content.sha256, content.size, str(self.folder_of(kept.session) / _BLOBS / content.sha256))
         try:
             with open(self.file(kept.session, kept.number).with_suffix(".pack"), "rb") as file:
                 file.seek(int(content.path.removeprefix("pack:")))
@@ -187,31 +189,30 @@ class ChangeHistory:
             raise JournalError(f"the contents of change {kept.name} are damaged")
         return data
 
-    def of(self, session: str) -> Path:
-        """The folder with the changes of a session."""
+    def folder_of(self, session: str) -> Path:
         return self.folder / session / "changes"
 
     def file(self, session: str, number: int) -> Path:
-        return self.of(session) / f"{number:04}.jsonl"
+        return self.folder_of(session) / f"{number:04}.jsonl"
 
     def _numbers(self, session: str) -> list[int]:
         names: list[str] = []
         with suppress(FileNotFoundError, NotADirectoryError):
-            names = os.listdir(self.of(session))
+            names = os.listdir(self.folder_of(session))
         stems = [name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")]
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def tidy_up(self, session: str) -> None:
-        """Remove the temporary files of programs that were killed while they wrote a blob. Must not raise."""
+        """Remove the temporary blob files of killed processes. Must not raise."""
         with suppress(OSError):
-            for path in (self.of(session) / _BLOBS).glob(".*-*"):
+            for path in (self.folder_of(session) / _BLOBS).glob(".*-*"):
                 if not is_running(path.name.rpartition("-")[2]):
                     path.unlink()
 
 
 def _with_reverts(found: list[Kept]) -> list[Kept]:
-    """The last applied first, with those marked ``reverted`` that an applied undo names; an undo that is itself
-    reverted counts no more."""
+    """Sort by order of applying, the last first, and set ``reverted`` where an applied undo names a change. An undo
+    that is itself reverted is ignored."""
     reverted: set[int] = set()
     told: list[Kept] = []
     for kept in sorted(found, key=lambda kept: kept.order, reverse=True):
@@ -224,7 +225,7 @@ def _with_reverts(found: list[Kept]) -> list[Kept]:
 
 
 class _Pack:
-    """Collects the contents of one change, each once, and writes the large ones."""
+    """Collects the contents of one change, each once, and writes the large ones to files."""
 
     def __init__(self, blobs: Path) -> None:
         self.pieces: list[bytes] = []
@@ -264,9 +265,8 @@ def _line(data: dict[str, Any]) -> bytes:
 
 
 def _read_file(file: Path) -> tuple[Kept | None, list[str]]:
-    """The change and what is wrong with its file. A file without a whole line was being written when a program ended,
-    and nothing was changed; a last line that was cut off does not count; a damaged one in between costs only what it
-    said."""
+    """Return the change of a file and its faults. A file without a complete line was being created when a process
+    ended, so nothing was changed. An incomplete last line is ignored; a damaged line is skipped."""
     try:
         *lines, _ = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
         if not lines:
@@ -287,7 +287,7 @@ def _read_file(file: Path) -> tuple[Kept | None, list[str]]:
 
 
 def _with_line(kept: Kept, line: dict[str, Any]) -> Kept:
-    """The change after a line of its file."""
+    """Apply a line of its file to a change."""
     state: State = line.get("state", kept.state)
     if state not in get_args(State):
         raise ValueError(f"there is no state {state!r}")

@@ -1,4 +1,4 @@
-"""The host of a session with a history: every change is kept before it is applied."""
+"""The host of a session with a history: every change is stored before it is applied."""
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -20,8 +20,10 @@ T = TypeVar("T")
 
 
 class HistoryHost(LocalHost):
-    """The local host of one session, with its history. A change is applied only after it is on disk with the contents
-    before it. ``unsettled``: recovery has something to do, at the start or after an apply that failed half-way."""
+    """The local host of one session. A change is on disk, with the contents before it, before it is applied.
+
+    unsettled  recovery has something to do: at the start, or after an apply that failed half-way
+    """
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class HistoryHost(LocalHost):
 
     @property
     def kept_changes(self) -> "HistoryHost":
-        """Itself; a host that wraps this one and forwards the property keeps its changes too."""
+        """Itself. A host that wraps this one can forward this property."""
         return self
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
@@ -65,10 +67,10 @@ class HistoryHost(LocalHost):
         return applied, await self._mark(kept, "applied", applied)
 
     def _begin(self, changes: ChangeSet, now: float, reverts: tuple[int, ...]) -> Kept:
-        """Keep the change, or mark the one that was kept when it was staged."""
+        """Store the change, or mark a staged one as being applied."""
         if changes.staged is None:
             return self.history.save(changes, self.session, now=now, state="applying", reverts=reverts)
-        return self.history.take_on(self._staged(changes.staged), now=now, id=changes.id)
+        return self.history.mark_applying(self._staged(changes.staged), now=now, id=changes.id)
 
     def _staged(self, number: int) -> Kept:
         kept = self.history.numbered(self.session, number)
@@ -77,21 +79,20 @@ class HistoryHost(LocalHost):
         return kept
 
     async def stage(self, changes: ChangeSet) -> int:
-        """Keep a change with all its contents until it is applied or discarded, and give its number. JournalError if it
-        cannot be kept."""
+        """Store a change until it is applied or discarded and return its number. JournalError if that fails."""
         kept = await self._in_thread(partial(self.history.save, changes, self.session, now=self.clock.now()))
         return kept.number
 
     async def staged(self, number: int) -> ChangeSet:
-        """A change that is staged; JournalError if there is none."""
+        """Return a staged change; JournalError if there is none."""
 
         def load() -> ChangeSet:
             return replace(self.history.load(self._staged(number)), staged=number)
 
         return await self._in_thread(load)
 
-    async def drop(self, number: int) -> None:
-        """Mark a staged change as discarded; JournalError if that cannot be kept."""
+    async def discard_staged(self, number: int) -> None:
+        """Mark a staged change as discarded; JournalError if that cannot be stored."""
 
         def drop() -> None:
             kept = self.history.numbered(self.session, number)
@@ -100,8 +101,8 @@ class HistoryHost(LocalHost):
 
         await self._in_thread(drop)
 
-    async def drop_staged_but(self, numbers: Collection[int | None]) -> None:
-        """Discard staged changes that no pending action on record names: a program died between the two."""
+    async def discard_staged_except(self, numbers: Collection[int | None]) -> None:
+        """Discard staged changes that no recorded pending action names: a process ended between the two writes."""
 
         def drop() -> None:
             for kept in self.history.all(self.session):
@@ -112,7 +113,7 @@ class HistoryHost(LocalHost):
             await self._in_thread(drop)
 
     async def state_of(self, number: int) -> State | None:
-        """The state of a change; None if there is none that can be read, OSError if the disk cannot be read now."""
+        """Return the state of a change, None if it cannot be parsed. OSError if the disk cannot be read."""
 
         def look() -> State | None:
             with suppress(FileNotFoundError), self.history.file(self.session, number).open("rb"):
@@ -123,39 +124,39 @@ class HistoryHost(LocalHost):
         return await self._in_thread(look)
 
     async def recover(self) -> list[Recovered]:
-        """Finish or undo what was being applied when a program died, and mark it in the history."""
+        """Finish or undo the change that was being applied when a process ended, and store the outcome."""
         found = await super().recover()
         await self._in_thread(self._settle)
         self.unsettled = any(each.outcome == "unfinished" for each in found)
         return found
 
     async def changes(self) -> list[Kept]:
-        """The changes of this session, the last applied first."""
+        """Return the changes of this session, the last applied first."""
         return await self._in_thread(partial(self.history.all, self.session))
 
     async def undo(self, wanted: Sequence[Kept], *, label: str = "") -> UndoPlan:
-        """Plan to take these changes back; nothing is done."""
+        """Plan to undo these changes, without applying anything."""
         return await self._in_thread(partial(plan, self.history, wanted, reader(self.root), label=label))
 
-    async def take_back(self, undoing: UndoPlan) -> Kept | None:
-        """Apply an undo. It is kept like any change and names those that it takes back, so that one mark counts for
-        all of them; gives it, or None where no file had to be changed."""
+    async def apply_undo(self, undoing: UndoPlan) -> Kept | None:
+        """Apply an undo, which is stored like any change and names the changes that it undoes. Return it, or None if no
+        file had to be changed."""
         if undoing.changes.files:
             return (await self._apply(undoing.changes, tuple(kept.number for kept in undoing.undone)))[1]
         for kept in undoing.undone:
             await self._mark(kept, "reverted")
         return None
 
-    async def untold(self) -> list[tuple[Kept, list[str]]]:
-        """The applied undos that the model was not told of, from outside of the session or before a crash, each with
-        the labels of the changes that it took back."""
+    async def unreported_undos(self) -> list[tuple[Kept, list[str]]]:
+        """Return the applied undos that the model was not informed about, made outside the session or before a crash,
+        each with the labels of the undone changes."""
         every = await self.changes()
         found = [each for each in every if each.reverts and each.state == "applied" and not each.told]
         return [(undo, [each.label for each in every if each.number in undo.reverts]) for undo in found]
 
-    async def mark_told(self, kept: Kept) -> None:
+    async def mark_reported(self, kept: Kept) -> None:
         with suppress(JournalError):  # then it is told twice
-            await self._in_thread(partial(self.history.mark_told, kept))
+            await self._in_thread(partial(self.history.mark_reported, kept))
 
     async def _mark(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> Kept:
         def mark() -> Kept:
@@ -170,7 +171,7 @@ class HistoryHost(LocalHost):
             return replace(kept, state=state)
 
     def _settle(self) -> None:
-        """Mark the changes whose outcome the history does not have: the journal has it, or only the files do."""
+        """Store the outcome of changes where it is missing. It is read from the journal, or else from the files."""
         self.history.tidy_up(self.session)
         journal = self.journal
         applied = {} if journal is None else applied_entries(journal, self.session)
@@ -193,7 +194,7 @@ class HistoryHost(LocalHost):
             self._forget_applied(kept)
 
     def _forget_applied(self, kept: Kept) -> None:
-        """The history has it, so the journal need not."""
+        """Remove the journal entry, because the history has the outcome."""
         if self.journal is not None:
             forget_applied(self.journal, kept.name)
 
@@ -202,12 +203,12 @@ class HistoryHost(LocalHost):
 
 
 def _not_applied(kept: Kept) -> State:
-    """The state of a change whose apply failed."""
+    """Return the state after a failed apply."""
     return "staged" if kept.staged else "discarded"
 
 
 def _is(read: Read, change: FileChange) -> bool:
-    """True if the file is as the change wanted it."""
+    """Return True if the file is as the change wanted it."""
     try:
         there = read(change.path)
     except OSError:  # something else than a file

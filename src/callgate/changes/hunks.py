@@ -1,4 +1,4 @@
-"""The differences in the files of a ChangeSet as data: hunks of lines, or a note that it is binary or large."""
+"""The differences in the files of a ChangeSet as data: hunks of lines, or a note that a file is binary or large."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,8 +18,8 @@ _LEAST_EFFORT = 2_000
 
 @noun
 class Hunk:
-    """Lines around one place that changed, and where they stand. A line keeps its line end; only the last of a file may
-    have none. Counted from 1; an empty side names the line before it."""
+    """The lines around one changed place, with their line numbers from 1. A line keeps its line end, which only the
+    last line of a file may lack. For an empty side, the number is that of the line before it."""
 
     before_at: int
     before_count: int
@@ -30,9 +30,9 @@ class Hunk:
 
 @noun
 class FileDiff:
-    """The differences in one file. Only if it is ``shown`` as lines are there hunks and numbers of lines.
+    """The differences in one file. Only with ``shown="lines"`` it has hunks and line counts.
 
-    ``encodings``: the file is UTF-16 before or after, and its hunks are of its text in UTF-8.
+    encodings  set if the file is UTF-16 before or after; the hunks are of its text in UTF-8
     """
 
     change: FileChange
@@ -45,7 +45,7 @@ class FileDiff:
 
 
 def diffs(changes: ChangeSet, context: int = 3) -> Iterator[FileDiff]:
-    """The files that change, in their order. The search for equal lines is bounded over all of them together."""
+    """Yield the changed files in order. The limit on the search for equal lines applies to all files together."""
     effort = max(EFFORT // max(len(changes.files), 1), _LEAST_EFFORT)
     found = (file_diff(change, context, effort=effort) for change in changes.files)
     return (each for each in found if each.kind != "nothing")
@@ -74,7 +74,7 @@ def file_diff(change: FileChange, context: int = 3, *, effort: int = EFFORT) -> 
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Splits data into lines as git counts them: each ends with a line feed, the last one perhaps not."""
+    """Split data into lines as git counts them: each ends with a line feed, except perhaps the last."""
     *whole, last = data.split(b"\n")
     lines = [line + b"\n" for line in whole]
     return [*lines, last] if last else lines
@@ -86,7 +86,7 @@ def _equal(before: Content | None, after: Content | None) -> bool:
 
 
 def _readable(data: bytes | None, change: FileChange) -> tuple[bytes, str] | None:
-    """A content as it is shown, and its encoding; None if it is no text."""
+    """Return a content as text in UTF-8, and its encoding; None if it is binary."""
     if not data or change.link:
         return data or b"", "utf-8"
     read = read_text(data)
@@ -99,7 +99,7 @@ def _readable(data: bytes | None, change: FileChange) -> tuple[bytes, str] | Non
 
 
 _Span = tuple[int, int, int, int]
-"""A changed place: from and to before, from and to after."""
+"""A changed place: start and end before, start and end after."""
 
 
 def _spans(before: Sequence[bytes], after: Sequence[bytes], effort: int) -> list[_Span]:

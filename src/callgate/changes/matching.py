@@ -1,8 +1,8 @@
-"""Finds the lines that two texts share, for diffs: exactly where that is affordable, by landmarks where it is not.
+"""Finds the lines that two texts share, for diffs: exactly if that is fast enough, otherwise by landmarks.
 
-Lines that only one side has are left aside first, which loses nothing and makes most changes small. The rest is a
-shortest edit script (Myers' greedy search). If that would take too long, lines that stand once on either side split
-the texts in pieces; a piece that is still too much work, and has no such line, counts as different altogether.
+Lines that only one side has are removed first, which loses nothing and makes most inputs small. The rest is a shortest
+edit script (Myers' greedy search). If that would take too long, lines that occur once on each side split the texts into
+pieces; a piece that is still too large and has no such line counts as different.
 """
 
 from bisect import bisect_left
@@ -13,17 +13,18 @@ from typing import TypeAlias
 Block = tuple[int, int, int]
 """Start before, start after, length."""
 _Chain: TypeAlias = "tuple[_Chain, int, int, int] | None"
-"""Blocks found on the way to a point, the last one first."""
+"""The blocks on the way to a point, the last one first."""
 _Series: TypeAlias = "tuple[_Series, int, int] | None"
 """Landmarks in rising order, the last one first."""
 
 EFFORT = 150_000
-"""The steps that a search may take: about a twentieth of a second."""
+"""The most steps of a search, about a twentieth of a second."""
 _LEAST = 64
 
 
 def matches(before: Sequence[Hashable], after: Sequence[Hashable], *, effort: int = EFFORT) -> list[Block]:
-    """Runs of equal lines, in order on both sides, none touching the next; an empty block at the ends closes the list.
+    """Return the runs of equal lines, in order on both sides and not adjacent. An empty block at the ends closes the
+    list.
 
     The time is bounded by the lengths and ``effort``. The same input gives the same blocks.
     """
@@ -36,7 +37,7 @@ def matches(before: Sequence[Hashable], after: Sequence[Hashable], *, effort: in
 
 
 def _ends(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
-    """The number of equal lines at the beginning, and of the others at the end."""
+    """Return the number of equal lines at the beginning, and at the end of the rest."""
     short = min(len(left), len(right))
     head = next((at for at in range(short) if left[at] != right[at]), short)
     rest = short - head
@@ -44,7 +45,7 @@ def _ends(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
 
 
 def _between(left: list[int], right: list[int], head: int, tail: int, effort: int) -> Iterator[Block]:
-    """Single matches of what lies between the equal ends."""
+    """Yield the matches of the lines between the equal ends."""
     one, other = range(head, len(left) - tail), range(head, len(right) - tail)
     shared = {left[at] for at in one} & {right[at] for at in other}
     ours = [at for at in one if left[at] in shared]
@@ -79,7 +80,7 @@ def _search(left: list[int], right: list[int], effort: int) -> Iterator[Block]:
 
 
 def _shortest(left: list[int], right: list[int], effort: int) -> list[Block] | None:
-    """The blocks that leave the fewest lines over; None if that takes more steps than ``effort``."""
+    """Return the blocks of a shortest edit script; None if that takes more steps than ``effort``."""
     many, others = len(left), len(right)
     # furthest[k]: how far down ``left`` the best path on diagonal k has come; a negative k counts from the end.
     furthest = [0] * (2 * min(many + others, effort) + 3)
@@ -129,7 +130,7 @@ def _by_landmarks(left: list[int], right: list[int], effort: int) -> Iterator[Bl
 
 
 def _landmarks(left: list[int], right: list[int]) -> list[tuple[int, int]]:
-    """The longest series of lines that stand once on either side, in the same order on both."""
+    """Return the longest sequence of lines that occur once on each side, in the same order on both."""
     here, there = Counter(left), Counter(right)
     where = {line: to for to, line in enumerate(right) if there[line] == 1 and here[line] == 1}
     lows: list[int] = []  # the lowest end of a rising series of each length

@@ -1,8 +1,8 @@
-"""Merges two versions of a file that both come from a third (diff3), or names the lines where they collide.
+"""Three-way merge (diff3) of two versions of a file, or the lines where they conflict.
 
-Changes of the two sides are independent if a line of the base lies between them that neither has changed; the same
-change on both sides is made once. Where lines repeat, a change could lie in several places: it is moved as ``git``
-moves it, so that the same change lies at the same place on both sides.
+Changes of the two sides are independent if an unchanged line of the base is between them; the same change on both sides
+is made once. Where lines repeat, a change could be at several places: it is moved as ``git`` moves it, so that the same
+change has the same place on both sides.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from callgate.changes.matching import matches
 from callgate.words.noun import noun
 
 _EFFORT = 500_000
-"""Steps of the search for common lines: some tenths of a second."""
+"""Steps of the search for common lines, which take some tenths of a second."""
 
 _Lines = list[int]
 """Each line as a number; equal lines have equal numbers."""
 _Change = tuple[int, int, int]
-"""The lines ``[start, end)`` of the base gave way to others, and how many more those are."""
+"""The lines ``[start, end)`` of the base were replaced, and by how many lines the replacement is longer."""
 
 Span = tuple[int, int]
 """The first and the last line, counted from 1. Where there are no lines, the last is one before the first."""
@@ -26,14 +26,14 @@ Span = tuple[int, int]
 
 @noun
 class Region:
-    """Lines that both sides changed, each in its own way, and where they are in each version."""
+    """Lines that both sides changed differently, and their place in each version."""
 
     ours: Span
     theirs: Span
     base: Span
 
     def text(self) -> str:
-        """Names the lines as they are now (``ours``)."""
+        """Describe the conflict with line numbers of ``ours``, the current file."""
         first, last = self.ours
         if last < first:
             place = f"after line {last}" if last else "at the start"
@@ -55,25 +55,24 @@ class MergedText:
 
 @noun
 class Conflict:
-    """The changes collide. Where that is not a matter of lines there are no regions, and ``reason`` says why."""
+    """The changes conflict. Without regions, ``reason`` says why."""
 
     regions: tuple[Region, ...]
     reason: str = ""
 
     def text(self) -> str:
-        """For a person; the lines are those of the file as it is now."""
+        """Describe the conflict for people, with line numbers of the current file."""
         return self.reason or "; ".join(region.text() for region in self.regions)
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> MergedText | Conflict:
-    """The changes from ``base`` to ``theirs``, made in ``ours``.
+    """Apply the changes from ``base`` to ``theirs`` to ``ours``.
 
-    Works on lines, which end at ``\\n`` and are equal only byte for byte: line ends, and a missing last one, survive as
-    they are. Content with a NUL byte is never merged: it is taken whole if one side did not change it, or both changed
-    it to the same.
+    Lines end at ``\\n`` and are equal only byte for byte, so line ends and a missing last one are preserved. Content
+    with a NUL byte is not merged: one side is used if the other did not change it, or both are equal.
 
-    Pure computation, milliseconds as a rule, but not for the event loop. Where finding the common lines would take more
-    than the bounded effort, whole stretches count as changed: that makes conflicts, and loses no line.
+    It does not wait, but may take too long for the event loop. Where finding common lines would exceed the limit, whole
+    blocks count as changed: that causes conflicts, but loses no line.
     """
     if ours in (base, theirs):
         return MergedText(theirs)
@@ -102,7 +101,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> MergedText | Conflict:
 
 @noun
 class _Part:
-    """A part of the base that is changed from end to end, and where it is on each side (0 is ours, 1 theirs)."""
+    """A contiguous changed part of the base, and where it is on each side (0 is ours, 1 theirs)."""
 
     base: range
     ours: range
@@ -111,7 +110,7 @@ class _Part:
 
 
 def _parts(ours: list[_Change], theirs: list[_Change]) -> Iterator[_Part]:
-    """Joins changes that touch each other: nothing says which of them comes first."""
+    """Join changes that touch each other, because their order would be ambiguous."""
     changes = sorted((start, end, side, growth) for side in (0, 1) for start, end, growth in (ours, theirs)[side])
     # By how many lines each side is longer than the base, up to where we are.
     before, after = [0, 0], [0, 0]
@@ -135,7 +134,7 @@ def _span(lines: range) -> Span:
 
 
 def _changes(old: _Lines, new: _Lines) -> list[_Change]:
-    """The changes that make ``new`` of ``old``, in order; between two of them at least one line is common."""
+    """Return the changes from ``old`` to ``new`` in order; at least one common line is between two of them."""
     # The positions of common lines, with a stop before the first line and one after the last.
     kept_old, kept_new = [-1], [-1]
     for start, begin, length in matches(old, new, effort=_EFFORT):
@@ -153,11 +152,10 @@ def _changes(old: _Lines, new: _Lines) -> list[_Change]:
 
 
 def _slide(lines: _Lines, kept: _Lines, partner: _Lines) -> None:
-    """Slides each change of ``lines`` to where it is to lie; ``kept`` is changed in place, ``partner`` is only read.
+    """Move each change of ``lines`` to its canonical place. ``kept`` is changed in place, ``partner`` is only read.
 
-    A change followed by a copy of its first line may as well lie one line lower, and so on. It is put beside a
-    change of the other list, at the lowest such place; if there is none, as low as it can. Changes that touch on the
-    way become one.
+    A change followed by a copy of its first line can also start one line lower, and so on. It is moved beside a change
+    of the other list, to the lowest such place, or else as low as possible. Changes that meet are joined.
     """
     gap = 0
     while gap < len(kept) - 1:
@@ -167,7 +165,7 @@ def _slide(lines: _Lines, kept: _Lines, partner: _Lines) -> None:
 
 
 def _slid(lines: _Lines, kept: _Lines, partner: _Lines, gap: int) -> int:
-    """Slides the change that lies before the common line ``gap + 1``, and gives the gap in which it lies then."""
+    """Move the change before the common line ``gap + 1`` and return the gap in which it is then."""
     while True:
         size = kept[gap + 1] - kept[gap]
         while gap > 0 and lines[kept[gap]] == lines[kept[gap + 1] - 1]:

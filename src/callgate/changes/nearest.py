@@ -1,4 +1,4 @@
-"""Finds the place that comes nearest to a text that was not found, for the errors of Edit and ApplyPatch."""
+"""Finds the place most similar to a text that was not found, for error messages of Edit and ApplyPatch."""
 
 import re
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ _LONGEST = 200
 _SHOWN = 12
 """Lines of the wanted text in a diff."""
 _ENOUGH = 50
-"""As many lines tell one place from another; comparing all of a long text at each would take too long."""
+"""The most lines that are compared at each place, which is enough to tell places apart."""
 
 
 def nearest(text: str, wanted: str) -> str:
-    """One sentence that names the line to look at."""
+    """Return one sentence that names the most similar line."""
     return _nearest(LINE_END.split(text), LINE_END.split(wanted))[0]
 
 
 def compared(text: str, wanted: str) -> str:
-    """The sentence, and below it the wanted lines against those of the nearest place as a diff."""
+    """Return the sentence, and a diff of the wanted lines against the most similar place."""
     lines, asked = LINE_END.split(text), LINE_END.split(wanted)
     told, at = _nearest(lines, asked)
     if at is None:
@@ -40,7 +40,7 @@ def compared(text: str, wanted: str) -> str:
 
 
 def _nearest(lines: Sequence[str], asked: Sequence[str]) -> tuple[str, int | None]:
-    """The sentence, and the line at which the text would begin; None if no line is like it."""
+    """Return the sentence, and the index of the line at which the text would begin; None if no line is similar."""
     if not any(map(str.strip, lines)):
         return "The file is empty." if lines == [""] else "The file has only blanks.", None
     if not any(map(str.strip, asked)):
@@ -54,7 +54,7 @@ def _nearest(lines: Sequence[str], asked: Sequence[str]) -> tuple[str, int | Non
 
 
 def _row(line: str, *, blanks: bool) -> str:
-    """A line of the diff; a tab is spelled out where blanks are all that differs."""
+    """Return a line of the diff. Tabs are escaped if the texts differ only in white space."""
     line = line.replace("\t", "\\t") if blanks else line
     return shown(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…")
 
@@ -64,7 +64,7 @@ def line_number(text: str, at: int) -> int:
 
 
 def _begun(lines: Sequence[str], asked: Sequence[str]) -> _Found:
-    """The place with the most of its lines in a row, and the line at which it parts."""
+    """Find the place with the longest run of matching lines, and the first line that differs."""
     if len(asked) == 1:
         return None
     best, longest = 0, 0
@@ -82,7 +82,7 @@ def _begun(lines: Sequence[str], asked: Sequence[str]) -> _Found:
 
 
 def _in_a_row(lines: Sequence[str], start: int, asked: Sequence[str]) -> int:
-    """The number of asked lines that follow from ``start`` on; the first is known to be there."""
+    """Return how many of the wanted lines follow from ``start`` on; the first is known to match."""
     count = 1
     while count < len(asked) and start + count < len(lines) and lines[start + count] == asked[count]:
         count += 1

@@ -1,8 +1,8 @@
 """Reads the text of a file with its encoding and line ends, and writes text back in the same form.
 
-Text is worked on with "\\n" at the end of each line; the form remembers what the file had instead. No byte is lost:
-one that is not UTF-8 travels as a lone surrogate (``surrogateescape``) and is written back as it was. People and logs
-get ``shown`` text, where such a byte reads ``\\xe9``.
+Text in memory has "\\n" at the end of each line; the form stores what the file had instead. No byte is lost: one that
+is not UTF-8 becomes a lone surrogate (``surrogateescape``) and is written back unchanged. People and logs get ``shown``
+text, in which such a byte is ``\\xe9``.
 """
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -18,13 +18,13 @@ _BOMS: dict[Encoding, bytes] = {"utf-8": BOM_UTF8, "utf-16-le": BOM_UTF16_LE, "u
 _CONTROL = late_pattern(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _WIDE = late_pattern("[^\0-\x7f\udc80-\udcff]")
 _LEAST, _SAMPLE = 8, 4096
-"""Bytes that are enough to see by their zeros that a text is UTF-16, and as many as are looked at."""
+"""The fewest bytes in which UTF-16 is recognised by its zeros, and the bytes that are examined."""
 
 
 @noun
 class TextForm:
-    """The form of a text in its file. ``newline`` is empty when there is none at all. The text of a "mixed" file keeps
-    its line ends as they are, since they could not be put back."""
+    """The form of a text in its file. ``newline`` is empty if the text has no line end. The text of a "mixed" file
+    keeps its line ends, because they could not be restored."""
 
     encoding: Encoding = "utf-8"
     bom: bool = False
@@ -35,18 +35,18 @@ class TextForm:
 
 
 def read_text(data: bytes) -> tuple[str, TextForm] | None:
-    """The text with its form; None if this is no text: it has a NUL, or says UTF-16 and is not. UTF-16 without a mark
+    """Return the text with its form; None if it has a NUL, or a UTF-16 mark but invalid content. UTF-16 without a mark
     is recognised by its zeros.
 
-    ``write_text`` of what it gives is ``data`` again, whatever the bytes are.
+    ``write_text`` of the result is ``data`` again, for any bytes.
     """
     encoding, mark = _marked(data)
     return _formed(_decoded(data[len(mark) :], encoding), encoding, mark)
 
 
 def read_guessed(data: bytes) -> tuple[str, TextForm] | None:
-    """As ``read_text``, but a text without a single character of more than one byte in UTF-8, and with bytes that are
-    not UTF-8, is taken for Latin-1: for tools that a model works with, which must find "é" where a person sees it."""
+    """Like ``read_text``, but bytes that are not UTF-8 are decoded as Latin-1, unless the text has multi-byte
+    characters of UTF-8. For tools of a model, which must find "é" where a person sees it."""
     read = read_text(data)
     if read is None or read[1].encoding != "utf-8" or data.isascii() or read[1].bom or not _is_latin(data):
         return read
@@ -62,10 +62,11 @@ def _formed(text: str | None, encoding: Encoding, mark: bytes) -> tuple[str, Tex
 
 
 def write_text(text: str, form: TextForm) -> bytes:
-    """The bytes of a text in this form. Each line gets the line end of the form, whether it has "\\n" or "\\r\\n" now;
-    where the form has no single one, the text is written as it is. A missing last line end is not added.
+    """Return the bytes of a text in this form. Each line gets the line end of the form, whether it has "\\n" or
+    "\\r\\n" now; without a single one in the form, line ends stay as they are. A missing last line end is not added.
 
-    UnicodeEncodeError: the text has half a character that never was a byte of a file, or one that Latin-1 has not.
+    Raise UnicodeEncodeError if the text has a lone surrogate that is not from a file, or a character that Latin-1 does
+    not have.
     """
     if form.newline not in ("mixed", ""):
         text = text.replace("\r\n", "\n")
@@ -75,8 +76,8 @@ def write_text(text: str, form: TextForm) -> bytes:
 
 
 def shown(text: str) -> str:
-    """The text with nothing in it that cannot be printed or written as JSON: a byte that is not UTF-8 reads ``\\xe9``,
-    half a character ``\\ud83d``."""
+    """Return the text with characters that cannot be printed or written as JSON escaped: a byte that is not UTF-8 as
+    ``\\xe9``, a lone surrogate as ``\\ud83d``."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -97,7 +98,7 @@ def _marked(data: bytes) -> tuple[Encoding, bytes]:
 
 
 def _by_zeros(data: bytes) -> Encoding | None:
-    """UTF-16 without a mark: zeros in one half of most pairs of bytes and never in the other."""
+    """Detect UTF-16 without a mark: zeros in one byte of most pairs and never in the other."""
     sample = data[:_SAMPLE]
     if len(data) < _LEAST or len(data) % 2 or 0 not in sample:
         return None

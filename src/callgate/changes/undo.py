@@ -1,8 +1,7 @@
-"""Plans to take changes back: computes what that would do to the files as they are now.
+"""Plans undos: computes what undoing changes would do to the files as they are now.
 
-A file that is still as the change left it becomes what it was. One that others have changed since is merged line by
-line, or is a conflict. One that the change created goes only if it is unchanged, one that it deleted comes back only
-where nothing else is.
+A file that is unchanged since gets its previous content. A file that was changed since is merged by lines, or is a
+conflict. A created file is removed only if it is unchanged, and a deleted one restored only if its path is free.
 """
 
 import os
@@ -23,8 +22,8 @@ _CHUNK = 1 << 20
 
 
 @noun
-class There:
-    """A file as it is, or as it shall be."""
+class FileState:
+    """A file as it is, or as it will be."""
 
     content: Content
     mode: int | None = None
@@ -35,13 +34,17 @@ class There:
         return digest(self.content), self.link
 
 
-Read = Callable[[str], There | None]
+Read = Callable[[str], FileState | None]
 
 
 @noun
 class UndoPlan:
-    """``changes`` takes back ``undone`` from the files as they are now. Each conflict names its file; a change that has
-    one is not undone, though some of its files may be."""
+    """The plan to undo some changes.
+
+    changes    the changes to apply to the files
+    undone     the changes that they undo completely
+    conflicts  a text for each file with a conflict; a change with one is not undone, though some of its files may be
+    """
 
     changes: ChangeSet
     undone: tuple[Kept, ...]
@@ -49,37 +52,37 @@ class UndoPlan:
 
 
 def plan(history: ChangeHistory, wanted: Sequence[Kept], read: Read, *, label: str = "") -> UndoPlan:
-    """Plan to take these changes back, the last applied first; files with a conflict are left as they are."""
+    """Plan to undo these changes, the last applied first. Files with a conflict stay as they are."""
     newest_first = sorted(wanted, key=lambda kept: kept.order, reverse=True)
-    world = _World(read)
+    state = _UndoState(read)
     conflicts: list[str] = []
     undone: list[Kept] = []
     emptied: list[str] = []
     for kept in newest_first:
         inverse = history.load(kept).inverse
-        problems = world.take_back(inverse)
+        problems = state.undo(inverse)
         emptied += inverse.emptied
         conflicts += problems
         undone += [] if problems else [kept]
     one = len(newest_first) == 1
     named = label or (f"undo: {newest_first[0].label}" if one else f"undo {len(newest_first)} changes")
-    changes = ChangeSet(named, world.changes(), UNDO, emptied=tuple(dict.fromkeys(emptied)))
+    changes = ChangeSet(named, state.changes(), UNDO, emptied=tuple(dict.fromkeys(emptied)))
     return UndoPlan(changes, tuple(undone), tuple(dict.fromkeys(conflicts)))
 
 
-class _World:
-    """The files as they are, and as they will be; read once, and changed in memory alone."""
+class _UndoState:
+    """The current files and their planned states, computed in memory."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
-        self._first: dict[str, There | None] = {}
-        self._now: dict[str, There | None] = {}
+        self._first: dict[str, FileState | None] = {}
+        self._now: dict[str, FileState | None] = {}
         self._stuck: set[str] = set()
         self._odd: dict[str, str] = {}
 
-    def _at(self, path: str) -> There | None:
+    def _at(self, path: str) -> FileState | None:
         if path not in self._first:
-            found: There | None = None
+            found: FileState | None = None
             try:
                 found = self._read(path)
             except OSError as error:
@@ -87,10 +90,10 @@ class _World:
             self._first[path] = self._now[path] = found
         return self._now[path]
 
-    def take_back(self, inverse: ChangeSet) -> list[str]:
-        """Make the inverse of a change, all its files at once, as far as it can be; what cannot be, in words."""
+    def undo(self, inverse: ChangeSet) -> list[str]:
+        """Apply the inverse of a change to all its files that have no conflict; return the conflicts."""
         problems: list[str] = []
-        ready: list[tuple[FileChange, There | None]] = []
+        ready: list[tuple[FileChange, FileState | None]] = []
         for change in inverse.files:
             wanted = self._wanted(change)
             if isinstance(wanted, str):
@@ -112,8 +115,8 @@ class _World:
         self._stuck.update(change.paths)
         return why
 
-    def _wanted(self, change: FileChange) -> There | str | None:
-        """The file that shall be at its path, None for none, or the conflict in words."""
+    def _wanted(self, change: FileChange) -> FileState | str | None:
+        """Return the state to restore, None for no file, or the conflict."""
         for path in change.paths:
             if path in self._stuck:
                 return f"{path}: a later change of it could not be taken back"
@@ -122,7 +125,7 @@ class _World:
                 return f"{path}: {self._odd[path]}"
         here = change.source or change.path
         now = self._at(here)
-        wanted = None if change.after is None else There(change.after, change.mode, change.link)
+        wanted = None if change.after is None else FileState(change.after, change.mode, change.link)
         if change.before is None:
             return wanted
         if now is None:
@@ -135,13 +138,13 @@ class _World:
             merged = _merged(change, now)
             if isinstance(merged, str):
                 return f"{here}: {merged}"
-            wanted = There(merged, wanted.mode)
-        return wanted if wanted is None or wanted.mode is not None else There(wanted.content, now.mode, wanted.link)
+            wanted = FileState(merged, wanted.mode)
+        return wanted if wanted is None or wanted.mode is not None else FileState(wanted.content, now.mode, wanted.link)
 
     def _blocked(
-        self, each: tuple[FileChange, There | None], ready: list[tuple[FileChange, There | None]]
+        self, each: tuple[FileChange, FileState | None], ready: list[tuple[FileChange, FileState | None]]
     ) -> str | None:
-        """The conflict with another file at its path, in words; None if there is none."""
+        """Return the conflict with another file at the same path, or None."""
         change, wanted = each
         now = self._at(change.path)
         if wanted is None or now is None or now.sign == wanted.sign:
@@ -158,7 +161,7 @@ class _World:
             now = self._now[path]
             if first == now:
                 continue
-            link = (first or now or There(b"")).link
+            link = (first or now or FileState(b"")).link
             mode = None if now is None or (first is not None and first.mode == now.mode) else now.mode
             before, after = (None if each is None else each.content for each in (first, now))
             mode_before = None if first is None or link else first.mode
@@ -166,8 +169,8 @@ class _World:
         return tuple(found)
 
 
-def _merged(change: FileChange, now: There) -> bytes | str:
-    """The file as it is without the change; why not, in words."""
+def _merged(change: FileChange, now: FileState) -> bytes | str:
+    """Return the current content without the change, or why it cannot be merged."""
     before, after = change.before, change.after
     if not isinstance(before, bytes) or not isinstance(after, bytes) or not isinstance(now.content, bytes):
         return "it has been changed since, and it is too large to be merged"
@@ -178,33 +181,33 @@ def _merged(change: FileChange, now: There) -> bytes | str:
 
 
 def reader(root: Path | str) -> Read:
-    """Gives a function that reads the files below a folder; it raises OSError for a file outside. Blocks."""
+    """Return a function that reads files below a folder. It raises OSError for a file outside. Blocks."""
     resolver = Resolver(Path(root))
 
-    def read(path: str) -> There | None:
+    def read(path: str) -> FileState | None:
         above, name = os.path.split(path)
         parts = resolver.parts_beneath(above)
         if parts is None:
             raise PermissionError(f"{path} is outside the workspace")
         try:
             with OpenFolder.held(resolver.root) as top, top.below(parts) as where:
-                return _there(where, name)
+                return _file_state(where, name)
         except FileNotFoundError:
             return None
 
     return read
 
 
-def _there(folder: OpenFolder, name: str) -> There:
+def _file_state(folder: OpenFolder, name: str) -> FileState:
     status = folder.status(name)
     if stat.S_ISLNK(status.st_mode):
-        return There(os.fsencode(os.readlink(folder.of(name), dir_fd=folder.descriptor)), link=True)
+        return FileState(os.fsencode(os.readlink(folder.of(name), dir_fd=folder.descriptor)), link=True)
     with open(folder.opened(name), "rb") as file:
         found = os.fstat(file.fileno())
         mode = stat.S_IMODE(found.st_mode)
         if found.st_size <= LARGE:
-            return There(file.read(), mode)
+            return FileState(file.read(), mode)
         seen = sha256()
         while piece := file.read(_CHUNK):
             seen.update(piece)
-        return There(Stored(seen.hexdigest(), found.st_size, os.path.join(folder.path, name)), mode)
+        return FileState(Stored(seen.hexdigest(), found.st_size, os.path.join(folder.path, name)), mode)

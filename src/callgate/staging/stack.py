@@ -274,7 +274,7 @@ class Stack:
     async def _drop(self, staged: Staged) -> None:
         if staged.change is not None and self._history is not None:
             with suppress(JournalError):  # what is on record counts
-                await self._history.drop(staged.change)
+                await self._history.discard_staged(staged.change)
 
     # ---- after a restart ----------------------------------------------------------------------------------------
 
@@ -285,7 +285,7 @@ class Stack:
         if not first and not again:
             return
         if first and self._history is not None:  # later a call may be staging one right now
-            await self._history.drop_staged_but({each.change for each in self._state.actions.values()})
+            await self._history.discard_staged_except({each.change for each in self._state.actions.values()})
         for staged in [each for each in self._state.actions.values() if each.id not in self._acts]:
             try:
                 await self._settle(staged)

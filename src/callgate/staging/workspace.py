@@ -76,13 +76,13 @@ class WorkspacePart(FeaturePart):
             return
         if self._undone is None:
             try:
-                self._undone = await self._host.untold()
+                self._undone = await self._host.unreported_undos()
             except OSError:  # the next turn tries again
                 return
         for kept, labels in self._undone:
             text = f"The user took back these changes of yours: {', '.join(labels)}."
             self._notices.add("undo", f"{text} The files are as they were before them.", id=f"undo-{kept.id}")
-            await self._host.mark_told(kept)
+            await self._host.mark_reported(kept)
         self._undone = []
 
     async def _undo(self, sent: Undo) -> str | None:
@@ -95,7 +95,7 @@ class WorkspacePart(FeaturePart):
             found = await self._host.undo(wanted)
             if found.conflicts and not sent.partly:
                 return f"nothing was taken back: {'; '.join(found.conflicts)}"
-            undo = await self._host.take_back(found)
+            undo = await self._host.apply_undo(found)
         except (CallgateError, OSError) as error:
             return str(error)
         from callgate.changes.change_summary import summary  # loaded with the first change
@@ -108,7 +108,7 @@ class WorkspacePart(FeaturePart):
         notice = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
         self._notices.add("undo", notice, id="" if undo is None else f"undo-{undo.id}")
         if undo is not None:
-            await self._host.mark_told(undo)
+            await self._host.mark_reported(undo)
         return None
 
 

@@ -1,4 +1,4 @@
-"""Values that were sent in a string, and nulls that mean "absent": put right where the schema leaves one reading."""
+"""Repairs values sent as strings, and nulls that mean "absent", if the schema leaves one interpretation."""
 
 from typing import Any, cast
 
@@ -18,11 +18,11 @@ MAX_REPAIRS = 1000
 
 
 class TooManyRepairs(Exception):
-    """So much would have to be repaired that it is better sent again."""
+    """So many repairs are needed that the call should be sent again."""
 
 
-class Mending:
-    """One walk along schema and value. ``repairs`` tells what was done, ``hinted`` why something could not be."""
+class ArgumentRepair:
+    """One pass over schema and value. ``repairs`` lists what was changed, ``hinted`` explains what could not be."""
 
     def __init__(self, schema: Schema) -> None:
         self.repairs: list[Repair] = []
@@ -34,7 +34,7 @@ class Mending:
         self._hints: dict[str, str] = {}
 
     def mend(self, value: dict[str, Any]) -> Any:
-        """A mended copy; what needs no mending stays as it is."""
+        """Return a repaired copy."""
         return self._mend(self._root, value, "$", 0)
 
     def hinted(self, line: str) -> str:
@@ -85,7 +85,7 @@ class Mending:
         return out
 
     def _branch(self, branches: tuple[SchemaNode, ...], value: Any, path: str, depth: int) -> Any:
-        """Mended only if that makes it fit, and all branches it then fits agree on the result."""
+        """Repair for an alternative only if the result matches, and all matching alternatives agree on it."""
         before, results = self.repairs, dict[str, tuple[Any, list[Repair]]]()
         for branch in branches:
             if kinds_of(value) & branch.admits:
@@ -124,7 +124,7 @@ class Mending:
         return self._mend(node, inner, path, depth)
 
     def _number(self, node: SchemaNode, text: str, path: str) -> int | float | None:
-        """Plain decimals only, and only if the number keeps every digit of the text."""
+        """Convert a plain decimal only if the number keeps every digit."""
         # Imported here: most calls never need it.
         from decimal import Decimal
 

@@ -1,10 +1,11 @@
-"""The arguments of a call: read strictly, repaired only where nothing can be lost or invented, judged by the schema.
+"""Parses the arguments of a call strictly, and repairs them only if the meaning is certain.
 
-Repairs of the text: a byte order mark, white space that is not JSON's, a code fence around everything, commas before a
-closing bracket, the whole object sent as a JSON string, nothing or ``null`` where no argument is required.
-Repairs of a value, only where it does not fit as sent and no string is wanted: an object or array as JSON in a string,
-a plain decimal number or ``true``/``false`` in a string. ``null`` for an optional key that takes none is an absent
-key. Everything else that does not fit is rejected; defaults are not filled in.
+Repairs of the text: a byte order mark, white space that JSON does not allow, a code fence around everything, commas
+before a closing bracket, the whole object sent as a JSON string, nothing or ``null`` where no argument is required.
+
+Repairs of a value, only if it does not match and no string is expected: an object or array as JSON in a string, a plain
+decimal number or ``true``/``false`` in a string. ``null`` for an optional key that does not accept it is an absent key.
+Everything else that does not match is rejected; defaults are not filled in.
 """
 
 import json
@@ -12,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from callgate.tools.argument_repair import MAX_REPAIRS, Mending, TooManyRepairs
+from callgate.tools.argument_repair import MAX_REPAIRS, ArgumentRepair, TooManyRepairs
 from callgate.tools.jsonschema import Schema, TooMuchWork
 from callgate.tools.schema_node import quote
 from callgate.tools.strict_json import BLANK, JSONFault, decode_utf8, parse, plain
@@ -25,13 +26,13 @@ _COMMA = late_pattern(r'"|,(?=[ \t\n\r]*[}\]])')
 
 
 class Arguments:
-    """Reads the arguments of one tool. Raises ``SchemaError`` here, and nothing afterwards."""
+    """Parses the arguments of one tool. The constructor raises ``SchemaError``."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = Schema(schema)
 
     def read(self, raw: str | bytes | Mapping[str, Any]) -> Accepted | Rejected:
-        """Accepted, with what had to be repaired, or Rejected with a line per fault. Never raises."""
+        """Return Accepted with the repairs, or Rejected with a line per fault. Never raises."""
         given: Any = raw  # never raises, not even for what the annotation excludes
         try:
             if isinstance(raw, str):
@@ -54,7 +55,7 @@ class Arguments:
             return Rejected((f"$: got an object that cannot be read ({type(error).__name__}), wanted JSON",))
 
     def _judge(self, value: JSON, repairs: list[Repair]) -> Accepted | Rejected:
-        """``None`` stands for a payload that says nothing."""
+        """Validate a value; ``None`` is an empty payload."""
         if type(value) is str and value.lstrip(BLANK).startswith("{"):
             try:
                 value = parse(value)
@@ -70,7 +71,7 @@ class Arguments:
         return Accepted(value, tuple(repairs)) if self._schema.fits(value) else self._mend(value, repairs)
 
     def _mend(self, value: dict[str, Any], repairs: list[Repair]) -> Accepted | Rejected:
-        mending = Mending(self._schema)
+        mending = ArgumentRepair(self._schema)
         try:
             mended = cast(dict[str, Any], mending.mend(value))
         except TooManyRepairs:
@@ -121,7 +122,7 @@ def _unwrapped(raw: str, repairs: list[Repair]) -> str:
 
 
 def _without_trailing_commas(text: str) -> tuple[str, int]:
-    """Drops commas that follow a value and precede a closing bracket, outside strings."""
+    """Remove commas outside strings that follow a value and precede a closing bracket."""
     kept: list[str] = []
     done = at = 0
     while found := _COMMA.search(text, at):

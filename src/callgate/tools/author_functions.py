@@ -1,8 +1,8 @@
-"""Calls a tool author's function on the loop, in a thread, or item by item; and the preview function of a tool.
+"""Calls a tool author's function on the loop, in a thread or as a generator; and the preview function of a tool.
 
 **Generators.** Text (or a ``Progress``) that is yielded is sent at once as progress. The last item is the result unless
 it is a ``Progress``; a result that is not text may be yielded only once, and only ``Progress`` may follow it. A plain
-generator can also ``return`` its result. Texts are joined without separator, so each line ends with its own newline.
+generator can also ``return`` its result. Texts are joined without a separator, so each line must end with a newline.
 """
 
 from asyncio import CancelledError
@@ -21,12 +21,12 @@ from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError, ToolFailure
 
 Call = Callable[[Mapping[str, Any], Run], Awaitable[Any]]
-"""Keyword arguments in, the author's value out."""
+"""Takes keyword arguments and returns the author's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Yielded by a generator tool: how far it is, never its result. Text is added to what was said before."""
+    """Yielded by a generator tool to report progress, never its result. ``text`` is appended to earlier texts."""
 
     text: str = ""
     current: float | None = None
@@ -34,7 +34,7 @@ class Progress:
 
 
 def caller(fn: Callable[..., Any]) -> Call:
-    """A way to call this function so that the loop never blocks and nothing goes on after the call has ended."""
+    """Return a way to call this function that never blocks the loop and leaves nothing running after the call."""
     kind = code_of(fn)
     if iscoroutinefunction(kind):
         return lambda values, run: fn(**values)
@@ -79,11 +79,11 @@ async def _stream_in_thread(fn: Callable[..., Generator[Any, None, Any]], values
 
 
 class _Stopped(Exception):
-    """The thread left its generator half-way because the call was cancelled."""
+    """The thread left its generator because the call was cancelled."""
 
 
 class _Last:
-    """Passes progress on and keeps the last item as the result."""
+    """Sends progress and keeps the last item as the result."""
 
     def __init__(self, run: Run) -> None:
         self.value: Any = None
@@ -102,7 +102,7 @@ class _Last:
 
 
 class Preview:
-    """``names`` maps the parameters of the function to those of the tool."""
+    """The preview function of a tool. ``names`` maps its parameters to those of the tool."""
 
     def __init__(self, fn: Callable[..., Any], tool: str, run: str | None, names: Mapping[str, str]) -> None:
         self._tool = tool
@@ -111,7 +111,7 @@ class Preview:
         self._names = names
 
     async def of(self, values: Mapping[str, Any], run: Run) -> ChangeSet:
-        """The change for these arguments, signed with the tool's name unless the author signed it."""
+        """Return the change for these arguments, with the tool's name unless the author set one."""
         own = {theirs: values[ours] for theirs, ours in self._names.items() if ours in values}
         if self._run is not None:
             own[self._run] = run
@@ -125,7 +125,8 @@ class Preview:
 def read_preview(
     fn: Callable[..., Any] | None, tool: str, takes: Signature, scope: Mapping[str, Any], whole: str = ""
 ) -> Preview | None:
-    """The preview of a tool that ``takes`` these parameters, of which ``whole`` may stand for all arguments."""
+    """Return the preview of a tool with these parameters, or of a schema tool whose parameter ``whole`` holds all
+    arguments."""
     if fn is None:
         return None
     wants = read_signature(fn, tool, scope)
@@ -137,7 +138,7 @@ def read_preview(
 
 
 def single(takes: Signature, tool: str) -> str:
-    """The name of the only parameter."""
+    """Return the name of the only parameter."""
     if len(takes.names) != 1:
         taken = ", ".join(takes.names) or "nothing"
         raise ToolDefinitionError(f"tool {tool!r}: its function must take one dict of arguments, not {taken}")

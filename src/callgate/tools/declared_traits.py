@@ -1,8 +1,8 @@
 """The traits that a tool author declares: each is a value or a function of the arguments.
 
 The parts of a call's subject (``command``, ``reads`` …) are names of arguments, or functions that return the value.
-Arguments that look like a command, an address or a path but are not declared are reported as warnings: the gate uses
-such an argument only against a call, never for it.
+Undeclared arguments that look like a command, an address or a path cause warnings: the gate uses such an argument only
+against a call, never for it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,14 +19,15 @@ PartOption = str | Sequence[str] | Callable[[Any], Any] | None
 
 
 class TraitOptions(TypedDict, total=False):
-    """Options of ``tool`` and ``schema_tool`` for the behaviour of a call. A function gets one ``Given``.
+    """Options of ``tool`` and ``schema_tool`` for the behaviour of a call. A function receives one ``Given``.
 
-    ``timeout`` is clamped to ``max_timeout``, which alone is the timeout too. Without ``locks`` a call locks the paths
-    it declares; where it declares none, ``effects="none"`` reads the whole workspace and any other runs alone.
+    max_timeout  the upper limit of ``timeout``; without ``timeout`` it is the timeout
+    locks        by default the declared paths; without paths, ``effects="none"`` reads the workspace and others run
+                 alone
 
     ``command``, ``folder``, ``environment``, ``reads``, ``writes``, ``address``, ``agent`` and ``label`` declare the
     subject of a call (see ``words.declared``): the name of an argument, several names, a function of the arguments, or
-    None to say that an argument which looks like it is none.
+    None if an argument that looks like it is not one.
     """
 
     effects: Effects | Callable[[Any], Effects]
@@ -95,8 +96,11 @@ _MOST_CAREFUL: Mapping[str, Any] = {
 
 
 class DeclaredTraits:
-    """Checked when defined; ``fixed`` is the one Traits of a tool whose traits do not depend on the arguments.
-    ``arguments`` are the names a part may have."""
+    """The checked options of a tool.
+
+    arguments  the argument names that parts may use
+    fixed      the Traits of a tool whose traits do not depend on the arguments
+    """
 
     def __init__(self, tool: str, options: TraitOptions, arguments: Collection[str]) -> None:
         self._tool = tool
@@ -125,12 +129,12 @@ class DeclaredTraits:
 
     @property
     def general(self) -> Traits:
-        """Those that hold for any arguments: a trait that is a function of them has its default, the careful one."""
+        """The traits for any arguments: a trait that is a function has its default, the most careful value."""
         return Traits(**self._constants, declared=Declared(kinds=self.declaration.kinds))
 
     def of(self, given: Given) -> Traits:
-        """The traits of one call. A function that fails, or gives what no trait can be, gives the most careful value;
-        a call whose subject is not known needs a person."""
+        """Return the traits of one call. If a function fails or returns an invalid value, its trait has the most
+        careful value; if a part of the subject fails, the call needs the user."""
         found = dict(self._constants)
         failed: list[str] = []
         declared = UNDECLARED
@@ -200,7 +204,8 @@ _SAY: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def undeclared(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Advice for each undeclared argument. Locks with paths, or worked out from the arguments, declare places."""
+    """Return advice for each undeclared argument. Locks with paths, or computed from the arguments, count as declared
+    paths."""
     locks = options.get("locks")
     placed = callable(locks) or (isinstance(locks, Locks) and bool(locks.reads or locks.writes))
     found: list[str] = []
@@ -214,7 +219,7 @@ def undeclared(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> tupl
 
 
 def _forms(schema: object) -> Iterator[Mapping[str, Any]]:
-    """The schema and those it may be instead, and the items of a list."""
+    """Yield the schema, its alternatives and the items of a list."""
     if not isinstance(schema, Mapping):
         return
     node = cast("Mapping[str, Any]", schema)

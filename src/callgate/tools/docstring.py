@@ -1,6 +1,6 @@
-"""The content of a docstring: prose for the model, one line for each parameter.
+"""Splits a docstring into a description for the model and one line for each parameter.
 
-Google, NumPy and Sphinx forms are read, and mixed ones too. A docstring in no form at all is prose.
+Google, NumPy and Sphinx forms are parsed, also mixed. A docstring without such sections is all description.
 """
 
 import re
@@ -23,14 +23,14 @@ _SPHINX_OTHERS = {"type", "return", "returns", "rtype", "yield", "yields", "rais
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """``description`` is the prose before the first section; ``parameters`` maps names to what is said of them."""
+    """``description`` is the text before the first section; ``parameters`` maps names to their descriptions."""
 
     description: str = ""
     parameters: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def read_docstring(text: str | None) -> Docstring:
-    """Read any docstring; what is not understood is left out, nothing raises."""
+    """Parse any docstring. Unknown sections are omitted. Does not raise."""
     lines = cleandoc(text or "").splitlines()
     start = next((at for at in range(len(lines)) if _opens_section(lines, at)), len(lines))
     found: dict[str, str] = {}
@@ -45,7 +45,7 @@ def _opens_section(lines: list[str], at: int) -> bool:
 
 
 def _section(lines: list[str], at: int) -> tuple[str, bool] | None:
-    """The title of the section that starts here, and whether it is underlined as NumPy does."""
+    """Return the title of the section that starts here, and whether it is underlined as in NumPy's form."""
     header = _HEADER.match(lines[at])
     if header is None:
         return None
@@ -63,7 +63,7 @@ def _sphinx(line: str) -> re.Match[str] | None:
 
 
 def _entries(lines: list[str], at: int) -> Iterator[tuple[str, str]]:
-    """Names (joined by commas) with their words, from every section on parameters."""
+    """Yield the names (joined by commas) and texts of all sections on parameters."""
     while at < len(lines):
         end = next((later for later in range(at + 1, len(lines)) if _opens_section(lines, later)), len(lines))
         section, sphinx = _section(lines, at), _sphinx(lines[at])
@@ -84,7 +84,7 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _listed(form: re.Pattern[str], lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Entries stand at the indent of the first one; what is deeper belongs to the entry above."""
+    """Yield the entries at the indentation of the first one; deeper lines continue an entry."""
     names, words, indent = "", list[str](), -1
     for line in lines:
         bare = line.strip()

@@ -1,4 +1,4 @@
-"""Tools of other frameworks as tools of Callgate, by their shape: none of those frameworks is imported."""
+"""Converts tools of other frameworks by their attributes, without importing those frameworks."""
 
 from collections.abc import Mapping
 from typing import Any, Unpack, cast
@@ -9,9 +9,9 @@ from callgate.words.errors import ToolDefinitionError, ToolFailure
 
 
 def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[..., Any]:
-    """Makes a tool of a LangChain tool (``BaseTool``): name, description and schema are its own, the traits come from
+    """Make a tool from a LangChain tool (``BaseTool``) with its name, description and schema. The traits are
     ``options``, as for ``callgate.tool``. A sync tool runs in a worker thread, an async one on the loop; its
-    ``ToolException`` is the call's failure.
+    ``ToolException`` fails the call.
 
         Session(model, [from_langchain(search, effects="none")])
     """
@@ -35,7 +35,7 @@ def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[
 
 
 def _schema(tool: Any) -> Mapping[str, Any]:
-    """The JSON Schema without injected arguments, which a model must not set."""
+    """Return the JSON Schema without injected arguments, which a model must not set."""
     found: Any = getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None)
     schema = found.model_json_schema() if hasattr(found, "model_json_schema") else found
     if not isinstance(schema, Mapping):
@@ -45,7 +45,7 @@ def _schema(tool: Any) -> Mapping[str, Any]:
 
 
 def _is_async(tool: Any) -> bool:
-    """LangChain's own ``_arun`` runs the sync function in a thread, unless there is a coroutine."""
+    """Return True if the tool is async itself: LangChain's own ``_arun`` runs the sync function in a thread."""
     if getattr(tool, "coroutine", None) is not None:
         return True
     home = next((kind.__module__ for kind in type(tool).__mro__ if "_arun" in vars(kind)), "langchain_core")

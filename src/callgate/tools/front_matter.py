@@ -1,7 +1,7 @@
-"""The front matter of a Markdown file: the plain part of YAML that such files use, and nothing else of it.
+"""Parses the front matter of a Markdown file: a simple subset of YAML.
 
 Texts (plain, quoted, or blocks after ``|`` and ``>``), true and false, lists of texts, and maps of texts one level
-deep. Whatever a YAML parser might read in another way is a fault with its line, never a guess.
+deep. Anything that a YAML parser might read differently is a fault with its line.
 """
 
 import re
@@ -31,14 +31,14 @@ class FrontMatterFault(ValueError):
 
 @noun
 class MarkdownFile:
-    """A Markdown text and what its front matter says."""
+    """A Markdown text and the values of its front matter."""
 
     values: Mapping[str, Value]
     body: str
 
 
 def read_markdown(text: str) -> MarkdownFile:
-    """FrontMatterFault if there is no front matter, or it is not of the plain kind."""
+    """Parse a file. FrontMatterFault if there is no front matter, or it uses other YAML."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         raise FrontMatterFault(1, "the file must begin with --- and a front matter")
@@ -49,7 +49,7 @@ def read_markdown(text: str) -> MarkdownFile:
 
 
 class _Reader:
-    """Reads entries from the top. ``_at`` is the line that comes next, the first one being line 2 of the file."""
+    """Parses entries in order. ``_at`` is the index of the next line; the first line is line 2 of the file."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = [line.rstrip() for line in lines]
@@ -103,7 +103,7 @@ class _Reader:
         return found
 
     def _indented(self) -> Iterator[tuple[int, str]]:
-        """The lines below a key, without the indentation of the first; a list may stand without one."""
+        """Yield the lines below a key without their common indentation; a list may have none."""
         first: int | None = None
         while self._at < len(self._lines):
             line = self._lines[self._at]

@@ -1,7 +1,7 @@
-"""Parses ``.gitignore`` and ``.ignore`` as git and ripgrep do.
+"""Parses ``.gitignore`` and ``.ignore`` like git and ripgrep.
 
-Matching takes time linear in the length of the name, without backtracking: the first fit of each piece between stars is
-as good as any later one. So no ignore file can make matching slow.
+Matching takes time linear in the length of the name, without backtracking: the first match of each piece between stars
+is as good as any later one. So no ignore file can make matching slow.
 """
 
 import re
@@ -13,19 +13,19 @@ _TOKEN = re.compile(r"\\(?P<plain>.)|(?P<stars>\*+)|\[(?P<not>[!^]?)(?P<set>\]?(
 _IN_SET = re.compile(r"\\?(?P<low>.)(?:-\\?(?P<high>.))?", re.DOTALL)
 
 AnyFolders = None
-"""Stands for ``**``: any number of folders."""
+"""The segment ``**``: any number of folders."""
 
 
 @noun
 class Glob:
-    """One pattern: ``excludes`` unless it begins with ``!``; ``folders``: it matches folders alone."""
+    """One pattern. ``excludes`` is False after ``!``; ``folders``: it matches only folders."""
 
     segments: tuple[re.Pattern[str] | None, ...]
     excludes: bool
     folders: bool
 
     def matches(self, path: str) -> bool:
-        """Tries the segments in order; after a mismatch the last ``**`` takes one folder more."""
+        """Match the segments in order; after a mismatch the last ``**`` takes one more folder."""
         parts = path.split("/")
         at = done = 0
         again: tuple[int, int] | None = None
@@ -45,8 +45,8 @@ class Glob:
 
 @noun
 class IgnoreFile:
-    """The patterns of one file, which apply to paths beneath ``folder`` (relative, empty for the root). For a file
-    above the root, ``lead`` is the way from its folder down to the root."""
+    """The patterns of one file for paths below ``folder`` (relative, empty for the root). For a file above the root,
+    ``lead`` is the path from its folder down to the root."""
 
     folder: str
     globs: tuple[Glob, ...]
@@ -54,8 +54,8 @@ class IgnoreFile:
 
 
 def verdict(files: Sequence[IgnoreFile], path: str, *, folder: bool) -> bool | None:
-    """True leaves a path out, False keeps it, None says nothing. The last line of the innermost file that matches
-    decides; ``files`` are from the outermost on, and ``path`` is relative to the root."""
+    """Return True if a path is ignored, False if it is explicitly kept, None without a match. The last matching line of
+    the innermost file decides; ``files`` are ordered from the outermost, and ``path`` is relative to the root."""
     for file in reversed(files):
         inner = path[len(file.folder) + 1 :] if file.folder else file.lead + path
         for glob in reversed(file.globs):
@@ -65,12 +65,12 @@ def verdict(files: Sequence[IgnoreFile], path: str, *, folder: bool) -> bool | N
 
 
 def parse_ignore(text: str, folder: str = "", lead: str = "") -> IgnoreFile:
-    """Lines that make no sense say nothing, as git has it."""
+    """Parse an ignore file. Invalid lines are skipped, as in git."""
     return IgnoreFile(folder, tuple(_globs(text.removeprefix("\ufeff").split("\n"))), lead)
 
 
 def parse_glob(line: str) -> Glob | None:
-    """None when there is nothing in it, or nothing that could match."""
+    """Return None for an empty pattern, or one that cannot match."""
     excludes = not line.startswith("!")
     line = line if excludes else line[1:]
     folders = line.endswith("/") and not line.endswith("\\/")
@@ -102,14 +102,14 @@ def _globs(lines: Iterable[str]) -> Iterable[Glob]:
 
 
 def _without_blanks(line: str) -> str:
-    """Blanks at the end do not count, but for one that is escaped."""
+    """Remove trailing blanks, except an escaped one."""
     bare = line.rstrip(" \t")
     escaped = (len(bare) - len(bare.rstrip("\\"))) % 2 == 1
     return line[: len(bare) + 1] if escaped else bare
 
 
 def _segment(text: str) -> re.Pattern[str]:
-    """One name: the pieces between its stars, each at its first fit, the last one at the end."""
+    """Compile one name: the pieces between its stars, each at its first match, the last at the end."""
     pieces = [""]
     for found in _TOKEN.finditer(text):
         if found["stars"]:
@@ -127,7 +127,7 @@ def _segment(text: str) -> re.Pattern[str]:
 
 
 def _set(negated: str, inside: str) -> str:
-    """A set of characters of git in the spelling of ``re``."""
+    """Convert a character set of git to the syntax of ``re``."""
     parts = (
         re.escape(found["low"]) + (f"-{re.escape(found['high'])}" if found["high"] else "")
         for found in _IN_SET.finditer(inside)

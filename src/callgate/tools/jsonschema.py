@@ -20,7 +20,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from callgate.tools.schema_node import SchemaNode, ValueRule, quote
-from callgate.tools.schema_rules import Keywords, SchemaError, SchemaPlace, choice_rule, in_new_spelling
+from callgate.tools.schema_rules import Keywords, SchemaError, SchemaPath, choice_rule, in_new_spelling
 from callgate.tools.schema_walk import SchemaWalk, TooMuchWork
 
 __all__ = ["Schema", "SchemaError", "TooMuchWork"]
@@ -51,17 +51,18 @@ _SAYS_MORE = (
 
 
 class Schema:
-    """A compiled schema. With ``top`` the outermost object is a tool's parameters and refuses unknown keys."""
+    """A compiled schema. With ``top`` the outermost object holds a tool's parameters and rejects unknown keys."""
 
     def __init__(self, schema: Mapping[str, Any] | bool, *, top: bool = True) -> None:
         self.root: SchemaNode = _Compiler(schema).compile(top=top)
 
     def fits(self, value: Any) -> bool:
-        """True if a JSON value fits. Raises ``TooMuchWork``."""
+        """Return True if a JSON value matches. Raises ``TooMuchWork``."""
         return self.root.surely_fits(value) or SchemaWalk().fits(self.root, value)
 
     def faults(self, value: Any) -> tuple[str, ...]:
-        """One line per fault, cut and counted; empty when the value fits. Raises ``TooMuchWork``."""
+        """Return one line per fault, limited in length and number; empty if the value matches. Raises
+        ``TooMuchWork``."""
         found = SchemaWalk().faults(self.root, value)
         lines = [f"${path}: {text}" for path, text in islice(found, MAX_FAULTS)]
         lines = [line if len(line) <= 600 else f"{line[:400]} … {line[-190:]}" for line in lines]
@@ -75,13 +76,13 @@ class _Compiler:
         self.schema: Any = schema
         self.nodes: list[SchemaNode] = []
         self.targets: dict[tuple[str, bool, bool], SchemaNode] = {}
-        self.pending: list[tuple[SchemaNode, Any, SchemaPlace]] = []
+        self.pending: list[tuple[SchemaNode, Any, SchemaPath]] = []
         self.heights: dict[SchemaNode, int] = {}
         # Nodes with a value of their own: they refuse unknown keys unless the schema says otherwise.
         self.whole: set[SchemaNode] = set()
 
     def compile(self, *, top: bool) -> SchemaNode:
-        root = self.node(self.schema, SchemaPlace())
+        root = self.node(self.schema, SchemaPath())
         # References are compiled one after the other instead of inside each other: a chain of them may be long.
         while self.pending:
             self.fill(*self.pending.pop())
@@ -93,7 +94,7 @@ class _Compiler:
         return root
 
     def height(self, node: SchemaNode, depth: int) -> int:
-        """The number of nested schemas that judge one value. SchemaError if they are too many or form a circle."""
+        """Return the number of nested schemas that judge one value. SchemaError if they are too many or circular."""
         if node not in self.heights:
             if depth > MAX_SCHEMA_DEPTH:
                 raise SchemaError(f"{node.at}: the references go round in a circle, or more than {depth} deep")
@@ -105,8 +106,8 @@ class _Compiler:
 
     # --- structure ---
 
-    def node(self, schema: Any, place: SchemaPlace, *, part: bool = False) -> SchemaNode:
-        """A schema for a value of its own, or (``part``) for a value that the schema around it judges too."""
+    def node(self, schema: Any, place: SchemaPath, *, part: bool = False) -> SchemaNode:
+        """Compile a schema for a value of its own, or (``part``) for a value that the enclosing schema judges too."""
         if isinstance(schema, Mapping) and "$ref" in schema and schema.keys() <= _ANNOTATIONS | {"$ref"}:
             return self.reference(cast(Mapping[str, Any], schema)["$ref"], place, part=part)
         node = SchemaNode(place.at)
@@ -115,7 +116,7 @@ class _Compiler:
         self.fill(node, schema, place)
         return node
 
-    def fill(self, node: SchemaNode, schema: Any, place: SchemaPlace) -> None:
+    def fill(self, node: SchemaNode, schema: Any, place: SchemaPath) -> None:
         self.nodes.append(node)
         if schema is False:
             node.kinds, node.choices = (), ()
@@ -171,7 +172,7 @@ class _Compiler:
         if "$ref" in schema:
             node.ref = self.reference(schema["$ref"], keywords.place, part=True)
 
-    def reference(self, ref: Any, place: SchemaPlace, *, part: bool) -> SchemaNode:
+    def reference(self, ref: Any, place: SchemaPath, *, part: bool) -> SchemaNode:
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
             raise place.error(f"only references inside the schema (#/…) are followed, got {quote(ref)}")
         key = (unquote(ref), place.judging, part)
@@ -188,5 +189,5 @@ class _Compiler:
             self.targets[key] = SchemaNode(key[0], target=True)
             if place.judging and not part:
                 self.whole.add(self.targets[key])
-            self.pending.append((self.targets[key], target, SchemaPlace(key[0], 1, place.judging)))
+            self.pending.append((self.targets[key], target, SchemaPath(key[0], 1, place.judging)))
         return self.targets[key]

@@ -1,4 +1,4 @@
-"""A final answer that is a value: the JSON Schema that a model is told, and the way from its text to the value."""
+"""Typed final answers: the JSON Schema for the model, and the conversion of its text to a value."""
 
 import json
 import re
@@ -21,13 +21,13 @@ _FENCED = late_pattern(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
 
 @noun
 class Misfit:
-    """An answer that is no value of the type; one line per fault."""
+    """The faults of an answer that does not match, one line each."""
 
     faults: tuple[str, ...]
 
 
 class _Output:
-    """The texts for the model about a schema of answers."""
+    """The texts for the model about the schema of its answer."""
 
     _schema: Mapping[str, Any]
 
@@ -38,13 +38,13 @@ class _Output:
         return f"When you are done, answer with JSON alone, no other text. It must fit this JSON Schema: {schema}"
 
     def repair(self, misfit: Misfit) -> str:
-        """The text for the model after an answer that does not fit."""
+        """Return the text for the model after an answer that does not match."""
         faults = "\n".join(misfit.faults)
         return f"Your answer does not fit the JSON Schema:\n{faults}\nAnswer again with the whole JSON alone."
 
 
 class OutputSchema(_Output):
-    """Reads answers as JSON that fits ``schema``, a JSON Schema. UsageError for one that is none."""
+    """Parses answers as JSON that matches a JSON Schema. UsageError for an invalid schema."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = self._schema = schema
@@ -54,7 +54,7 @@ class OutputSchema(_Output):
             raise UsageError(f"this is no JSON Schema: {error}") from error
 
     def read(self, text: str) -> Any | Misfit:
-        """The value, or the faults of the text. A code fence around the JSON is taken away."""
+        """Return the value, or the faults of the text. A code fence around the JSON is removed."""
         value = _json_in(text)
         if isinstance(value, Misfit):
             return value
@@ -75,7 +75,7 @@ def _json_in(text: str) -> Any | Misfit:
 
 
 class OutputType(_Output, Generic[T]):
-    """Reads answers as values of ``kind``: a pydantic model, a dataclass, a TypedDict, a basic type, a union."""
+    """Parses answers as values of a type: a pydantic model, a dataclass, a TypedDict, a basic type, a union."""
 
     def __init__(self, kind: type[T]) -> None:
         from pydantic import TypeAdapter
@@ -90,7 +90,7 @@ class OutputType(_Output, Generic[T]):
             raise UsageError(f"output={self.name} is no type of an answer: pass one that says what the answer must be")
 
     def read(self, text: str) -> T | Misfit:
-        """The value, or the faults of the text. A code fence around the JSON is taken away."""
+        """Return the value, or the faults of the text. A code fence around the JSON is removed."""
         from pydantic import ValidationError
 
         value = _json_in(text)

@@ -1,4 +1,4 @@
-"""The text of a fetched page for the model: HTML as Markdown, other text as it is, the rest named in words."""
+"""Converts a fetched page to text for the model: HTML to Markdown, other text unchanged."""
 
 import codecs
 import re
@@ -15,7 +15,7 @@ _TEXT = re.compile(
 )
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _NO_CHARSETS = frozenset(("punycode", "raw-unicode-escape", "unicode-escape"))
-"""Codecs of Python for other purposes; that of host names takes hours for a large page."""
+"""Python codecs that are not charsets; the one for host names takes hours for a large page."""
 _LOOKED_AT = 4_096
 _SHOWN_OF_AN_ERROR = 2_000
 _BOMS = (
@@ -28,7 +28,7 @@ _BOMS = (
 
 
 def page_result(page: FetchedPage) -> Result:
-    """The result for the model. ToolFailure where there is no text to give."""
+    """Return the result for the model. ToolFailure if the page is not text."""
     if page.moved_to is not None:
         text = f"{page.url} redirects to another host ({page.status}): {page.moved_to}\nIt was not followed."
         return Result((Text(text),), details={"url": page.url, "status": page.status, "moved_to": page.moved_to})
@@ -48,7 +48,7 @@ def page_result(page: FetchedPage) -> Result:
 
 
 def _kind(page: FetchedPage) -> tuple[str, str]:
-    """The media type and the charset that the server names; without a type, by how the body begins."""
+    """Return the media type and charset from the header; without a header, guess the type from the body."""
     headers = Headers()
     headers["Content-Type"] = (
         page.content_type.encode("ascii", "replace").decode().replace("\n", " ").replace("\r", " ")
@@ -65,7 +65,7 @@ def _kind(page: FetchedPage) -> tuple[str, str]:
 
 
 def _decoded(body: bytes, charset: str, kind: str) -> str:
-    """A mark at the beginning counts most, then the server, then the page itself; without any of them UTF-8."""
+    """Decode by the byte order mark, or else the header's charset, or else the page's own, or else UTF-8."""
     marked = next((name for mark, name in _BOMS if body.startswith(mark)), None)
     named = _META.search(body[:_LOOKED_AT]) if kind in HTML else None
     for name in (marked, charset, named and named[1].decode("ascii")):
@@ -75,7 +75,7 @@ def _decoded(body: bytes, charset: str, kind: str) -> str:
 
 
 def _is_charset(name: str) -> bool:
-    """Python has codecs that are no charsets, such as zip."""
+    """Return False for codecs of Python that are not charsets, such as zip."""
     try:
         if codecs.lookup(name).name in _NO_CHARSETS:
             return False

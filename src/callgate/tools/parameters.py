@@ -1,8 +1,8 @@
-"""A signature as JSON Schema 2020-12, and the way from JSON arguments to the Python values a function wants.
+"""Converts a signature to JSON Schema 2020-12, and JSON arguments to the Python values for the function.
 
-pydantic does both from one description, a TypedDict made of the parameters: unlike a model it takes any parameter
-name and leaves a missing argument missing, so that the function's own default applies untouched. It is imported
-when the first tool is defined and not before.
+pydantic does both from one TypedDict made from the parameters. Unlike a model, a TypedDict accepts any parameter name
+and leaves a missing argument missing, so the function's own default applies. pydantic is imported when the first tool
+is defined.
 """
 
 import json
@@ -23,7 +23,7 @@ _DECIMAL = "^(?!^[-+.]*$)[+-]?0*"
 
 
 class Parameters:
-    """The shape of a function tool; ``validator`` is pydantic's for all parameters at once."""
+    """The parameters of a function tool; ``validator`` is pydantic's for all parameters."""
 
     def __init__(self, takes: Signature, schema: dict[str, Any], validator: Any) -> None:
         self.takes = takes
@@ -39,10 +39,8 @@ class Parameters:
         self._validate = validator.validate_json
 
     def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
-        """Keyword arguments for the function, or what its own types and validators have against them.
-
-        Nothing is shared with ``arguments``: a tool may change what it was given without changing the record.
-        """
+        """Return the keyword arguments for the function, or the faults that its types and validators report. Nothing is
+        shared with ``arguments``, so a tool may change its values without changing the record."""
         if self._plain:
             return dict(arguments)
         from pydantic import ValidationError
@@ -62,7 +60,7 @@ class Parameters:
 
 
 class WholeObject:
-    """The parameters of a schema tool, with the methods of ``Parameters``: one of them takes everything."""
+    """The parameters of a schema tool, with the methods of ``Parameters``: one parameter takes all arguments."""
 
     refuses = False
 
@@ -87,7 +85,7 @@ class WholeObject:
 
 
 def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str) -> Parameters:
-    """Schema and validator for the parameters; ToolDefinitionError names the one that has neither."""
+    """Return the schema and validator of the parameters; ToolDefinitionError names a parameter without a schema."""
     adapter = _adapter(takes.parameters, descriptions)
     if isinstance(adapter, Exception):
         raise _blamed(takes.parameters, tool, adapter) from adapter
@@ -113,7 +111,7 @@ def _from_field(default: Any) -> bool:
 def _adapter(
     parameters: Sequence[Parameter], descriptions: Mapping[str, str]
 ) -> tuple[Any, dict[str, Any]] | Exception:
-    """The validator and its schema, or why there is none."""
+    """Return the validator and its schema, or the exception."""
     from pydantic import ConfigDict, TypeAdapter
     from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
@@ -143,7 +141,7 @@ def _blamed(parameters: Sequence[Parameter], tool: str, error: Exception) -> Too
 
 
 def _described(parameter: Parameter, from_docstring: str) -> Any:
-    """The hint with its description: from Field, else from a string in Annotated, else from the docstring."""
+    """Return the hint with a description: from Field, or a string in Annotated, or the docstring."""
     from pydantic import Field
     from pydantic.fields import FieldInfo
 
@@ -161,7 +159,7 @@ def _described(parameter: Parameter, from_docstring: str) -> Any:
 
 
 def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
-    """Tell the model what a left-out argument means, if that can be said in JSON."""
+    """Add the default to the schema if it can be written as JSON."""
     if schema is None or parameter.default is MISSING or _from_field(parameter.default):
         return
     from pydantic import TypeAdapter
@@ -181,8 +179,8 @@ def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
 
 
 def trimmed(schema: Any) -> Any:
-    """Without the titles that pydantic derives from names (properties called ``title`` stay), and without the pattern
-    that pydantic 2.12 gives to decimals: it backtracks, and the conversion knows decimals better."""
+    """Return a schema without the titles that pydantic makes from names, and without pydantic's pattern for decimals,
+    which backtracks; the conversion checks decimals anyway. Properties called ``title`` stay."""
     if isinstance(schema, list):
         return [trimmed(each) for each in cast(list[Any], schema)]
     if not isinstance(schema, dict):
@@ -199,7 +197,7 @@ def trimmed(schema: Any) -> Any:
 
 
 def faults_of(error: Any) -> tuple[str, ...]:
-    """One line for each fault: where, what came, what was wanted."""
+    """Return one line per fault: where it is, the value received and the value expected."""
     found = error.errors(include_url=False, include_context=False)
     lines = [f"{_path(each['loc'])}: got {quote(each['input'])}{_wanted(each['msg'])}" for each in found[:MAX_FAULTS]]
     more = len(found) - MAX_FAULTS

@@ -1,9 +1,9 @@
-"""The regular expressions of JSON Schema, without the door to catastrophic backtracking.
+"""The regular expressions of JSON Schema, without catastrophic backtracking.
 
-Patterns are written for ECMA-262 and searched for anywhere in the text. The linear-time engine inside pydantic_core
-takes nearly all of them. What it refuses (look-around, back-references) runs on Python's ``re``, which may backtrack:
-there a text is checked only up to a length at which even the worst case stays around a million steps, and a longer one
-is refused with a line that says so.
+Patterns are in ECMA-262 syntax and match anywhere in the text. The linear-time engine of pydantic_core accepts nearly
+all of them. The rest (look-around, back-references) runs on Python's ``re``, which may backtrack: the length of the
+text is limited so that the worst case stays around a million steps, and a longer text is rejected with a fault that
+says so.
 """
 
 import re
@@ -22,7 +22,8 @@ _ASCII = {"d": "0-9", "w": "0-9A-Za-z_"}
 
 @dataclass(frozen=True, slots=True)
 class TextPattern:
-    """``longest`` bounds the texts that can be searched (None: any length); a longer one never fits."""
+    """A compiled pattern. ``longest`` limits the texts that can be searched (None: no limit); a longer one never
+    matches."""
 
     source: str
     search: Callable[[str], bool]
@@ -35,7 +36,7 @@ class TextPattern:
 
 
 def compile_pattern(source: str) -> TextPattern:
-    """The pattern, or ``ValueError`` when no engine takes it."""
+    """Return the compiled pattern; ``ValueError`` if no engine accepts it."""
     # Imported here: pydantic_core costs 25 ms, and many tools have no pattern at all.
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
@@ -52,7 +53,8 @@ def compile_pattern(source: str) -> TextPattern:
 
 
 def _portable(source: str, *, python: bool = False) -> str:
-    """ECMA meaning for both engines: digits and word characters are ASCII, ``$`` is the very end, no set operations."""
+    """Convert ECMA syntax for both engines: digits and word characters are ASCII, ``$`` is the very end, no set
+    operations."""
     out: list[str] = []
     for token in _TOKEN.findall(source):
         if token[0] == "[" and len(token) > 1:
@@ -77,7 +79,7 @@ def _in_class(found: re.Match[str]) -> str:
 
 
 def _longest(source: str) -> int:
-    """The longest text allowed: n characters and k repeats in a row cost about n^(k + 1) steps at worst."""
+    """Return the longest text allowed: n characters and k repeats in a row cost about n^(k + 1) steps at worst."""
     repeats = 1
     groups = [False]  # for each open group: does it hold a repeat or an alternative?
     closed = False  # did a group that does just close?

@@ -1,4 +1,4 @@
-"""One compiled schema as data, and the words for values and for what fits."""
+"""A compiled schema as data, and the texts that describe values and schemas."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -44,14 +44,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def kinds_of(value: Any) -> set[str]:
-    """The names of the types that a value has; an integer is a number too."""
+    """Return the names of the JSON types of a value; an integer is a number too."""
     return {name for name, test in KINDS.items() if test(value)}
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """One assertion about values of the Python ``types``, or about all. ``got`` describes the value where the value
-    alone would not tell."""
+    """One assertion about values of the Python ``types``, or about all. ``got`` describes the value in a fault."""
 
     test: Test
     wanted: str
@@ -61,7 +60,7 @@ class ValueRule:
 
 @dataclass(eq=False)
 class SchemaNode:
-    """The fields follow the keywords of JSON Schema; a node without any of them takes every value."""
+    """The fields correspond to the keywords of JSON Schema; a node without any accepts every value."""
 
     at: str
     kinds: tuple[str, ...] = ()
@@ -94,11 +93,11 @@ class SchemaNode:
 
     @property
     def always(self) -> "tuple[SchemaNode, ...]":
-        """The schemas that hold for every value for which this one does."""
+        """The schemas that also apply to every value of this one."""
         return (*((self.ref,) if self.ref else ()), *self.all_of)
 
     def parts(self) -> "Iterator[SchemaNode]":
-        """The schemas that judge the same value and may name its keys."""
+        """Yield the schemas that judge the same value and may name its keys."""
         yield from (*self.always, *self.any_of, *self.one_of, *self.dependent.values())
         if self.premise:
             yield from filter(None, (self.premise, self.then, self.otherwise))
@@ -115,7 +114,7 @@ class SchemaNode:
 
     @cached_property
     def simple(self) -> frozenset[type]:
-        """The Python types whose every value fits, because the schema says nothing else about it."""
+        """The Python types whose every value matches, because the schema has no other condition."""
         about_keys = self.properties or self.patterns or self.additional or self.required or self.names or self.closed
         about_items = self.prefix or self.items or self.contains
         more = {each for each, says in ((dict, about_keys), (list, about_items)) if says}
@@ -127,12 +126,13 @@ class SchemaNode:
 
     @cached_property
     def flat(self) -> dict[str, frozenset[type]]:
-        """For an object of which only keys and their types are said: the types of each key that fit."""
+        """For an object with conditions only on keys and their types: the matching types of each key."""
         says_more = self.rules or self.combines or self.patterns or self.names or "object" not in self.kinds
         return {} if says_more else {key: child.simple for key, child in self.properties.items()}
 
     def surely_fits(self, value: Any) -> bool:
-        """True if a value fits by its type, or an object by the types of its values, as most do; False says nothing."""
+        """Return True if the type of a value, or the types of an object's values, suffice to match. False is
+        inconclusive."""
         flat: dict[str, frozenset[type]] = self.flat
         keys: dict[str, Any] = value
         if value.__class__ is not dict or not flat:
@@ -146,7 +146,7 @@ class SchemaNode:
         return True
 
     def schemas_of(self, key: str) -> "Sequence[SchemaNode]":
-        """The schemas for the value of a key."""
+        """Return the schemas for the value of a key."""
         child = self.properties.get(key)
         if child is not None and not self.patterns:
             return (child,)
@@ -155,7 +155,7 @@ class SchemaNode:
 
     @cached_property
     def admits(self) -> set[str]:
-        """The kinds that a value may have to fit."""
+        """The JSON types that a matching value may have."""
         kinds = set(self.kinds or KINDS)
         if "number" in kinds:
             kinds.add("integer")
@@ -175,12 +175,12 @@ class SchemaNode:
 
     @cached_property
     def known_required(self) -> frozenset[str]:
-        """Every key that must be there."""
+        """Every key that is required."""
         return frozenset(self.required).union(*(part.known_required for part in self.always))
 
     @cached_property
     def tags(self) -> dict[str, tuple[Any, ...] | None]:
-        """The values that a key may have, where the schema lists them; None where it does not."""
+        """The values that a key may have if the schema lists them, else None."""
         found: dict[str, tuple[Any, ...] | None] = {}
         for part in reversed(self.always):
             found |= part.tags
@@ -192,7 +192,7 @@ class SchemaNode:
 
     @cached_property
     def wanted(self) -> str:
-        """A few words for what fits."""
+        """A short description of matching values."""
         text = self._wanted()
         return text if len(text) <= LONGEST_WANTED else f"{text[:LONGEST_WANTED]}…"
 
@@ -215,7 +215,7 @@ _WORDS = {"null": "null", "integer": "an integer", "object": "an object", "array
 
 
 def quote(value: Any) -> str:
-    """A value in words: printable, and short whatever it is."""
+    """Return a short printable description of a value."""
     if type(value) is str:
         long = f" ({len(value)} characters)" if len(value) > 80 else ""
         return f"{shown(value)}{long}{' (it holds a NUL)' if chr(0) in value else ''}"

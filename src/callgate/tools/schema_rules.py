@@ -1,4 +1,4 @@
-"""The keywords of one schema that speak about a value itself, checked and turned into rules."""
+"""Checks the keywords of one schema and converts the conditions on a value itself to rules."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,31 +24,30 @@ _BOUNDS: Mapping[str, tuple[Callable[[Any, Any], bool], str]] = {
 
 
 class SchemaError(ToolDefinitionError, ValueError):
-    """A schema that is broken or uses what is not supported; the message names the place."""
+    """A schema that is invalid or uses an unsupported keyword; the message has its path."""
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaPlace:
-    """The place of a schema in the whole.
+class SchemaPath:
+    """JSON pointer of a subschema.
 
-    ``judging`` is off where a schema only asks a question (``not``, ``if``, ``contains``): refusing unknown keys there
-    would change the answer.
+    judging  False inside ``not``, ``if`` and ``contains``, where rejecting unknown keys would change the answer
     """
 
     at: str = "#"
     depth: int = 0
     judging: bool = True
 
-    def below(self, *tokens: str | int, asking: bool = False) -> "SchemaPlace":
+    def below(self, *tokens: str | int, asking: bool = False) -> "SchemaPath":
         at = "/".join([self.at, *(str(token).replace("~", "~0").replace("/", "~1") for token in tokens)])
-        return SchemaPlace(at, self.depth + 1, self.judging and not asking)
+        return SchemaPath(at, self.depth + 1, self.judging and not asking)
 
     def error(self, text: str) -> SchemaError:
         return SchemaError(f"{self.at if len(self.at) < 300 else self.at[:300] + '…'}: {text}")
 
 
 def in_new_spelling(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same schema without the spellings that 2020-12 replaced."""
+    """Return the schema with keywords of older versions replaced by those of 2020-12."""
     out = dict(schema)
     if isinstance(schema.get("items"), list):
         out |= {"prefixItems": schema["items"], "items": schema.get("additionalItems", True)}
@@ -65,10 +64,10 @@ def in_new_spelling(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """One schema object, read with care: a keyword of the wrong shape is a ``SchemaError``."""
+    """Reads the keywords of one schema object; a keyword of the wrong type is a ``SchemaError``."""
 
     schema: Mapping[str, Any]
-    place: SchemaPlace
+    place: SchemaPath
 
     def refuse_unsupported(self) -> None:
         for keyword in _UNSUPPORTED:
@@ -196,7 +195,8 @@ def choice_rule(choices: tuple[Any, ...], wanted: str) -> ValueRule:
 
 
 def canonical(value: Any) -> str:
-    """Equal JSON values have equal texts. A text, because the hashes of numbers can be made to collide at will."""
+    """Return a text that is equal for equal JSON values. A text is used because hashes of numbers can be made to
+    collide."""
     if type(value) is dict:
         pairs = cast(dict[str, Any], value).items()
         return "{" + ",".join(sorted(f"{json.dumps(key)}:{canonical(item)}" for key, item in pairs)) + "}"

@@ -1,7 +1,7 @@
-"""One walk along a compiled schema and a value, which gives the faults one after the other.
+"""Compares a value with a compiled schema and yields the faults one by one.
 
-A value fits if there is no first fault. A fault is a path below the value and a text; paths are put together only for
-faults, so a value that fits costs no text.
+A value matches if there is no first fault. A fault is a path below the value and a text; both are built only for
+faults, so a matching value costs nothing extra.
 """
 
 from collections.abc import Collection, Iterator
@@ -17,11 +17,11 @@ Fault: TypeAlias = tuple[str, str]
 
 
 class TooMuchWork(Exception):
-    """The references of the schema make this value too costly to judge."""
+    """The references of the schema make it too costly to judge this value."""
 
 
 class SchemaWalk:
-    """Counts the references that it follows: a schema of references to references cannot take forever."""
+    """One comparison. It counts the references followed, so that references to references end."""
 
     __slots__ = ("_left",)
 
@@ -29,7 +29,7 @@ class SchemaWalk:
         self._left = MAX_STEPS
 
     def step(self, node: SchemaNode) -> None:
-        """Counts a node that is looked into. Raises ``TooMuchWork``."""
+        """Count a node that is a target of references. Raises ``TooMuchWork``."""
         if node.target:
             self._left -= 1
             if self._left < 0:
@@ -120,7 +120,7 @@ class SchemaWalk:
                 yield from self.faults(branch, value)
 
     def _nearest(self, branches: tuple[SchemaNode, ...], value: Any) -> Iterator[Fault]:
-        """The faults of the branch that the value nearly fits; a value of no branch's type is told all types."""
+        """Yield the faults of the most similar alternative; if no alternative has the value's type, name all types."""
         alike = [branch for branch in branches if kinds_of(value) & branch.admits]
         if isinstance(value, dict) and len(alike) > 1:
             tagged = _tagged(alike, cast("dict[str, Any]", value))
@@ -148,7 +148,7 @@ class SchemaWalk:
     def _unnamed(
         self, node: SchemaNode, keys: Collection[str], value: dict[str, Any], *, sealed: bool
     ) -> Collection[str]:
-        """The keys that no part of a closed schema which holds for this value names."""
+        """Return the keys that no matching part of a closed schema names."""
         if node.open or (node.free and not sealed) or not keys:
             return ()
         self.step(node)
@@ -164,8 +164,8 @@ class SchemaWalk:
 
 
 def _tagged(branches: list[SchemaNode], value: dict[str, Any]) -> list[SchemaNode] | Fault:
-    """The branches that a tag of the value means: a key for which every branch lists the values that it takes. A fault
-    where the tag is missing or means none of them."""
+    """Return the alternatives selected by a tag: a key for which every alternative lists its values. Return a fault if
+    the tag is missing or selects none."""
     for key in branches[0].known:
         tags = [branch.tags.get(key) for branch in branches]
         if any(tag is None for tag in tags):

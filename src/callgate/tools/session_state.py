@@ -1,8 +1,7 @@
-"""State that built-in tools keep in the context of their session: the to-do list, the place of the plan and the working
-folder of commands.
+"""State that built-in tools store in the context of their session: to-do list, path of the plan, working folder.
 
-The context is on record, comes back on resume and passes a compaction; each agent has its own. Values that are not as
-these tools write them count as absent, because a program may put anything into a context.
+The context is recorded, restored on resume and kept by a compaction; each agent has its own. Values of an unexpected
+form count as absent, because a program may store anything in a context.
 """
 
 from collections.abc import Mapping
@@ -13,9 +12,9 @@ from callgate.words.noun import noun
 TODOS = "callgate:todos"
 PLAN = "callgate:plan"
 WORKING_FOLDER = "working_folder"
-"""The folder in which the next command runs, unless it is the workspace."""
+"""The folder of the next command, if it is not the workspace."""
 ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
-"""The tools that turn plan mode on and present the plan."""
+"""The names of the tools that start plan mode and present the plan."""
 
 TodoStatus = Literal["pending", "in_progress", "completed"]
 _MARKS: Mapping[str, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
@@ -23,7 +22,7 @@ _MARKS: Mapping[str, str] = {"pending": "[ ]", "in_progress": "[>]", "completed"
 
 @noun
 class TodoItem:
-    """``active_form`` is the text in the present tense that is shown while it is worked on."""
+    """An entry of the to-do list. ``active_form`` is shown while it is in progress."""
 
     content: str
     status: TodoStatus
@@ -35,7 +34,7 @@ class TodoItem:
 
 
 def todos_of(context: Mapping[str, Any]) -> tuple[TodoItem, ...]:
-    """The to-do list of a session, in the model's order."""
+    """Return the to-do list of a session, in the model's order."""
     kept = context.get(TODOS)
     rows = cast("list[Any]", kept) if isinstance(kept, list) else []
     try:
@@ -46,19 +45,19 @@ def todos_of(context: Mapping[str, Any]) -> tuple[TodoItem, ...]:
 
 
 def plan_of(context: Mapping[str, Any]) -> str | None:
-    """The path of the file with the session's plan."""
+    """Return the path of the session's plan."""
     kept = context.get(PLAN)
     return kept if isinstance(kept, str) and kept else None
 
 
 def folder_of(context: Mapping[str, Any]) -> str | None:
-    """The folder in which the next command runs; None is the workspace."""
+    """Return the folder of the next command; None is the workspace."""
     kept = context.get(WORKING_FOLDER)
     return kept if isinstance(kept, str) and kept else None
 
 
 def carried_over(context: Mapping[str, Any]) -> str:
-    """Text for the model behind the summary of a compaction, which would otherwise lose the list; empty without one."""
+    """Return the to-do list and the plan's path as text after the summary of a compaction; empty without them."""
     todos, plan = todos_of(context), plan_of(context)
     parts: list[str] = []
     if todos:

@@ -1,4 +1,4 @@
-"""The parameters of a function as a tool uses them: resolved annotations, and the parameter that receives the Run."""
+"""The parameters of a function: resolved annotations, and the parameter that receives the Run."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """``run`` names the parameter that takes the Run; it is not among ``parameters``."""
+    """The parameters of a function without the one that receives the Run, which is named by ``run``."""
 
     parameters: tuple[Parameter, ...]
     run: str | None = None
@@ -39,9 +39,9 @@ class Signature:
 
 
 def read_signature(fn: Callable[..., Any], tool: str, scope: Mapping[str, Any] | None = None) -> Signature:
-    """The parameters of ``fn``; ``scope`` holds local names that its annotations may use.
+    """Return the parameters of ``fn``. ``scope`` has local names that its annotations may use.
 
-    Raises ToolDefinitionError for what a call by name cannot fill: ``*args``, ``**kwargs``, positional-only.
+    Raise ToolDefinitionError for parameters that a call by name cannot fill: ``*args``, ``**kwargs``, positional-only.
     """
     try:
         declared = signature(fn).parameters.values()
@@ -72,13 +72,13 @@ def inside_partials(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def code_of(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function or method that runs in the end: of an object that is neither, its ``__call__``."""
+    """Return the function or method that is executed, which is ``__call__`` of another callable."""
     inner = inside_partials(fn)
     return inner if isroutine(inner) or isinstance(inner, type) else inner.__call__
 
 
 def caller_scope(depth: int) -> dict[str, Any]:
-    """The local names of the code that defines the tool, where a class written inside a function is found."""
+    """Return the local names of the calling code, where classes defined inside a function are found."""
     frame = sys._getframe(depth + 1)  # pyright: ignore[reportPrivateUsage]
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
@@ -96,7 +96,7 @@ def _refuse_unfillable(each: Declared, position: int, tool: str) -> None:
 
 
 def _bound(fn: Callable[..., Any]) -> set[str]:
-    """The arguments that a partial has already set: the model neither sees nor changes them."""
+    """Return the arguments that a partial has set; the model cannot change them."""
     return set(cast("partial[Any]", fn).keywords) if isinstance(fn, partial) else set()
 
 
@@ -144,7 +144,8 @@ Remade = dict[Any, Any]
 
 
 def accepted(hint: Any) -> Any:
-    """The same hint with every such TypedDict in it made anew; on newer Pythons the hint itself."""
+    """Return the hint with each TypedDict of ``typing`` replaced by one of ``typing_extensions``, which pydantic
+    requires before Python 3.12."""
     return hint if sys.version_info >= (3, 12) else _swapped(hint, {})
 
 

@@ -2,8 +2,8 @@
 
     .callgate/skills/release/SKILL.md
 
-The front matter has ``name`` (that of the folder) and ``description``; the rest is for the model when the skill is
-used. Names and descriptions are read once, bodies on use, so a skill that changes is used in its new form.
+The front matter has ``name`` (equal to the folder's) and ``description``; the rest is for the model when the skill is
+used. Names and descriptions are read once, the text at each use, so changes take effect at once.
 """
 
 import os
@@ -20,7 +20,7 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 SKILL = "Skill"
-"""The tool by which a model uses them."""
+"""The tool by which a model uses skills."""
 FILE = "SKILL.md"
 LARGEST = 100_000
 MOST_SKILLS = 500
@@ -37,7 +37,7 @@ AnyPath = str | PathLike[str]
 
 @noun
 class SkillFolder:
-    """A folder of skills. ``within``: nothing outside of this folder is read, wherever links lead."""
+    """A folder of skills. ``within``: files outside of this folder are not read, even through links."""
 
     path: Path
     within: Path | None = None
@@ -50,12 +50,12 @@ class FoundSkill:
     path: Path
     folder: SkillFolder
     hidden: bool = False
-    """The model is not told of it, and cannot use it."""
+    """The model cannot see or use it."""
 
 
 @noun
 class FoundSkills:
-    """``problems`` name what is no skill, by file and line."""
+    """The skills by name. ``problems`` describe invalid ones, with file and line."""
 
     by_name: Mapping[str, FoundSkill]
     problems: tuple[str, ...] = ()
@@ -64,11 +64,11 @@ class FoundSkills:
 def skill_folders(
     root: AnyPath, *, home: AnyPath | None = None, own: AnyPath | None = None, project: bool = True
 ) -> tuple[SkillFolder, ...]:
-    """The folders in which skills are looked for; of two skills with one name the first counts.
+    """Return the folders to search for skills; of two skills with one name the first is used.
 
-    root     the workspace; ``project=False`` leaves its skills out, as for a repository that is not trusted
-    own      the folder of the person's own settings, ``config.folder``; its ``skills`` come before those in the home
-    home     the person's home, with the skills they have for other programs
+    root     the workspace; ``project=False`` omits its skills, as for an untrusted repository
+    own      the folder of the user's settings, ``config.folder``; its ``skills`` come before those in the home
+    home     the user's home, with skills for other programs
     """
     base = Path(fspath(root))
     found = [SkillFolder(base / place, base) for place in _PLACES] if project else []
@@ -80,7 +80,7 @@ def skill_folders(
 
 
 def find_skills(folders: Iterable[SkillFolder]) -> FoundSkills:
-    """Looks into every folder. Blocks."""
+    """Search every folder. Blocks."""
     found: dict[str, FoundSkill] = {}
     problems: list[str] = []
     for folder in folders:
@@ -128,7 +128,7 @@ def _described(path: Path, folder: SkillFolder) -> FoundSkill:
 
 
 def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
-    """ToolFailure in words; FrontMatterFault with its line."""
+    """Raise ToolFailure if the file cannot be read, FrontMatterFault if it cannot be parsed."""
     try:
         real = os.path.realpath(path, strict=True)
         if folder.within is not None and not _is_below(real, os.path.realpath(folder.within)):
@@ -151,7 +151,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def body_of(skill: FoundSkill, arguments: str = "") -> str:
-    """The text of a skill as it is now, with the arguments filled in. Blocks; ToolFailure if it is a skill no more."""
+    """Return the current text of a skill with the arguments filled in. Blocks. ToolFailure if it cannot be used."""
     try:
         now = _described(skill.path, skill.folder)
         body = _read(skill.path, skill.folder).body
@@ -163,8 +163,8 @@ def body_of(skill: FoundSkill, arguments: str = "") -> str:
 
 
 def filled_in(body: str, arguments: str) -> str:
-    """``$ARGUMENTS`` is all of them, ``$1`` to ``$9`` single ones. A body without these gets them at its end. What is
-    filled in is not looked at again."""
+    """Replace ``$ARGUMENTS`` by all arguments, ``$1`` to ``$9`` by single ones. A text without these gets the arguments
+    at its end. Replacements are not expanded again."""
     if not _FILLED.search(body):
         return f"{body}\n\nArguments: {arguments}" if arguments.strip() else body
     single = _words(arguments)
@@ -186,12 +186,12 @@ def _words(text: str) -> Sequence[str]:
 
 
 def described(prompt: str, found: FoundSkills) -> str:
-    """The description of the tool: its prompt, and the skills there are."""
+    """Return the description of the tool: its prompt, and the list of skills."""
     return f"{prompt}\n\n{listing(found.by_name.values()) or 'There are no skills here.'}"
 
 
 def listing(skills: Iterable[FoundSkill]) -> str:
-    """Names and descriptions for the model, within a budget: then names alone, then a number."""
+    """Return names and descriptions for the model within a size limit: then names only, then a count."""
     shown = sorted((each for each in skills if not each.hidden), key=lambda each: each.name)
     lines: list[str] = []
     room = _LISTED_CHARS

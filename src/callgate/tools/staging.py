@@ -1,4 +1,4 @@
-"""Staging from inside a call: the function ``stage``, the nouns it takes, and the store they are pushed to."""
+"""Staging from inside a call: the function ``stage``, its arguments, and the store of pending actions."""
 
 # What is staged comes from outside and may not keep to its types.
 # pyright: reportUnnecessaryIsInstance=false
@@ -27,7 +27,7 @@ Callback = Callable[..., Any]
 
 @noun
 class Callbacks:
-    """An action that only its author's functions can finish. It is lost when the program ends."""
+    """An action that only functions of its author can perform. It is lost when the process ends."""
 
     apply: Callback
     reject: Callback | None = None
@@ -35,8 +35,13 @@ class Callbacks:
 
 @noun
 class PendingAction:
-    """An action to be staged. ``details`` are JSON, for the result. ``source_tool_name`` is the name the author gives;
-    ``tool`` is the tool that was running, whose rules judge the action, and ``lineage`` is its call."""
+    """An action to stage.
+
+    details           JSON for the result
+    source_tool_name  the name that the author gives
+    tool              the tool that was running, whose rules apply to the action
+    lineage           the call that was running, with its ancestors
+    """
 
     label: str
     act: Callbacks | ChangeSet
@@ -52,8 +57,8 @@ class PendingAction:
 
 class PendingStore(Protocol):
     def push(self, action: PendingAction) -> str:
-        """Put it on the stack and give its id. Called from any thread; must not block. Contents of a ChangeSet may be
-        ``Stored`` in the very files it changes: a store that keeps them for longer copies them."""
+        """Put the action on the stack and return its id. Called from any thread; must not block. Contents of a
+        ChangeSet may be ``Stored`` in the files that it changes: a store that keeps them longer must copy them."""
         ...
 
 
@@ -69,7 +74,7 @@ _call: ContextVar[_Call | None] = ContextVar("callgate_staging_call", default=No
 
 @contextmanager
 def serving(tool: str, run: Run, store: PendingStore) -> Generator[None]:
-    """Actions pushed inside belong to this call and go to this store."""
+    """Assign actions pushed inside the block to this call and this store."""
     token = _call.set(_Call(tool, tuple(run.lineage), store))
     try:
         yield
@@ -78,15 +83,15 @@ def serving(tool: str, run: Run, store: PendingStore) -> Generator[None]:
 
 
 def outside_calls() -> Context:
-    """A context for the tasks of a session, which belong to no call: not even to one that the session was made in."""
+    """Return a context for tasks of a session, which belong to no call."""
     context = copy_context()
     context.run(_call.set, None)
     return context
 
 
 def stage(label: str, act: Callbacks | ChangeSet, *, source_tool_name: str, details: Any = None) -> str:
-    """Pushes an action onto the stack of the session that runs this call and gives its id. ToolFailure where there is
-    no session."""
+    """Push an action onto the stack of the session that runs this call and return its id. ToolFailure without a
+    session."""
     act = _checked(label, act, source_tool_name)
     call = _call.get()
     if call is None:
@@ -116,8 +121,8 @@ def _checked(label: Any, act: Any, source_tool_name: Any) -> Callbacks | ChangeS
 
 
 def checked_callbacks(act: Callbacks) -> Callbacks:
-    """The same functions, each callable with the reason and the extra. UsageError for one that takes neither the reason
-    alone nor both: it is found here, before a person has looked at the action and agreed."""
+    """Return the functions, each callable with the reason and the extra. UsageError for one that takes neither the
+    reason alone nor both, so that it is found before the user approves the action."""
     reject = None if act.reject is None else _with_both("reject", act.reject)
     return Callbacks(_with_both("apply", act.apply), reject)
 

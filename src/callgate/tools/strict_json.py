@@ -1,10 +1,10 @@
-"""JSON text to Python values, with nothing guessed and every cost bounded before it is paid.
+"""Parses JSON text strictly, with limits that are checked before anything is built.
 
-Stricter than ``json.loads``: one value only, no duplicate keys (however spelled), no NaN or Infinity (nor numbers that
-overflow to it), no lone surrogates, no bytes but UTF-8, and limits on size, nesting, count of values and length of
-numbers. A whole number written with a fraction or exponent (``10.0``, ``1e3``) is the integer it equals, up to 2^53.
+Stricter than ``json.loads``: one value only, no duplicate keys, no NaN or Infinity (nor numbers that overflow to it),
+no lone surrogates, and limits on size, nesting, number of values and digits. A whole number written with a fraction or
+exponent (``10.0``, ``1e3``) becomes an integer, up to 2^53.
 
-The C scanner of ``json`` does the work; a detailed diagnosis happens only after it failed.
+The C scanner of ``json`` does the work; a detailed diagnosis is made only after it failed.
 """
 
 import json
@@ -28,7 +28,7 @@ Kind: TypeAlias = Literal["size", "encoding", "empty", "truncated", "syntax", "e
 
 @dataclass(frozen=True, slots=True)
 class JSONLimits:
-    """The limits on a JSON text. ``values`` bounds memory and time for texts made of many tiny values."""
+    """The limits on a JSON text. ``values`` bounds memory and time for texts of many tiny values."""
 
     chars: int = 8 * 1024 * 1024
     depth: int = 64
@@ -39,7 +39,7 @@ LIMITS = JSONLimits()
 
 
 class JSONFault(ValueError):
-    """The text is not the strict JSON we take; ``lines`` name each fault."""
+    """The text is not strict JSON; ``lines`` name each fault."""
 
     def __init__(self, kind: Kind, *lines: str) -> None:
         super().__init__("; ".join(lines))
@@ -48,7 +48,7 @@ class JSONFault(ValueError):
 
 
 def parse(text: str, limits: JSONLimits = LIMITS) -> JSON:
-    """The one value that the text is, or ``JSONFault``."""
+    """Return the one value of the text, or raise ``JSONFault``."""
     size = len(text)
     if size > limits.depth:
         _check_size(text, limits)
@@ -80,7 +80,7 @@ def decode_utf8(raw: bytes, limits: JSONLimits = LIMITS) -> str:
 
 
 def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> dict[str, JSON]:
-    """A copy of an object that never was text, held to the same rules: written as JSON and read again."""
+    """Copy an object that was not text by writing it as JSON and parsing it with the same limits."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=_as_dict)
     except RecursionError:
@@ -97,12 +97,12 @@ def _as_dict(value: Any) -> dict[Any, Any]:
 
 
 def join(path: str, key: str) -> str:
-    """The path of a key below a path: printable and bounded whatever the key holds."""
+    """Return the path of a key, printable and bounded for any key."""
     return f"{path}.{key}" if len(key) <= 60 and key.isidentifier() and key.isascii() else f"{path}[{shown(key, 60)}]"
 
 
 def shown(text: str, most: int = 80) -> str:
-    """Text in quotes, escaped to printable ASCII and cut."""
+    """Return the text quoted, escaped to printable ASCII and shortened."""
     return json.dumps(text) if len(text) <= most else f'{json.dumps(text[:most])[:-1]}…"'
 
 
@@ -136,7 +136,7 @@ def _number(text: str) -> float:
 
 
 def _whole(value: float) -> float:
-    """Equal numbers are one number in JSON; past 2^53 the digits of a float are no longer certain."""
+    """Convert a whole number to int; above 2^53 the digits of a float are not certain."""
     return int(value) if value.is_integer() and -MAX_WHOLE <= value <= MAX_WHOLE else value
 
 
@@ -189,11 +189,11 @@ def _check_size(text: str, limits: JSONLimits) -> None:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with its keys as they came."""
+    """The key-value pairs of an object in order, duplicates included."""
 
 
 class _Odd(str):
-    """A number that is none: NaN, Infinity, an overflow, too many digits."""
+    """The text of a number that is not accepted: NaN, Infinity, an overflow, too many digits."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Tasks that no caller waits for one by one."""
+"""Background tasks that no caller waits for individually."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,7 +8,7 @@ from callgate.tools.staging import outside_calls
 
 
 class TaskSet:
-    """Holds the tasks until they end, so that none is lost; ``done`` is called after each. They belong to no call."""
+    """Keeps references to tasks until they end. ``done`` is called after each. The tasks run outside of any call."""
 
     def __init__(self, done: Callable[[], None] = lambda: None) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
@@ -27,7 +27,7 @@ class TaskSet:
             task.cancel()
 
     async def finished(self, *until: asyncio.Future[Any]) -> None:
-        """Waits until no task is left, or one of ``until`` is done."""
+        """Wait until no task is left, or one of ``until`` is done."""
         while self._tasks and not any(each.done() for each in until):
             await asyncio.wait((*self._tasks, *until), return_when=asyncio.FIRST_COMPLETED)
 

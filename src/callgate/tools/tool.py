@@ -1,7 +1,7 @@
-"""Functions as tools.
+"""Tools made from functions.
 
-A tool is its spec (for the model), its traits (for the gate and the scheduler) and a way to run one call. The
-function's annotations say what its arguments are; ``tool`` needs nothing that the function does not already say.
+A tool has a spec (for the model), traits (for the gate and the scheduler) and a function that runs one call. The
+annotations of the function define its arguments, so ``tool`` needs nothing that the function does not state.
 """
 
 import json
@@ -34,13 +34,17 @@ R = TypeVar("R")
 
 
 class CommonOptions(TraitOptions, total=False):
-    """``aliases`` are further names a call may use; ``search_hint`` and ``always_loaded`` are for tool search.
-    ``stages`` says that the tool may push pending actions while it runs. ``title`` names the tool for people, in a few
-    words; without one it is made of the name.
+    """Options of ``tool`` and ``schema_tool`` beside the traits.
 
-    ``preview`` makes the tool's ChangeSet from the same parameters (any of them, and a Run if it wants one). What it
-    returned is shown, and applied exactly, before the tool's own body runs: the body finds it in ``run.changes`` and
-    only phrases the result. If it returns None the model reads which change was applied.
+    aliases        more names that a call may use
+    search_hint    more words for tool search
+    always_loaded  tool search never defers the tool
+    stages         the tool may push pending actions while it runs
+    title          the name for people, in a few words; by default made from the name
+    preview        makes the tool's ChangeSet from the same parameters (any of them, and a Run)
+
+    The ChangeSet of ``preview`` is shown, and applied exactly, before the tool's function runs: the function finds it
+    in ``run.changes`` and only words the result. If it returns None the model reads which change was applied.
     """
 
     aliases: Sequence[str]
@@ -57,7 +61,7 @@ class ToolOptions(CommonOptions, total=False):
 
 
 class FunctionTool(Generic[P, R]):
-    """A Tool made of a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``."""
+    """A Tool made from a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``."""
 
     def __init__(
         self,
@@ -88,7 +92,7 @@ class FunctionTool(Generic[P, R]):
             general_traits=lambda: declared.general,
         )
         self.undeclared: tuple[str, ...] = undeclared(arguments, options)
-        """Arguments that look like a command, an address or a path and are not declared, each with what to write."""
+        """Advice for each argument that looks like a command, an address or a path and is not declared."""
         try:
             self._arguments = Arguments(shape.schema)
         except ToolDefinitionError as error:
@@ -101,7 +105,7 @@ class FunctionTool(Generic[P, R]):
         return f"<tool {self.spec.name}>"
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Repair and validate; what only the function's own types and validators can refuse is refused here too."""
+        """Repair and validate the arguments, also with the validators of the function's own types."""
         outcome = self._arguments.read(raw)
         if self._refuses and isinstance(outcome, Accepted):
             values = self._shape.convert(outcome.arguments)
@@ -110,7 +114,7 @@ class FunctionTool(Generic[P, R]):
         return outcome
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        """One and the same object while no trait is a function; `failed` names the functions that failed."""
+        """Return the same object while no trait is a function. ``failed`` names functions that failed."""
         return self._traits.fixed or self._traits.of(Given(**self._shape.named(self._values(arguments))))
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
@@ -140,14 +144,14 @@ def tool(fn: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[
 @overload
 def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
-    """Make a tool of a function: ``@tool``, ``@tool(effects="none")`` or ``tool(fn, name="other")``.
+    """Make a tool from a function: ``@tool``, ``@tool(effects="none")`` or ``tool(fn, name="other")``.
 
-    The name is the function's and the description its docstring, unless given. Parameters may have any type that
-    pydantic has a JSON schema for; one annotated ``Run`` gets the Run and is not in the schema. A plain function runs
-    in a worker thread, an async one on the loop, and a generator of either kind streams (see ``calling``).
-    ``options`` are ``name``, ``description``, ``aliases``, ``preview``, ``stages`` and the traits (``effects``,
-    ``locks``, ``timeout`` …; the guide "Tools" has the table). A trait is a value or a function of the arguments:
-    ``locks=lambda a: writes(a.path)``.
+    The name is the function's and the description its docstring, unless they are options. Parameters may have any type
+    that pydantic has a JSON schema for; a parameter annotated ``Run`` receives the Run and is not in the schema. A
+    plain function runs in a worker thread, an async one on the loop, and a generator of either kind streams (see
+    ``author_functions``). ``options`` are ``name``, ``description``, ``aliases``, ``preview``, ``stages`` and the
+    traits (``effects``, ``locks``, ``timeout`` …; the guide "Tools" has the table). A trait is a value or a function of
+    the arguments: ``locks=lambda a: writes(a.path)``.
     """
     if fn is None:
 
@@ -165,13 +169,13 @@ def schema_tool(
     fn: Callable[..., Any],
     **options: Unpack[CommonOptions],
 ) -> FunctionTool[..., Any]:
-    """Make a tool of a ready JSON Schema.
+    """Make a tool from a JSON Schema.
 
-    name, description  as the model is told them
+    name, description  as the model receives them
     parameters         the JSON Schema of the arguments, an object
-    fn                 gets all arguments as one dict of its own, and a Run if it has a parameter annotated so
-    options            the traits, as for ``tool``. For functions of the arguments every property of the schema has a
-                       value: its ``default``, else None
+    fn                 receives all arguments as one dict, and a Run if it has a parameter annotated so
+    options            the traits, as for ``tool``; in a function of the arguments a missing property has its
+                       ``default`` or None
     """
     check_name(name)
     _refuse_unknown(name, options, CommonOptions.__optional_keys__)
@@ -183,7 +187,7 @@ def schema_tool(
 
 
 def _noted(made: FunctionTool[..., Any]) -> FunctionTool[..., Any]:
-    """Warns, at the line that makes the tool, of arguments the gate would have to guess about."""
+    """Warn, at the line that makes the tool, of arguments that are not declared."""
     for text in made.undeclared:
         warn(f"tool {made.spec.name!r}: {text}", UndeclaredArgument, stacklevel=3)
     return made

@@ -1,7 +1,4 @@
-"""Names of tools: which are valid, which are close to an unknown one, and how a call is shown to people.
-
-Every door shows a call by its face: a title, a kind of icon, one line.
-"""
+"""Names of tools: the valid ones, the similar ones to an unknown name, and the display of calls for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -36,7 +33,7 @@ def check_name(name: str) -> str:
 
 
 def check_aliases(tool: str, aliases: Sequence[str]) -> tuple[str, ...]:
-    """Aliases are never sent to a provider, so they may be anything a model is likely to write."""
+    """Return the aliases. They are never sent to a provider, so they may be any text."""
     if isinstance(aliases, str):
         raise ToolDefinitionError(f"tool {tool!r}: aliases must be a list of names, not the string {aliases!r}")
     for alias in aliases:
@@ -48,7 +45,7 @@ def check_aliases(tool: str, aliases: Sequence[str]) -> tuple[str, ...]:
 
 
 def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int = 3) -> tuple[str, ...]:
-    """Names of tools (given with their aliases) that may have been meant, nearest first. Never raises."""
+    """Return the most similar names of tools, compared with their aliases too. Never raises."""
     wanted = _squashed(name[:_LONGEST])
     owners: dict[str, str] = {}
     for tool, aliases in known:
@@ -71,14 +68,15 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
 
 
 def pieces_of(wanted: str, names: int) -> set[str]:
-    """Pieces of three letters to look for in so many names: all, or of many names as many as keep the work the same."""
+    """Return pieces of three letters to look for in ``names`` names; with many names fewer pieces, to bound the
+    work."""
     most = max(_FEWEST_PIECES, _LOOKS // names)
     return {wanted[at : at + 3] for at in range(0, len(wanted), -(-len(wanted) // most))}
 
 
 class CloseNames(Sequence[str]):
-    """Close names that are looked for when they are read, once. A box of boxes asks each of them for a name, and the
-    answer of the outermost alone is read."""
+    """Similar names that are computed when they are first accessed: nested toolboxes each make a list, and only the
+    outermost is read."""
 
     def __init__(self, name: str, known: Iterable[tuple[str, Iterable[str]]]) -> None:
         self._name = name
@@ -111,8 +109,13 @@ def _squashed(name: str) -> str:
 
 @noun
 class CallFace:
-    """``title`` names the tool, ``line`` the call: ``Read(src/app.py)``. Both hold text of tools and models: a door
-    makes it safe to show, see ``formats.display``."""
+    """How a call is shown.
+
+    title  the name of the tool
+    line   the call: ``Read(src/app.py)``
+
+    Both contain text of tools and models: an interface makes it safe to show, see ``formats.display``.
+    """
 
     title: str
     icon: Icon
@@ -121,8 +124,8 @@ class CallFace:
 
 @noun
 class ToolHints:
-    """A tool as other programs are told about it: its title, and what any call of it may do. ``open_world``: it reaches
-    beyond the files here, by commands, into the network or to agents."""
+    """A tool as it is described to other programs: its title and what any call of it may do. ``open_world``: it reaches
+    beyond local files, by commands, the network or agents."""
 
     title: str
     read_only: bool
@@ -131,7 +134,7 @@ class ToolHints:
 
 
 def hints_of(tool: Tool) -> ToolHints:
-    """The hints of a tool, without arguments: one that looks at its arguments first may do anything."""
+    """Return the hints of a tool for any arguments."""
     facts = facts_of(tool)
     try:
         traits = facts.general_traits() if facts.general_traits is not None else tool.traits({})
@@ -146,7 +149,7 @@ def hints_of(tool: Tool) -> ToolHints:
 
 
 def title_from(name: str) -> str:
-    """``WebFetch`` and ``web_fetch`` are ``Web fetch``; of a tool of an MCP server the server comes first."""
+    """Return ``Web fetch`` for ``WebFetch`` and ``web_fetch``; the tool of an MCP server begins with the server."""
     server, _, rest = name.removeprefix("mcp__").partition("__") if name.startswith("mcp__") else ("", "", name)
     words = _WORDS.findall(rest or name)
     plain = " ".join(each if each.isupper() and len(each) > 1 else each.lower() for each in words) or name
@@ -155,7 +158,7 @@ def title_from(name: str) -> str:
 
 
 def face_of(tool: Tool, arguments: Mapping[str, Any]) -> CallFace:
-    """The face of one call; of a call whose arguments do not fit, that of the tool alone."""
+    """Return how a call is shown; if its arguments do not match, how the tool alone is shown."""
     try:
         traits = tool.traits(arguments)
         line = label_of(tool.spec.name, traits.declared, arguments)
@@ -165,5 +168,5 @@ def face_of(tool: Tool, arguments: Mapping[str, Any]) -> CallFace:
 
 
 def unknown_face(name: str, arguments: Mapping[str, Any]) -> CallFace:
-    """The face of a call of a tool that is not at hand."""
+    """Return how a call of an unknown tool is shown."""
     return CallFace(title_from(name), Traits().icon, label_of(name, UNDECLARED, arguments))

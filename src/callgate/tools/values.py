@@ -1,4 +1,4 @@
-"""The values that a tool may return, and the Result made of them."""
+"""Converts the return values of tools to Results."""
 
 import json
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ _SURROGATE = late_pattern("[\ud800-\udfff]")
 
 
 def to_result(value: object, tool: str) -> Result:
-    """The Result for whatever a tool returned; ToolFailure names a type that cannot be handed to a model.
+    """Return the Result for any return value; ToolFailure for a type that cannot be sent to a model.
 
-    Text stays as it is, None is an empty result, bytes are text if they can be, content parts (or a list of them)
-    are taken as they are, and everything else becomes JSON: numbers, containers, dataclasses, pydantic models,
-    enums, paths, dates. A structured value is not repeated in ``details``; return a Result to fill those.
+    Text stays as it is, None is an empty result, bytes are text if possible, content parts (or a list of them) are
+    kept, and everything else becomes JSON: numbers, containers, dataclasses, pydantic models, enums, paths, dates. A
+    structured value is not repeated in ``details``; return a Result to set those.
     """
     if type(value) is str:
         return Result((Text(value if value.isascii() else _sound(value)),))
@@ -35,7 +35,7 @@ def to_result(value: object, tool: str) -> Result:
 
 
 def applied(changes: ChangeSet) -> str:
-    """The text for the model on a change whose tool adds no text of its own."""
+    """Return the text for the model about an applied change whose tool adds no text."""
     count = len(changes.files)
     return f"Applied: {changes.label} ({count} file{'' if count == 1 else 's'})"
 
@@ -80,7 +80,7 @@ def _from_bytes(data: bytes, tool: str) -> Content:
 
 
 def _checked(result: Result, tool: str) -> Result:
-    """The author's Result, with what would not survive the record put right."""
+    """Return the author's Result, corrected where it could not be recorded."""
     content = cast(object, result.content)
     if not _is_content(content):
         parts = cast(Sequence[object], content if isinstance(content, list | tuple) else (content,))
@@ -108,7 +108,7 @@ def _shown(item: Display, tool: str) -> Display:
 
 
 def plain(value: object, tool: str) -> Any:
-    """The same value made of nothing but JSON types, sharing nothing with the original."""
+    """Return a copy of the value made only of JSON types."""
     try:
         return plain_copy(value)
     except (NotPlain, RecursionError):
@@ -139,7 +139,7 @@ def _dumped(value: Any) -> str:
 
 
 def _other(value: Any) -> Any:
-    """For what pydantic has no form of its own: pure paths, mappings that are not dicts."""
+    """Convert values that pydantic does not: pure paths, mappings that are not dicts."""
     if isinstance(value, PathLike):
         return fspath(cast(PathLike[str], value))
     if isinstance(value, Mapping):
@@ -148,7 +148,8 @@ def _other(value: Any) -> Any:
 
 
 def _sound(text: str) -> str:
-    """Without lone surrogates (names of files can have some), which no provider and no file takes."""
+    """Return the text with lone surrogates escaped: file names may contain them, but providers and files reject
+    them."""
     if text.isascii():
         return text
     try:

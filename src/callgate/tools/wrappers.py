@@ -1,7 +1,6 @@
-"""A tool under another name or on its own, and thin boxes around boxes: fewer tools, several boxes as one.
+"""A tool under another name, and wrappers around toolboxes that filter or merge them.
 
-A box may change while it is used (an MCP server's list of tools does), so a wrapper looks into the inner box each
-time and keeps nothing. A wrapped tool shows its new name in its spec and is otherwise the same.
+The tools of a box may change (those of an MCP server do), so a wrapper asks the inner box each time and caches nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -56,8 +55,8 @@ class Named:
 
 
 class Independent(Named):
-    """A tool for callers whose calls have nothing to do with each other: its failure cancels no other call, and it may
-    be called with the same arguments as often as they like."""
+    """A tool for callers whose calls are independent: its failure cancels no other call, and identical calls may be
+    repeated."""
 
     def __init__(self, tool: Tool) -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
@@ -67,10 +66,7 @@ class Independent(Named):
 
 
 class Filtered:
-    """Only the tools that are kept: those a function says yes to, or those with the given names.
-
-    A function that fails says no.
-    """
+    """The tools of a box that a function accepts, or with the given names. A function that fails rejects the tool."""
 
     def __init__(self, box: ToolSource, keep: Callable[[Tool], bool] | Collection[str]) -> None:
         self._box = box
@@ -93,10 +89,8 @@ class Filtered:
 
 
 class Merged:
-    """Several boxes as one. Names they share now are refused; of names they share later the first box's counts.
-
-    A name beats an alias, whichever box has it.
-    """
+    """Several boxes as one. Names that they share at the start raise; of names that they share later, the first box's
+    tool is used. A name precedes an alias of any box."""
 
     def __init__(self, *boxes: ToolSource) -> None:
         self._boxes = boxes

@@ -398,6 +398,6 @@ def unless_applied(mark: Any) -> Any:
 def forget_last(bench: Bench) -> None:
     """The last word about the only change never reached the disk."""
     (kept,) = every_change(bench.store)
-    file = ChangeHistory(bench.store.folder).of(kept.session) / f"{kept.number:04}.jsonl"
+    file = ChangeHistory(bench.store.folder).folder_of(kept.session) / f"{kept.number:04}.jsonl"
     *lines, _last = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines))

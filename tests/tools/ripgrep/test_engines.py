@@ -15,8 +15,8 @@ from callgate.host.local import LocalHost
 from callgate.testing import MemoryHost
 from callgate.tools.builtin.glob import glob as glob_tool
 from callgate.tools.builtin.grep import grep as grep_tool
-from callgate.tools.ripgrep import engine as engines
-from callgate.tools.ripgrep.engine import MODES, VARIABLE, EngineMode, search_engine
+from callgate.tools.ripgrep import search_engine as engines
+from callgate.tools.ripgrep.search_engine import MODES, VARIABLE, EngineMode, search_engine
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure

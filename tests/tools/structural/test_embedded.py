@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from callgate.tools.structural.scan import rewrite, search
-from callgate.tools.structural.terms import Op, ScanScope
+from callgate.tools.structural.scan_types import Op, ScanScope
 from callgate.words.errors import ToolFailure
 from tests.tools.structural import engine
 from tests.tools.structural.test_search import write

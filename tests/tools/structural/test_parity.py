@@ -4,8 +4,8 @@ from pathlib import Path
 
 from callgate.tools.structural.examination import FileResult, ScanRequest, examine
 from callgate.tools.structural.languages import LANGUAGES
+from callgate.tools.structural.scan_types import Op, ScanLimits
 from callgate.tools.structural.source_walk import SourceFile
-from callgate.tools.structural.terms import Op, ScanLimits
 from tests.rows import rows
 from tests.tools.structural import engine
 from tests.tools.structural.samples import SAMPLES, Sample

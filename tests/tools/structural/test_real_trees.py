@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callgate.tools.structural.scan import rewrite, search
-from callgate.tools.structural.terms import Op, ScanLimits
+from callgate.tools.structural.scan_types import Op, ScanLimits
 from tests.tools.structural import engine
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from callgate.host.local import LocalHost
 from callgate.tools.structural.examination import ScanRequest, examine
 from callgate.tools.structural.languages import language_of
 from callgate.tools.structural.scan import rewrite
+from callgate.tools.structural.scan_types import Cut, Match, Op, ScanLimits
 from callgate.tools.structural.source_walk import SourceFile
-from callgate.tools.structural.terms import Cut, Match, Op, ScanLimits
 from callgate.words.errors import ToolFailure
 from tests.rows import rows
 from tests.tools.structural.test_search import write

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callgate.tools.structural.scan import search
-from callgate.tools.structural.terms import Cut, ScanLimits, ScanScope
+from callgate.tools.structural.scan_types import Cut, ScanLimits, ScanScope
 from callgate.words.errors import ToolFailure
 
 

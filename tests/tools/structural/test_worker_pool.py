@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from callgate.tools.structural.examination import ScanRequest, examine
+from callgate.tools.structural.scan_types import ScanLimits
 from callgate.tools.structural.source_walk import SourceFile
-from callgate.tools.structural.terms import ScanLimits
 from callgate.tools.structural.worker_pool import examine_all
 from callgate.words.errors import ToolFailure
 from tests.tools.structural.test_search import write

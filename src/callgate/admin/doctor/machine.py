@@ -12,7 +12,7 @@ from time import time
 from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault, fine, warning
 from callgate.admin.installed import app_packages, find_installation
 from callgate.host.environment import find_program
-from callgate.tools.ripgrep.engine import INSTALL, VARIABLE, available_engine
+from callgate.tools.ripgrep.search_engine import INSTALL, VARIABLE, available_engine
 from callgate.words.errors import ToolFailure
 
 OLDEST_PYTHON = (3, 11)

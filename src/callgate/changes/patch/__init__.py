@@ -1,6 +1,7 @@
-"""Makes a ChangeSet of a patch, for the tool ApplyPatch: unified diffs and the ``*** Begin Patch`` format.
+"""Makes a ChangeSet from a patch, for the tool ApplyPatch: unified diffs and the ``*** Begin Patch`` format.
 
-``begin`` and ``unified`` read the two formats into ``parts``; ``place`` puts their lines into the files.
+``begin_patch`` and ``unified_diff`` parse the two formats into ``patch_parts``; ``placement`` applies their lines to
+the files.
 """
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -18,10 +19,10 @@ Read = Callable[[str], bytes | None]
 
 
 def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -> ChangeSet:
-    """The changes that the patch makes to the files whose bytes ``read`` gives; None stands for no file.
+    """Return the changes of a patch. ``read`` returns the bytes of a file, None if there is none.
 
-    A ToolFailure says what is wrong, in which line of the patch, and what to do about it; nothing else is raised, but
-    for what ``read`` raises. The work is bounded, whatever the patch is.
+    A ToolFailure names the fault, its line in the patch and what to do; nothing else is raised, except by ``read``. The
+    work is bounded for any patch.
     """
     effort, used = Effort(), dict[str, int]()
     files = tuple(_change(each, read, used, effort) for each in _parsed(text))
@@ -30,7 +31,7 @@ def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -
 
 
 def patch_paths(text: str) -> tuple[str, ...]:
-    """The files that a patch names, in its order; none of a patch that cannot be read."""
+    """Return the files that a patch names, in its order; none if it cannot be parsed."""
     try:
         found = _parsed(text)
     except ToolFailure:
@@ -86,8 +87,8 @@ def _change(patch: FilePatch, read: Read, used: dict[str, int], effort: Effort) 
 
 
 def _patched(data: bytes, patch: FilePatch, effort: Effort) -> bytes:
-    """The bytes of the file after the patch. A file that is marked as UTF-16 is patched as the text that Read shows, or
-    else, as any other, by its bytes: so git's diffs are written."""
+    """Return the bytes of the file after the patch. A file with a UTF-16 mark is patched as decoded text first, then
+    like any other by its bytes, as in git's diffs."""
     read = read_text(data) if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else None
     if read is None:
         return patched(data, patch.chunks, patch.path, effort)

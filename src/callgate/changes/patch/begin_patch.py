@@ -1,4 +1,4 @@
-"""Reads the ``*** Begin Patch`` format: no line numbers, only lines."""
+"""Parses the ``*** Begin Patch`` format, which has no line numbers."""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ _BODY = "Begin each line with a space (context), `-` or `+`."
 
 
 def is_begun(line: bytes) -> bool:
-    """True if a patch that begins with this line has the format."""
+    """Return True if a patch with this first line has the format."""
     return line.rstrip() == _BEGIN or _FILE.match(line) is not None
 
 
 def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
-    """Every operation in order, from the line that ``is_begun`` is true for."""
+    """Parse every operation in order, from the first line of the format."""
     reader = _BeginReader(lines, at + (lines[at].rstrip() == _BEGIN))
     operations: list[FilePatch] = []
     while (line := reader.after_blanks()) is not None and line.rstrip() not in _OVER:
@@ -41,8 +41,7 @@ def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
 
 
 class _BeginReader:
-    """Reads one operation after the other. Lines that end as on Windows are read as if they did not, but for those of
-    a new file, where that may be meant."""
+    """Parses the operations. A carriage return at a line end is ignored, except in the lines of a new file."""
 
     def __init__(self, lines: Sequence[bytes], at: int) -> None:
         self.lines = lines
@@ -52,7 +51,7 @@ class _BeginReader:
         return self.lines[self.at].removesuffix(b"\r") if self.at < len(self.lines) else None
 
     def after_blanks(self) -> bytes | None:
-        """Passes empty lines, and gives the line after them."""
+        """Skip empty lines and return the next line."""
         while self.line() == b"":
             self.at += 1
         return self.line()
@@ -82,7 +81,7 @@ class _BeginReader:
         return operation
 
     def _added(self, carried: bool) -> bytes:
-        """The content of a new file. ``carried``: the whole patch has line ends of Windows, so they mean nothing."""
+        """Return the content of a new file. ``carried``: all lines of the patch end with CRLF, so the CR is ignored."""
         found: list[bytes] = []
         empty = 0
         while self.at < len(self.lines):
@@ -113,7 +112,7 @@ class _BeginReader:
         return FilePatch(line=line, action="update", path=path, chunks=tuple(chunks), target=target)
 
     def _chunk(self, path: str) -> Chunk | None:
-        """The next one; None where the section ends."""
+        """Return the next chunk; None at the end of the section."""
         first = self.at + 1
         anchors: list[tuple[int, bytes]] = []
         found: list[PatchLine] = []

@@ -1,4 +1,4 @@
-"""The nouns of a patch, and its errors: each names a line of the patch and what to do next."""
+"""The parts of a parsed patch, and its errors: each names a line of the patch and what to do next."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 Action = Literal["create", "delete", "update", "either"]
-"""``either``: a plain diff of a file that need not exist, as long as it only adds lines."""
+"""``either``: a plain diff that creates the file if it does not exist and the diff only adds lines."""
 
 _LONGEST_QUOTE = 100
 _LONGEST_PATH = 300
@@ -16,8 +16,12 @@ _OF_GIT = (".git", "git~1")
 
 @noun
 class PatchLine:
-    """``sign`` is a space, "-" or "+"; empty for an empty line, which is context only if the file has it. ``text`` is
-    without its newline. ``ended`` says whether a newline follows; None leaves that to the file."""
+    """A line of a patch.
+
+    sign   " ", "-" or "+"; empty for an empty line, which is context only if the file has it
+    text   the line without its newline
+    ended  whether a newline follows; None leaves that to the file
+    """
 
     sign: bytes
     text: bytes
@@ -26,8 +30,12 @@ class PatchLine:
 
 @noun
 class Chunk:
-    """Lines to find and change, after the anchors (lines of the file, each with its line in the patch). ``at`` is where
-    the patch expects them, counted from 1; ``last`` says that they end the file."""
+    """Lines to find and change.
+
+    anchors  lines of the file that come before, each with its line number in the patch
+    at       the expected line number, from 1
+    last     the lines are at the end of the file
+    """
 
     line: int
     lines: tuple[PatchLine, ...]
@@ -38,8 +46,11 @@ class Chunk:
 
 @noun
 class FilePatch:
-    """The part of a patch about one file. ``target`` is its new name, if it is renamed. ``data`` is the whole content
-    of a created file, where there are no chunks."""
+    """The part of a patch about one file.
+
+    target  the new name of a renamed file
+    data    the whole content of a created file, instead of chunks
+    """
 
     line: int
     action: Action
@@ -51,19 +62,19 @@ class FilePatch:
 
 
 def fault(line: int, path: str, text: str) -> ToolFailure:
-    """The error to raise: what is wrong in this line of the patch, counted from 1, and what to do next."""
+    """Return the error for a line of the patch, counted from 1."""
     file = f"{shown(path[:_LONGEST_PATH])}{'…' if len(path) > _LONGEST_PATH else ''}, " if path else ""
     return ToolFailure(f"{file}line {line} of the patch: {text}")
 
 
 def quoted(line: bytes) -> str:
-    """A line as errors show it: on one line, not too long."""
+    """Return a line for an error message, shortened."""
     text = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     return f"`{text}`" if len(text) <= _LONGEST_QUOTE else f"`{text[:_LONGEST_QUOTE]}…`"
 
 
 def checked_path(name: bytes, line: int) -> str:
-    """The name as a path below the folder the patch is for; ToolFailure if it may lead elsewhere."""
+    """Return the name as a path below the folder of the patch; ToolFailure if it may lead elsewhere."""
     text = name.decode("utf-8", "surrogateescape")
     parts = [part for part in text.removeprefix("./").split("/") if part]
     if text.startswith("/"):

@@ -1,7 +1,7 @@
-"""Puts the chunks of a patch into a file: finds their lines, exactly or but for white space, and replaces them.
+"""Applies the chunks of a patch to a file: finds their lines, exactly or except for white space, and replaces them.
 
-The file keeps its line ends, its byte order mark and its last line, unless a unified diff changes them. Chunks stand in
-the order of the file. The work is bounded, whatever the patch is.
+The file keeps its line ends, its byte order mark and its last line, unless a unified diff changes them. Chunks are in
+the order of the file. The work is bounded for any patch.
 """
 
 from bisect import bisect_left
@@ -16,7 +16,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 MOST_WORK = 1_000_000
-"""Places that one patch may have tried."""
+"""The most places that are tried for one patch."""
 _SHOWN = 3
 _PLACES = 5
 
@@ -26,11 +26,11 @@ def _exactly(line: bytes) -> bytes:
 
 
 _WAYS: tuple[Callable[[bytes], bytes], ...] = (_exactly, bytes.rstrip, bytes.strip)
-"""The ways to compare lines; the first one that finds them counts."""
+"""The ways to compare lines, in order of preference."""
 
 
 class Effort:
-    """The work that is left for one patch."""
+    """The remaining work for one patch."""
 
     def __init__(self) -> None:
         self._left = MOST_WORK
@@ -44,7 +44,7 @@ class Effort:
 
 @noun
 class _Line:
-    """A line of the file; ``end`` is empty for a last line without a newline. ``sure``: the patch says how it ends."""
+    """A line of the file; ``end`` is empty for a last line without a newline. ``sure``: the patch defines its end."""
 
     text: bytes
     end: bytes
@@ -52,7 +52,7 @@ class _Line:
 
 
 def patched(data: bytes, chunks: Sequence[Chunk], path: str, effort: Effort) -> bytes:
-    """The file with every chunk in it, each after the one before; ToolFailure if one does not fit."""
+    """Return the file with every chunk applied, each after the one before; ToolFailure if one does not match."""
     spelled = any(line.text.startswith(BOM_UTF8) for chunk in chunks for line in chunk.lines)
     mark = BOM_UTF8 if data.startswith(BOM_UTF8) and not spelled else b""
     page = _Page(_lines(data[len(mark) :]), path, effort)
@@ -96,8 +96,8 @@ class _Page:
         self._done = at
 
     def _new(self, line: PatchLine, at: int, *, exact: bool) -> _Line:
-        """A new line ends as the patch says, if its other lines are the file's byte by byte or the file is empty; else
-        like the line before it, the first one like the first of the file."""
+        """Return a new line. Its end is that of the patch if the other lines match exactly or the file is empty;
+        otherwise that of the line before it, for the first line that of the file."""
         sure = line.ended is not None
         if line.ended is False or exact:
             return _Line(line.text, b"" if line.ended is False else b"\n", sure)
@@ -105,7 +105,8 @@ class _Page:
         return _Line(line.text.removesuffix(b"\r"), near, sure)
 
     def _place(self, chunk: Chunk) -> tuple[int, Sequence[PatchLine], bool]:
-        """The place of the chunk, its lines without empty ones that are no context, and whether it fits exactly."""
+        """Return the index for the chunk, its lines without empty ones that are not context, and whether they match
+        exactly."""
         after, anchor = self._done, None
         for line, text in chunk.anchors:
             anchor = self._anchor(line, text, after)
@@ -129,8 +130,8 @@ class _Page:
     def _check_alone(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk, anchor: int | None
     ) -> None:
-        """ToolFailure if the lines stand at other places too, and no anchor says which. One does not if the other place
-        is also in its block (the lines below it that are indented deeper), or below another line like it."""
+        """Raise ToolFailure if the lines occur at other places too and no anchor selects one. An anchor does not if the
+        other place is also in its block (the lines below it with deeper indentation), or below another line like it."""
         others = self._later(way, wanted, first, chunk.line)
         if anchor is not None and others:
             end = self._block_end(anchor, chunk.line)
@@ -146,7 +147,7 @@ class _Page:
         raise fault(chunk.line, self._path, f"These lines stand at several places, at lines {named}. {then}")
 
     def _later(self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], last: int, line: int) -> list[int]:
-        """The next places of these lines, not more than are told."""
+        """Return the next places of these lines, at most as many as are reported."""
         found: list[int] = []
         while len(found) < _PLACES and (at := self._find(way, wanted, last + 1, line)) is not None:
             found.append(at)
@@ -156,7 +157,7 @@ class _Page:
     def _below_another(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk
     ) -> list[int]:
-        """The places below a later line like the only anchor; several anchors lead to one."""
+        """Return the places below a later line equal to the only anchor; several anchors are unambiguous."""
         if len(chunk.anchors) != 1:
             return []
         [(line, text)] = chunk.anchors
@@ -181,7 +182,7 @@ class _Page:
         raise fault(chunk.line, self._path, f"Nothing says where the new lines belong. {then}")
 
     def _anchor(self, line: int, text: bytes, after: int) -> int:
-        """The place of the anchor, first after the current place, then before it."""
+        """Return the place of the anchor, searched first after the current place, then before it."""
         for begin in (after, 0):
             found = self._like(text, begin, line)
             if found is not None:
@@ -195,8 +196,8 @@ class _Page:
     def _find(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], after: int, line: int, aim: int | None = None
     ) -> int | None:
-        """The place not before ``after`` where these lines stand: the first, or the nearest to line ``aim``, of two as
-        near the later. Only the places of the rarest wanted line are tried, and each is charged."""
+        """Return the first place of these lines not before ``after``; with ``aim`` the nearest to that line, of two the
+        later. Only places of the rarest wanted line are tried, and each is charged to the effort."""
         lines, places = self._view(way)
         keys = [way(text) for text in wanted]
         rarest = min(range(len(keys)), key=lambda index: len(places.get(keys[index], ())))
@@ -213,7 +214,7 @@ class _Page:
         return None
 
     def _indexed(self, way: Callable[[bytes], bytes]) -> tuple[list[bytes], dict[bytes, list[int]]]:
-        """The lines as this way compares them, and the places of each."""
+        """Return the lines normalized for this comparison, and the indices of each."""
         lines = [way(line.text + line.end.removesuffix(b"\n")) for line in self._lines]
         places: dict[bytes, list[int]] = {}
         for at, text in enumerate(lines):
@@ -250,7 +251,7 @@ def _wanted(lines: Sequence[PatchLine]) -> list[bytes]:
 
 
 def _trimmed(lines: Sequence[PatchLine]) -> Sequence[PatchLine]:
-    """Without the empty lines around it, which may only have been there to be read easily."""
+    """Remove the empty lines at both ends, which may be there only for readability."""
     meant = [at for at, line in enumerate(lines) if line.sign]
     return lines[meant[0] : meant[-1] + 1]
 

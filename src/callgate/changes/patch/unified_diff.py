@@ -1,4 +1,4 @@
-"""Reads unified diffs, plain and git's: which files they change, and their hunks."""
+"""Parses unified diffs, plain and git's, into the changed files and their hunks."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _WRITE_HUNK = "Write `@@ -line,count +line,count @@`, or use the `*** Begin Patc
 
 
 def read_unified(lines: Sequence[bytes]) -> list[FilePatch]:
-    """Every file in order. Lines around the diffs, such as the message of a commit, are passed over."""
+    """Parse every file in order. Lines around the diffs, such as a commit message, are skipped."""
     reader = _UnifiedReader(lines)
     found: list[FilePatch] = []
     while reader.at < len(lines):
@@ -57,7 +57,7 @@ class _UnifiedReader:
         self.at += 1
 
     def section(self) -> FilePatch:
-        """One file: git's headers, the two names and the hunks, as far as they are there."""
+        """Parse one file: git's headers, the two names and the hunks, as far as they are there."""
         start = self.at + 1
         both: bytes | None = None
         headers: dict[bytes, bytes] = {}
@@ -92,7 +92,7 @@ class _UnifiedReader:
     def _paths(
         self, old: bytes | None, new: bytes | None, both: bytes | None, headers: dict[bytes, bytes], line: int
     ) -> tuple[str, str | None]:
-        """The path before, and the one after if it differs. Of the two names the one that is /dev/null is None."""
+        """Return the path before, and the path after if it differs. A name that is /dev/null is None."""
         if b"copy from" in headers or b"copy to" in headers:
             raise fault(line, _text(both), "A copy of a file. Write the new file with all its lines instead.")
         if b"rename from" in headers or b"rename to" in headers:
@@ -159,7 +159,7 @@ class _UnifiedReader:
 
 
 def _shared_name(old: bytes, new: bytes) -> bytes | None:
-    """The name both sides mean, without the prefixes before it; None if they mean different files."""
+    """Return the common name without the prefixes; None if the names are of different files."""
     if old == new:
         return old
     name, same = old.partition(b"/")[2], new.partition(b"/")[2]
@@ -171,7 +171,7 @@ def _text(name: bytes | None) -> str:
 
 
 def _git_name(text: bytes, line: int) -> bytes | None:
-    """The name that both sides after ``diff --git`` share; None where they differ."""
+    """Return the common name after ``diff --git``; None if the two differ."""
     if found := _QUOTED.match(text):
         return _shared_name(_unescaped(found[1]), _unquoted(text[found.end() + 1 :], line) or b"")
     middle = len(text) // 2
@@ -179,7 +179,7 @@ def _git_name(text: bytes, line: int) -> bytes | None:
 
 
 def _unquoted(text: bytes, line: int) -> bytes | None:
-    """A name out of its quotes, or without the time after it; None for /dev/null."""
+    """Return a name without quotes or timestamp; None for /dev/null."""
     if not text.startswith(b'"'):
         return None if _NO_FILE.match(text) else re.split(rb"[\t\r]", text, maxsplit=1)[0]
     found = _QUOTED.match(text)
@@ -197,7 +197,7 @@ def _unescaped(text: bytes) -> bytes:
 
 
 def _mode(headers: dict[bytes, bytes], line: int, path: str) -> int | None:
-    """The permission bits that the file gets, of which git knows two kinds; None leaves them as they are."""
+    """Return the permission bits for the file, of which git knows two; None leaves them unchanged."""
     for word, text in headers.items():
         mode = text.partition(b" ")[2] if word == b"index" else text if word.endswith(b"mode") else b""
         if mode and not re.fullmatch(rb"100[0-7]{3}\s*", mode):

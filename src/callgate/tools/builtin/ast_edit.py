@@ -11,7 +11,7 @@ from callgate.core.ports import Run
 from callgate.host.threads import in_thread, threads_of
 from callgate.tools.builtin import prompt_text
 from callgate.tools.staging import stage
-from callgate.tools.structural.terms import STANDARD, Op, ScanLimits, ScanScope
+from callgate.tools.structural.scan_types import STANDARD, Op, ScanLimits, ScanScope
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.traits import reads

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.ripgrep.withheld import LeftOut, SearchRules, SearchTool
-from callgate.tools.structural.terms import ScanLimits, ScanScope
+from callgate.tools.ripgrep.excluded_files import ExcludedFiles, SearchRules, SearchTool
+from callgate.tools.structural.scan_types import ScanLimits, ScanScope
 from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
@@ -45,7 +45,7 @@ def ast_grep() -> SearchTool:
 
         where = ScanScope(tuple(paths or ()), language, glob)
         root = run.host.normal(".")
-        left_out = LeftOut(rules, root, 0, secrets=True)
+        left_out = ExcludedFiles(rules, root, 0, secrets=True)
         named = {*where.paths}  # these the gate has judged
 
         def leaves_out(path: str) -> bool:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.ripgrep.withheld import LeftOut, SearchRules, SearchTool
+from callgate.tools.ripgrep.excluded_files import ExcludedFiles, SearchRules, SearchTool
 from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
@@ -35,7 +35,7 @@ def glob() -> SearchTool:
         """
         from callgate.changes.diff import quoted
         from callgate.tools.ripgrep.globs import name_filter, split_base
-        from callgate.tools.ripgrep.request import SearchRequest
+        from callgate.tools.ripgrep.search_request import SearchRequest
         from callgate.tools.ripgrep.search_run import search, searched_place
         from callgate.tools.ripgrep.search_text import rest_note
 
@@ -44,7 +44,7 @@ def glob() -> SearchTool:
         names = name_filter([rest])
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
         skip = len(place.path) + 1 if place.path else 0
-        left_out = LeftOut(rules, place.folder, skip, secrets=False)  # names alone are no secret
+        left_out = ExcludedFiles(rules, place.folder, skip, secrets=False)  # names alone are no secret
 
         def wanted(path: str) -> bool:
             return names.fits(path[skip:]) and not left_out.takes(path)

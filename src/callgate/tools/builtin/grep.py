@@ -6,7 +6,7 @@ from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.ripgrep.withheld import LeftOut, SearchRules, SearchTool
+from callgate.tools.ripgrep.excluded_files import ExcludedFiles, SearchRules, SearchTool
 from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
@@ -54,7 +54,7 @@ def grep() -> SearchTool:
             offset: how many to pass over first
         """
         from callgate.tools.ripgrep.globs import name_filter
-        from callgate.tools.ripgrep.request import SearchRequest
+        from callgate.tools.ripgrep.search_request import SearchRequest
         from callgate.tools.ripgrep.search_run import search, searched_place
         from callgate.tools.ripgrep.search_text import SHOWN
 
@@ -72,7 +72,7 @@ def grep() -> SearchTool:
             in_repository=place.in_repository,
         )
         skip = len(place.path) + 1 if place.path else 0
-        left_out = LeftOut(rules, place.folder, skip, secrets=True)
+        left_out = ExcludedFiles(rules, place.folder, skip, secrets=True)
 
         def wanted(path: str) -> bool:
             return place.is_file or (names.fits(path[skip:]) and not left_out.takes(path))

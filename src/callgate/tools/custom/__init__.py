@@ -11,6 +11,6 @@ which the user has written rules must not become another tool because a folder w
 """
 
 from callgate.tools.custom.api import Api
-from callgate.tools.custom.loader import LoadedTools, custom_tools, load_tools
+from callgate.tools.custom.tool_loader import LoadedTools, custom_tools, load_tools
 
 __all__ = ["Api", "LoadedTools", "custom_tools", "load_tools"]

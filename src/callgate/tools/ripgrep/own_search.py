@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from callgate.tools.ripgrep.file_walk import DiskTree, Tree, WalkedFile, walked
-from callgate.tools.ripgrep.request import SearchRequest
+from callgate.tools.ripgrep.search_request import SearchRequest
 from callgate.words.errors import ToolFailure
 
 _UNLIKE = (

@@ -11,10 +11,10 @@ from callgate.core.ports import Host
 from callgate.host.environment import scrubbed
 from callgate.host.ports import Command, FileStatus, Process, files_of, processes_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.ripgrep.engine import VARIABLE, SearchEngine, search_engine
 from callgate.tools.ripgrep.file_walk import DiskTree, PortTree, Tree
 from callgate.tools.ripgrep.own_search import answers
-from callgate.tools.ripgrep.request import SearchRequest, argv
+from callgate.tools.ripgrep.search_engine import VARIABLE, SearchEngine, search_engine
+from callgate.tools.ripgrep.search_request import SearchRequest, argv
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -150,7 +150,7 @@ _READERS = {"lines": _with_lines, "counts": _with_counts, "files": _names}
 
 
 @noun
-class SearchedPlace:
+class SearchRoot:
     """The program runs in ``folder`` and searches ``path`` there, which is empty for all of it. ``lead`` goes before
     the paths that it gives: nothing inside the workspace."""
 
@@ -162,7 +162,7 @@ class SearchedPlace:
     in_repository: bool = True
 
 
-async def searched_place(host: Host, path: str) -> SearchedPlace:
+async def searched_place(host: Host, path: str) -> SearchRoot:
     """The place and the program that searches it. ToolFailure if the path is not there or leads out of the workspace
     over a link, or if there is no such program."""
 
@@ -184,9 +184,7 @@ async def searched_place(host: Host, path: str) -> SearchedPlace:
         folder = dirname(status.path) if is_file else status.path
         lead = folder.rstrip("/") + "/"
     inner = status.path[len(folder) :].lstrip("/")
-    return SearchedPlace(
-        folder=folder or "/", path=inner, engine=engine, lead=lead, is_file=is_file, in_repository=inside
-    )
+    return SearchRoot(folder=folder or "/", path=inner, engine=engine, lead=lead, is_file=is_file, in_repository=inside)
 
 
 def _in_repository(tree: Tree, path: str) -> bool:

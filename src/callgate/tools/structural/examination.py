@@ -11,10 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from callgate.host.beneath import OpenFolder
-from callgate.tools.structural.source import HOST, SourceText, SpanEdit, apart, embedded, span
-from callgate.tools.structural.source_walk import SourceFile
-from callgate.tools.structural.templates import Template, parse_template
-from callgate.tools.structural.terms import (
+from callgate.tools.structural.scan_types import (
     NAMED,
     Match,
     Op,
@@ -23,6 +20,9 @@ from callgate.tools.structural.terms import (
     SkipKind,
     SkippedFile,
 )
+from callgate.tools.structural.source_text import HOST, SourceText, SpanEdit, apart, embedded, span
+from callgate.tools.structural.source_walk import SourceFile
+from callgate.tools.structural.templates import Template, parse_template
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:

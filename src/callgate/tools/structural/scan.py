@@ -11,9 +11,7 @@ from threading import Event
 from callgate.host.threads import in_thread
 from callgate.tools.structural.examination import FileResult, ScanRequest
 from callgate.tools.structural.languages import Language, language_named
-from callgate.tools.structural.source_walk import Walked, walk
-from callgate.tools.structural.templates import parse_template
-from callgate.tools.structural.terms import (
+from callgate.tools.structural.scan_types import (
     EVERYWHERE,
     NAMED,
     STANDARD,
@@ -31,6 +29,8 @@ from callgate.tools.structural.terms import (
     SkippedFiles,
     silent,
 )
+from callgate.tools.structural.source_walk import Walked, walk
+from callgate.tools.structural.templates import parse_template
 from callgate.tools.structural.worker_pool import examine_all
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure

@@ -13,8 +13,8 @@ from callgate.host.files import read_regular
 from callgate.host.paths import Resolver
 from callgate.tools.ignore_files import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
 from callgate.tools.structural.languages import Language, language_of
-from callgate.tools.structural.source import GUESTS, HOST
-from callgate.tools.structural.terms import SkippedFile
+from callgate.tools.structural.scan_types import SkippedFile
+from callgate.tools.structural.source_text import GUESTS, HOST
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from callgate.changes.change_summary import display, summary
 from callgate.changes.diff import quoted
-from callgate.tools.structural.terms import (
+from callgate.tools.structural.scan_types import (
     STANDARD,
     Cut,
     Match,

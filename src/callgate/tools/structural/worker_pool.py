@@ -13,8 +13,8 @@ from threading import Lock, Timer
 
 from callgate.host.threads import in_thread
 from callgate.tools.structural.examination import FileResult, ScanRequest, left_out
+from callgate.tools.structural.scan_types import ScanProgress, silent
 from callgate.tools.structural.source_walk import SourceFile
-from callgate.tools.structural.terms import ScanProgress, silent
 from callgate.tools.structural.worker import START, receive, send
 from callgate.words.errors import ToolFailure
 

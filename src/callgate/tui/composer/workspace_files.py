@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from callgate.host.environment import scrubbed
-from callgate.tools.ripgrep.engine import MODES, VARIABLE, SearchEngine, search_engine
-from callgate.tools.ripgrep.request import SearchRequest, argv
+from callgate.tools.ripgrep.search_engine import MODES, VARIABLE, SearchEngine, search_engine
+from callgate.tools.ripgrep.search_request import SearchRequest, argv
 from callgate.words.errors import ToolFailure
 
 MOST_FILES = 300_000

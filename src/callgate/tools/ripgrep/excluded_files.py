@@ -42,7 +42,7 @@ class SearchRules:
         self.withheld: Withheld | None = None
 
 
-class LeftOut:
+class ExcludedFiles:
     """The files that one search leaves out, and why. ``folder`` is where the paths start; ``skip`` characters of each
     are the place that was named, which the gate has judged."""
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import asdict
 from typing import Literal
 
-from callgate.tools.ripgrep.engine import SearchEngine
+from callgate.tools.ripgrep.search_engine import SearchEngine
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 

@@ -5,8 +5,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from callgate.tools.structural.scan_types import Match, Overlap
 from callgate.tools.structural.templates import Template, VariableKind
-from callgate.tools.structural.terms import Match, Overlap
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
