@@ -8,7 +8,7 @@ from callgate.compaction.aside import UnusedAnswers, ask, instructions
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ports import Model
 from callgate.core.ports import Timer
-from callgate.tools.task_set import TaskSet
+from callgate.tools.staging import TaskSet
 from callgate.words.events import Event, MessageAdded, MetadataSet, RunEnded
 from callgate.words.messages import HOOK_ADDED, Spent, Text
 from callgate.words.messages import Part as MessagePart

@@ -15,7 +15,7 @@ from callgate.host.processes import run_process
 from callgate.policy.hooks.hook_protocol import AGENT_EVENTS
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
 from callgate.session.run import last_answer
-from callgate.tools.task_set import TaskSet
+from callgate.tools.staging import TaskSet
 from callgate.words.decisions import Question
 from callgate.words.errors import in_words
 from callgate.words.events import Event, Noted, QuestionAsked

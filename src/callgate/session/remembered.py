@@ -6,7 +6,7 @@ from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.host.threads import in_thread
 from callgate.policy.memory import Memory
-from callgate.tools.task_set import TaskSet
+from callgate.tools.staging import TaskSet
 from callgate.words.decisions import ApprovalPolicy
 from callgate.words.errors import in_words
 from callgate.words.events import Event, Noted, PolicyAdded

@@ -14,8 +14,7 @@ from callgate.conversation.recovery import answered_by
 from callgate.core.capabilities import model_effort
 from callgate.core.executor import CallExecutor
 from callgate.session.history import HistoryEdits
-from callgate.tools.staging import outside_calls
-from callgate.tools.task_set import TaskSet
+from callgate.tools.staging import TaskSet, outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.limits import LoopLimits

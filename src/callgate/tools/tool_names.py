@@ -109,7 +109,7 @@ def _squashed(name: str) -> str:
 
 @noun
 class CallFace:
-    """How a call is shown.
+    """The display of a call.
 
     title  the name of the tool
     line   the call: ``Read(src/app.py)``
