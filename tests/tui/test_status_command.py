@@ -11,7 +11,7 @@ import pytest
 from callgate.assembly.status_command import Finished, StatusCommand
 from callgate.config import Config, load_config
 from callgate.testing import ManualClock
-from callgate.tui.statusline.status_payload import SAMPLE, payload, payload_bytes
+from callgate.tui.statusline.status_payload import SAMPLE, payload_bytes
 from callgate.words.decisions import Origin
 
 
@@ -35,7 +35,7 @@ def test_it_reads_the_payload_in_the_workspace_without_secrets(config: Config) -
     end = asyncio.run(StatusCommand(set_to(config, line), environ=environ)(payload_bytes(SAMPLE)))
     assert isinstance(end, Finished)
     assert end.stdout.decode() == f"{config.root}|StatusLine|"
-    assert json.loads((config.root / "in.json").read_text()) == payload(SAMPLE)
+    assert json.loads((config.root / "in.json").read_text()) == SAMPLE
 
 
 @pytest.mark.spec("STL-4")

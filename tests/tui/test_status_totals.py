@@ -8,8 +8,7 @@ from callgate import ModelSetup, Session
 from callgate.testing import ScriptedModel, call, pause, run_virtual, say, turn
 from callgate.testing.script import stop
 from callgate.tools.builtin.shipped import shipped_tools
-from callgate.tui.statusline.status_payload import payload
-from callgate.tui.statusline.status_totals import StatusTotals, snapshot_of
+from callgate.tui.statusline.status_payload import StatusTotals, payload
 from callgate.words import events as facts
 from callgate.words.inputs import Rewind
 from callgate.words.messages import Usage
@@ -40,7 +39,7 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
         async with Session(model, shipped_tools(["Write", "Edit"]), host=tmp_path) as session:
             totals = totals_of(await run(session))
             assert totals == StatusTotals(last=used, used=135, api_seconds=3.5, added=4, removed=2)
-            found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=60.0, vim="normal"))
+            found = payload(session, totals, project=str(tmp_path), seconds=60.0, vim="normal")
             assert found["cost"] == {
                 "total": None,
                 "seconds": 60.0,
@@ -53,7 +52,7 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
             assert found["folders"]["current"] == str(tmp_path)
             assert (found["vim"], found["agent"], found["worktree"]) == ("normal", None, None)
             session.folders = ("/notes",)
-            found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=60.0))
+            found = payload(session, totals, project=str(tmp_path), seconds=60.0)
             assert found["folders"]["added"] == ["/notes"]
 
     run_virtual(main())
@@ -65,7 +64,7 @@ def test_the_cost_is_told_where_a_price_is_known(tmp_path: Path) -> None:
         model = ScriptedModel(turn(say("x"), stop("end", Usage(output=4))))
         async with Session(ModelSetup(model, price=lambda _model, usage: 0.5 * usage.output), host=tmp_path) as session:
             totals = totals_of(await run(session))
-            found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=1.0))
+            found = payload(session, totals, project=str(tmp_path), seconds=1.0)
             assert found["cost"]["total"] == 2.0
 
     run_virtual(main())
@@ -75,7 +74,7 @@ def test_the_cost_is_told_where_a_price_is_known(tmp_path: Path) -> None:
 def test_a_session_that_has_not_answered_knows_no_tokens(tmp_path: Path) -> None:
     async def main() -> None:
         async with Session(ScriptedModel(name="m"), host=tmp_path) as session:
-            found = payload(snapshot_of(session, StatusTotals(), project=str(tmp_path), seconds=0.0))
+            found = payload(session, StatusTotals(), project=str(tmp_path), seconds=0.0)
             assert found["context"] == {
                 "size": None,
                 "used_percent": None,

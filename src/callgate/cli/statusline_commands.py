@@ -8,7 +8,7 @@ from callgate.cli.command_rows import ArgumentRow, CommandRow
 from callgate.cli.terminal import Line, Span, can_redraw
 from callgate.cli.text_output import out, put, put_json, say
 from callgate.config import Config, load_config
-from callgate.tui.statusline.status_payload import SAMPLE, payload, payload_bytes
+from callgate.tui.statusline.status_payload import SAMPLE, payload_bytes
 from callgate.tui.statusline.status_runner import failure_of, status_lines, without_colours
 from callgate.words.errors import UsageError
 
@@ -17,7 +17,7 @@ def test_command(line: str | None, sample: bool, as_json: bool) -> int:
     """Run the status line command with a sample. Prints the lines that would be shown, the error output, the
     duration and the exit code."""
     if sample:
-        put_json(payload(SAMPLE))
+        put_json(SAMPLE)
         return 0
     config = load_config()
     if line is None:

@@ -122,16 +122,10 @@ class GatedModel:
         self.streams: list[GatedStream] = []
         self._model = None if isinstance(source, Iterable) else source
         self._events = tuple(source) if isinstance(source, Iterable) else ()
+        self.name = "gated" if self._model is None else self._model.name
+        self.abilities = Abilities() if self._model is None else self._model.abilities
         self._open = False
         self._opened = _Signal()
-
-    @property
-    def name(self) -> str:
-        return "gated" if self._model is None else self._model.name
-
-    @property
-    def abilities(self) -> Abilities:
-        return Abilities() if self._model is None else self._model.abilities
 
     def stream(self, request: Request) -> GatedStream:
         stream = GatedStream(_recited(self._events) if self._model is None else self._model.stream(request))

@@ -28,18 +28,10 @@ class MemoryHost:
         self.applied: list[ChangeSet] = []
         self.processes = MemoryProcesses()
         self.task_listeners: list[Callable[[BackgroundTask], None]] = []
-        self._clock: Clock = clock or ManualClock()
-        self._locks = LockTable()
+        self.clock: Clock = clock or ManualClock()
+        self.locks = LockTable()
         for path, content in (files or {}).items():
             self.files[self.normal(path)] = content.encode() if isinstance(content, str) else content
-
-    @property
-    def clock(self) -> Clock:
-        return self._clock
-
-    @property
-    def locks(self) -> LockTable:
-        return self._locks
 
     def normal(self, path: str) -> str:
         spelled = normpath(join(ROOT, path))

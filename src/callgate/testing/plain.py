@@ -42,23 +42,12 @@ class PlainTool:
         aliases: Sequence[str] = (),
         description: str = "A tool for tests.",
     ) -> None:
-        self._spec = ToolSpec(name, description, {"type": "object"})
+        self.spec = ToolSpec(name, description, {"type": "object"})
         self._body = body or _nothing
         self._traits = traits
         self._preview = preview
-        self._aliases = tuple(aliases)
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self._spec
-
-    @property
-    def aliases(self) -> Sequence[str]:
-        return self._aliases
-
-    @property
-    def previews(self) -> bool:
-        return self._preview is not None
+        self.aliases: Sequence[str] = tuple(aliases)
+        self.previews = preview is not None
 
     def read(self, raw: str | Arguments) -> Accepted | Rejected:
         try:
@@ -74,7 +63,7 @@ class PlainTool:
 
     async def preview(self, arguments: Arguments, run: Run) -> ChangeSet:
         if self._preview is None:
-            raise ToolFailure(f"{self._spec.name} has no preview")
+            raise ToolFailure(f"{self.spec.name} has no preview")
         made = self._preview(deepcopy(arguments), run)
         return await made if isawaitable(made) else made
 

@@ -30,8 +30,8 @@ class ScriptedModel:
         otherwise: Scene | None = None,
     ) -> None:
         self.requests: list[Request] = []
-        self._name = name
-        self._abilities = abilities or Abilities()
+        self.name = name
+        self.abilities = abilities or Abilities()
         self._clock = clock
         self._chunk = chunk
         self._otherwise = otherwise
@@ -42,14 +42,6 @@ class ScriptedModel:
             self._prepared(scene, number) if isinstance(scene, ScriptedTurn) else scene
             for number, scene in enumerate(scenes, 1)
         ]
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def abilities(self) -> Abilities:
-        return self._abilities
 
     def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         kept = replace(request, messages=tuple(request.messages)) if isinstance(request.messages, list) else request
@@ -90,4 +82,4 @@ class ScriptedModel:
             timer.cancel()
 
     def _prepared(self, scene: ScriptedTurn, number: int) -> list[Played]:
-        return played(scene, MessageStarted(f"msg_{number}", self._name), self._chunk, lambda: next(self._ids))
+        return played(scene, MessageStarted(f"msg_{number}", self.name), self._chunk, lambda: next(self._ids))

@@ -10,19 +10,9 @@ from typing import Any, cast
 
 from callgate.formats.display import visible
 from callgate.formats.jsonable import to_json
+from callgate.words import events as e
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Decision, Deny, Question
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
-    Durable,
-    ModeSet,
-    PolicyAdded,
-    QuestionAnswered,
-    QuestionAsked,
-)
 from callgate.words.noun import noun
 
 
@@ -64,31 +54,31 @@ class AuditRow:
 _LONGEST_ABOUT = 120
 
 
-def audit_rows(events: Iterable[tuple[int, Durable]]) -> list[AuditRow]:
+def audit_rows(events: Iterable[tuple[int, e.Durable]]) -> list[AuditRow]:
     """Return the rows in log order, for events with their line numbers. Events of calls without an arrival are
     ignored."""
     found: list[_Call | AuditRow] = []
     calls: dict[str, _Call] = {}
     for n, event in events:
         match event:
-            case CallArrived():
+            case e.CallArrived():
                 before = calls.get(event.call_id)
                 if before is None or before.result is not None or before.arrived.message_id != event.message_id:
                     calls[event.call_id] = call = _Call(n, event)
                     found.append(call)
-            case CallDecided() if event.call_id in calls:
+            case e.CallDecided() if event.call_id in calls:
                 calls[event.call_id].decide(event)
-            case QuestionAsked() if event.question.call_id in calls:
+            case e.QuestionAsked() if event.question.call_id in calls:
                 calls[event.question.call_id].ask(event.question)
-            case QuestionAnswered() if event.confirmation.call_id in calls:
+            case e.QuestionAnswered() if event.confirmation.call_id in calls:
                 calls[event.confirmation.call_id].answer(event.confirmation)
-            case CallStarted() if event.call_id in calls:
+            case e.CallStarted() if event.call_id in calls:
                 calls[event.call_id].started_at = event.at
-            case CallSettled() if event.call_id in calls:
+            case e.CallSettled() if event.call_id in calls:
                 calls[event.call_id].settle(event)
-            case PolicyAdded():
+            case e.PolicyAdded():
                 found.append(_policy_row(n, event))
-            case ModeSet():
+            case e.ModeSet():
                 text = f"the mode is now {event.mode}"
                 found.append(AuditRow(event.at, n, tool="(mode)", reason=text, decided_at=event.at))
             case _:
@@ -101,8 +91,8 @@ class _Call:
     """The recorded facts about one call so far."""
 
     n: int
-    arrived: CallArrived
-    decided: CallDecided | None = None
+    arrived: e.CallArrived
+    decided: e.CallDecided | None = None
     question: Question | None = None
     answered: Confirmation | None = None
     before: list[str] = field(default_factory=list[str])
@@ -112,7 +102,7 @@ class _Call:
     result: Result | None = None
     duration_ms: float | None = None
 
-    def decide(self, event: CallDecided) -> None:
+    def decide(self, event: e.CallDecided) -> None:
         if self.decided is not None and self.decided.decision != event.decision:
             self.before.append(_told(self.decided.decision))
         self.decided = event
@@ -131,7 +121,7 @@ class _Call:
         if confirmation.outcome != "no":
             self._take(confirmation.arguments)
 
-    def settle(self, event: CallSettled) -> None:
+    def settle(self, event: e.CallSettled) -> None:
         if self.result is None:
             self.result = event.result
             self.duration_ms = event.duration_ms
@@ -199,7 +189,7 @@ def _told(decision: Decision) -> str:
     return f"{_word(decision)} by {decision.by}{why}"
 
 
-def _policy_row(n: int, event: PolicyAdded) -> AuditRow:
+def _policy_row(n: int, event: e.PolicyAdded) -> AuditRow:
     policy = event.policy
     exact = policy.pattern.value if policy.pattern is not None and policy.pattern.kind == "exact" else ""
     reason = "; ".join(filter(None, (_reach(policy), policy.note)))

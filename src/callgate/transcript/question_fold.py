@@ -8,18 +8,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from json import dumps
 
+from callgate.words import events as e
 from callgate.words.decisions import ASK_PREFIX, Ask, Confirmation, Question
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    Durable,
-    Forked,
-    MessageAdded,
-    QuestionAnswered,
-    QuestionAsked,
-    TurnStarted,
-)
 from callgate.words.noun import noun
 
 Which = tuple[tuple[str, ...], str]
@@ -53,26 +43,26 @@ def which_of(about: Question | Confirmation) -> Which:
 class QuestionFold:
     """The open questions about calls of the last turn and about no call, folded from the live events of a log."""
 
-    def __init__(self, events: Sequence[Durable] = ()) -> None:
+    def __init__(self, events: Sequence[e.Durable] = ()) -> None:
         self.open: dict[Which, AskedQuestion] = {}
         self.answered: dict[Which, list[Confirmation]] = {}
         self._message_of: dict[str, str] = {}
         self._messages: set[str] = set()
         self.restart(events)
 
-    def restart(self, events: Sequence[Durable]) -> None:
+    def restart(self, events: Sequence[e.Durable]) -> None:
         """Discard the state and fold these events."""
         self.open.clear()
         self._clear()
-        starts = (at for at in reversed(range(len(events))) if isinstance(events[at], TurnStarted))
+        starts = (at for at in reversed(range(len(events))) if isinstance(events[at], e.TurnStarted))
         start = next(starts, 0)
         for event in events[:start]:
-            if isinstance(event, QuestionAsked | QuestionAnswered | Forked):
+            if isinstance(event, e.QuestionAsked | e.QuestionAnswered | e.Forked):
                 self.fold(event)
         for event in events[start:]:
             self.fold(event)
 
-    def fold(self, event: Durable) -> None:
+    def fold(self, event: e.Durable) -> None:
         if type(event) in _ABOUT_QUESTIONS:  # fast path: most events are not about questions
             self._fold(event)
 
@@ -83,23 +73,23 @@ class QuestionFold:
             return not asked.question.call_id.removeprefix(ASK_PREFIX).isdecimal()
         return self._message_of.get(asked.question.call_id) in self._messages
 
-    def _fold(self, event: Durable) -> None:
+    def _fold(self, event: e.Durable) -> None:
         match event:
-            case TurnStarted():
+            case e.TurnStarted():
                 self._clear()
-            case MessageAdded():
+            case e.MessageAdded():
                 self._messages.add(event.message.id)
-            case CallArrived():
+            case e.CallArrived():
                 self._message_of[event.call_id] = event.message_id
-            case CallDecided():
+            case e.CallDecided():
                 self._decided(event)
-            case QuestionAsked():
+            case e.QuestionAsked():
                 self._asked(event.question)
-            case QuestionAnswered():
+            case e.QuestionAnswered():
                 which = which_of(event.confirmation)
                 self.open.pop(which, None)
                 self.answered.setdefault(which, []).append(event.confirmation)
-            case CallSettled():
+            case e.CallSettled():
                 self.open.pop(self._about(event.call_id), None)
             case _:  # Forked: the questions belong to the original session
                 self.open.clear()
@@ -116,7 +106,7 @@ class QuestionFold:
             since = before.since
         self.open[which] = AskedQuestion(question, since, len(self.answered.get(which, ())))
 
-    def _decided(self, event: CallDecided) -> None:
+    def _decided(self, event: e.CallDecided) -> None:
         """Close the question if another answer decided its call. A resumed call is decided again with the result "ask",
         which changes nothing."""
         which = self._about(event.call_id)
@@ -134,6 +124,5 @@ class QuestionFold:
         self._messages.clear()
 
 
-_ABOUT_QUESTIONS = frozenset(
-    (TurnStarted, MessageAdded, CallArrived, CallDecided, QuestionAsked, QuestionAnswered, CallSettled, Forked)
-)
+_ABOUT_CALLS = (e.TurnStarted, e.MessageAdded, e.CallArrived, e.CallDecided, e.CallSettled)
+_ABOUT_QUESTIONS = frozenset((*_ABOUT_CALLS, e.QuestionAsked, e.QuestionAnswered, e.Forked))

@@ -4,27 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
 
-from callgate.words.events import (
-    Branched,
-    CallSettled,
-    Compacted,
-    Durable,
-    Forked,
-    MessageAdded,
-    MetadataSet,
-    ModelSet,
-    ModeSet,
-    Paused,
-    PromptDequeued,
-    PromptQueued,
-    QuestionAnswered,
-    QuestionAsked,
-    Rewound,
-    RunEnded,
-    SessionOpened,
-    TurnEnded,
-    TurnStarted,
-)
+from callgate.words import events as e
 from callgate.words.messages import Message, Text
 from callgate.words.noun import noun
 from callgate.words.turns import CONTINUING_REASONS
@@ -80,7 +60,7 @@ class Tally:
         so_far = so_far or Summary()
         self.now: dict[str, Any] = {name: getattr(so_far, name) for name in _FIELDS}
 
-    def fold(self, event: Durable) -> None:
+    def fold(self, event: e.Durable) -> None:
         now = self.now
         if event.at > now["updated_at"]:
             now["updated_at"] = event.at
@@ -110,7 +90,7 @@ def _copies(*names: str) -> _Step:
     return lambda now, event: now.update({name: getattr(event, name) for name in names})
 
 
-def _message(now: _Now, event: MessageAdded) -> None:
+def _message(now: _Now, event: e.MessageAdded) -> None:
     message = event.message
     now["messages"] += 1
     if event.about is not None:
@@ -125,32 +105,32 @@ def _message(now: _Now, event: MessageAdded) -> None:
         now["model"] = message.model or now["model"]
 
 
-def _metadata(now: _Now, event: MetadataSet) -> None:
+def _metadata(now: _Now, event: e.MetadataSet) -> None:
     if event.key == "title":
         now["title"] = str(event.value or "")
     elif event.key == "tags":
         now["tags"] = tags_of(event.value)
 
 
-def _asked(now: _Now, event: QuestionAsked) -> None:
+def _asked(now: _Now, event: e.QuestionAsked) -> None:
     call_id = event.question.call_id
     now["asked"] = (*_without(now["asked"], call_id), call_id)
 
 
-def _answered(now: _Now, event: QuestionAnswered) -> None:
+def _answered(now: _Now, event: e.QuestionAnswered) -> None:
     now["asked"] = _without(now["asked"], event.confirmation.call_id)
 
 
-def _settled(now: _Now, event: CallSettled) -> None:
+def _settled(now: _Now, event: e.CallSettled) -> None:
     if now["asked"]:
         now["asked"] = _without(now["asked"], event.call_id)
 
 
-def _queued(now: _Now, event: PromptQueued) -> None:
+def _queued(now: _Now, event: e.PromptQueued) -> None:
     now["waiting"] = (*_without(now["waiting"], event.id), event.id)
 
 
-def _dequeued(now: _Now, event: PromptDequeued) -> None:
+def _dequeued(now: _Now, event: e.PromptDequeued) -> None:
     now["waiting"] = _without(now["waiting"], event.id)
 
 
@@ -158,12 +138,12 @@ def _without(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
     return tuple(each for each in ids if each != one)
 
 
-def _turn_ended(now: _Now, event: TurnEnded) -> None:
+def _turn_ended(now: _Now, event: e.TurnEnded) -> None:
     now["asked"] = ()
     now["unfinished"] = event.reason in CONTINUING_REASONS
 
 
-def _run_ended(now: _Now, event: RunEnded) -> None:
+def _run_ended(now: _Now, event: e.RunEnded) -> None:
     now["asked"] = ()
     now["unfinished"] = event.reason == "paused"
 
@@ -173,43 +153,43 @@ def tags_of(value: Any) -> tuple[str, ...]:
     return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
 
 
-def _moved(now: _Now, event: Rewound | Branched) -> None:
+def _moved(now: _Now, event: e.Rewound | e.Branched) -> None:
     now["messages"] = event.counted.messages
 
 
-def _forked(now: _Now, event: Forked) -> None:
+def _forked(now: _Now, event: e.Forked) -> None:
     now["messages"] = event.counted.messages
     now["asked"] = now["waiting"] = ()  # they belong to the original
 
 
-def _compacted(now: _Now, event: Compacted) -> None:
+def _compacted(now: _Now, event: e.Compacted) -> None:
     now["messages"] = event.counted.messages
     now["unfinished"] = event.running or event.paused
 
 
-def _opened(now: _Now, event: SessionOpened) -> None:
+def _opened(now: _Now, event: e.SessionOpened) -> None:
     now["created_at"] = event.at
     now["workspace"] = event.workspace
     now["source"] = event.source
 
 
 _STEPS: dict[type, _Step] = {
-    MessageAdded: _message,
-    PromptQueued: _queued,
-    PromptDequeued: _dequeued,
-    TurnStarted: _sets(unfinished=True, spoken=False, asked=()),
-    TurnEnded: _turn_ended,
-    RunEnded: _run_ended,
-    Paused: _sets(unfinished=True),
-    QuestionAsked: _asked,
-    QuestionAnswered: _answered,
-    CallSettled: _settled,
-    Compacted: _compacted,
-    Rewound: _moved,
-    Branched: _moved,
-    Forked: _forked,
-    SessionOpened: _opened,
-    MetadataSet: _metadata,
-    ModeSet: _copies("mode"),
-    ModelSet: _copies("model"),
+    e.MessageAdded: _message,
+    e.PromptQueued: _queued,
+    e.PromptDequeued: _dequeued,
+    e.TurnStarted: _sets(unfinished=True, spoken=False, asked=()),
+    e.TurnEnded: _turn_ended,
+    e.RunEnded: _run_ended,
+    e.Paused: _sets(unfinished=True),
+    e.QuestionAsked: _asked,
+    e.QuestionAnswered: _answered,
+    e.CallSettled: _settled,
+    e.Compacted: _compacted,
+    e.Rewound: _moved,
+    e.Branched: _moved,
+    e.Forked: _forked,
+    e.SessionOpened: _opened,
+    e.MetadataSet: _metadata,
+    e.ModeSet: _copies("mode"),
+    e.ModelSet: _copies("model"),
 }

@@ -32,7 +32,7 @@ def route(
         return Receiver()
     part = guard.receiver(now, writing=writing)
     if part == "input":
-        return Receiver(card_waits=writing or guard.was_left)
+        return Receiver(card_waits=writing or guard.is_left)
     return Receiver(part, card, card.context)
 
 
@@ -47,7 +47,7 @@ class InputGuard:
         self._shown_at: float | None = None
         self._pressed_at = float("-inf")
         self._armed = False
-        self._left = False
+        self.is_left = False
         self._answering = False
 
     def receiver(self, now: float, *, writing: bool) -> Literal["input", "card", "nothing"]:
@@ -59,15 +59,10 @@ class InputGuard:
         """
         if self._shown_at is None:
             return "input"
-        settled = not self._left and self.wait(now) <= 0 and (self._answering or not writing)
+        settled = not self.is_left and self.wait(now) <= 0 and (self._answering or not writing)
         if self._armed or settled:
             return "card"
         return "nothing" if self._answering else "input"
-
-    @property
-    def was_left(self) -> bool:
-        """True after the user returned to the input line."""
-        return self._left
 
     def wait(self, now: float) -> float:
         """Return the seconds until the card can be armed, if no key is pressed."""
@@ -78,7 +73,7 @@ class InputGuard:
     def appeared(self, now: float, *, after_answer: bool = False) -> None:
         """Handle that a card appeared. ``after_answer``: it replaces a card that a key has just answered."""
         self._shown_at = now
-        self._armed = self._left = False
+        self._armed = self.is_left = False
         self._answering = after_answer
 
     def reached(self) -> None:
@@ -93,9 +88,9 @@ class InputGuard:
         """Arm the card because the user asked for it; return False if it has not been shown long enough."""
         if self._shown_at is None or now - self._shown_at < SETTLE:
             return False
-        self._armed, self._left, self._answering = True, False, False
+        self._armed, self.is_left, self._answering = True, False, False
         return True
 
     def leave(self) -> None:
         """Give the keys to the input line until the user asks for the card."""
-        self._armed, self._left, self._answering = False, True, False
+        self._armed, self.is_left, self._answering = False, True, False

@@ -8,19 +8,9 @@ from typing import Any
 
 from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.side_files import read_draft
+from callgate.words import events as e
 from callgate.words.calls import CODES, Result, Status
 from callgate.words.decisions import Allow, Ask, Deny, Question
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
-    Durable,
-    MessageAdded,
-    QuestionAnswered,
-    TurnEnded,
-    TurnStarted,
-)
 from callgate.words.messages import CallPart, Content, ResultPart
 from callgate.words.noun import noun
 from callgate.words.tool_search import EXECUTE
@@ -49,14 +39,14 @@ class Facts:
     """The facts about one call, from the events read so far."""
 
     def __init__(self) -> None:
-        self.arrived: CallArrived | None = None
+        self.arrived: e.CallArrived | None = None
         self.decided: list[str] = []
         self.changed_to: Mapping[str, Any] | None = None
         self.attempt = 0
         self.settled: Result | None = None
         self.told: ResultPart | None = None
 
-    def story(self, call: CallPart | CallArrived) -> CallStory:
+    def story(self, call: CallPart | e.CallArrived) -> CallStory:
         call_id = call.id if isinstance(call, CallPart) else call.call_id
         status, code, content = (Status.EXECUTING if self.attempt else None), self._left(), ()
         if self.settled is not None:
@@ -87,7 +77,7 @@ class Facts:
         return f"had started{again}; its outcome is unknown"
 
 
-def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
+def gathered(events: Iterable[e.Durable]) -> dict[tuple[str, str], Facts]:
     """Return the facts of each call by message and call id. A repeated call id belongs to the latest message that has
     it, so that an old result is never shown for a new call."""
     facts: dict[tuple[str, str], Facts] = {}
@@ -99,24 +89,24 @@ def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
 
     for event in events:
         match event:
-            case CallArrived():
+            case e.CallArrived():
                 of(event.message_id, event.call_id).arrived = event
-            case MessageAdded(message=message):
+            case e.MessageAdded(message=message):
                 for part in message.parts:
                     if isinstance(part, CallPart):
                         of(message.id, part.id)
                     elif isinstance(part, ResultPart) and (found := latest.get(part.call_id)) is not None:
                         found.told = found.told or part
-            case CallDecided() | CallStarted() | CallSettled():
+            case e.CallDecided() | e.CallStarted() | e.CallSettled():
                 _learn(latest.get(event.call_id), event)
-            case QuestionAnswered():
+            case e.QuestionAnswered():
                 _learn(latest.get(event.confirmation.call_id), event)
             case _:
                 pass
     return facts
 
 
-def _unread(call: CallArrived) -> str | None:
+def _unread(call: e.CallArrived) -> str | None:
     """Return the arguments text of a call under another name if it could not be parsed, otherwise None."""
     if call.arguments_hash is not None:
         return None
@@ -127,14 +117,14 @@ def _unread(call: CallArrived) -> str | None:
     return call.raw_arguments
 
 
-def _learn(facts: Facts | None, event: CallDecided | CallStarted | CallSettled | QuestionAnswered) -> None:
+def _learn(facts: Facts | None, event: e.CallDecided | e.CallStarted | e.CallSettled | e.QuestionAnswered) -> None:
     if facts is None:
         return
-    if isinstance(event, CallStarted):
+    if isinstance(event, e.CallStarted):
         facts.attempt = event.attempt
-    elif isinstance(event, CallSettled):
+    elif isinstance(event, e.CallSettled):
         facts.settled = event.result
-    elif isinstance(event, QuestionAnswered):
+    elif isinstance(event, e.QuestionAnswered):
         answer = event.confirmation
         note = f": {answer.note}" if answer.note else ""
         facts.decided.append(f"{answer.by} answered {answer.outcome.replace('_', ', ')}{note}")
@@ -155,20 +145,20 @@ class UnfinishedMessage:
     texts: tuple[str, ...]
 
 
-def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
+def open_questions(events: Sequence[e.Durable]) -> tuple[Question, ...]:
     """Return the questions that can still be answered. Questions whose message is not recorded are omitted, because
     their call never starts."""
     questions = QuestionFold(events)
     return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
 
 
-def unfinished(log: Path, events: Sequence[Durable]) -> UnfinishedMessage | None:
+def unfinished(log: Path, events: Sequence[e.Durable]) -> UnfinishedMessage | None:
     """Return the message that was streaming when the last turn was interrupted, if some of its text was stored."""
     awaited = ""
     for event in events:
-        if isinstance(event, TurnStarted):
+        if isinstance(event, e.TurnStarted):
             awaited = event.message_id
-        elif isinstance(event, TurnEnded) or (isinstance(event, MessageAdded) and event.message.id == awaited):
+        elif isinstance(event, e.TurnEnded) or (isinstance(event, e.MessageAdded) and event.message.id == awaited):
             awaited = ""
     if not awaited:
         return None

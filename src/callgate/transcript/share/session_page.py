@@ -5,24 +5,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from callgate.transcript.share.call_stories import CallStory, gathered
-from callgate.words.events import (
-    CallArrived,
-    Compacted,
-    Durable,
-    Forked,
-    LinesQuarantined,
-    MessageAdded,
-    ModelSet,
-    ModeSet,
-    Noted,
-    Paused,
-    PolicyAdded,
-    RequestRetried,
-    ResultReplaced,
-    RunEnded,
-    Snipped,
-    TurnEnded,
-)
+from callgate.words import events as e
 from callgate.words.messages import CallPart, Message, ResultPart
 from callgate.words.noun import noun
 
@@ -34,7 +17,7 @@ class Exported:
     session: str
     title: str
     workspace: str
-    events: tuple[Durable, ...]
+    events: tuple[e.Durable, ...]
 
 
 @noun
@@ -69,7 +52,7 @@ def moment(at: float) -> str:
 def dates(exported: Exported) -> tuple[float, float] | None:
     """Return the times of the first and the last message. Other events may have other times, such as the time of an
     import."""
-    times = [event.at for event in exported.events if isinstance(event, MessageAdded)]
+    times = [event.at for event in exported.events if isinstance(event, e.MessageAdded)]
     return (min(times), max(times)) if times else None
 
 
@@ -77,22 +60,22 @@ def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
     """Return messages and marks in order. A call is shown with its message; a call without a message where it
     arrived."""
     facts = gathered(exported.events)
-    snipped = {name for event in exported.events if isinstance(event, Snipped) for name in event.message_ids}
-    messages = {event.message.id for event in exported.events if isinstance(event, MessageAdded)}
+    snipped = {name for event in exported.events if isinstance(event, e.Snipped) for name in event.message_ids}
+    messages = {event.message.id for event in exported.events if isinstance(event, e.MessageAdded)}
     known = {call_id for _, call_id in facts}
     out: list[SaidMessage | Mark] = []
     number = 0
     for event in exported.events:
-        if isinstance(event, MessageAdded) and event.about is not None:
+        if isinstance(event, e.MessageAdded) and event.about is not None:
             out.append(Mark(event.at, "note", "A reminder to the model, which no person wrote", event.message.text))
-        elif isinstance(event, MessageAdded) and event.message.role != "tool":
+        elif isinstance(event, e.MessageAdded) and event.message.role != "tool":
             number += 1
             message = event.message
             calls = {call.id: facts[message.id, call.id].story(call) for call in message.calls}
             out.append(SaidMessage(number, event.at, message, calls, message.id in snipped))
-        elif isinstance(event, MessageAdded):
+        elif isinstance(event, e.MessageAdded):
             out += _orphans(event, known)
-        elif isinstance(event, CallArrived) and event.message_id not in messages:
+        elif isinstance(event, e.CallArrived) and event.message_id not in messages:
             number += 1
             story = facts[event.message_id, event.call_id].story(event)
             part = CallPart(event.call_id, event.name, event.arguments, event.raw_arguments)
@@ -104,7 +87,7 @@ def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
     return tuple(out)
 
 
-def _orphans(event: MessageAdded, known: set[str]) -> list[Mark]:
+def _orphans(event: e.MessageAdded, known: set[str]) -> list[Mark]:
     parts = [part for part in event.message.parts if not (isinstance(part, ResultPart) and part.call_id in known)]
     results = [part for part in parts if isinstance(part, ResultPart)]
     return [Mark(event.at, "result", f"A result of {part.name} without its call", _text(part)) for part in results]
@@ -114,7 +97,7 @@ def _text(part: ResultPart) -> str:
     return "".join(getattr(item, "text", None) or "" for item in part.content)
 
 
-def compacted_line(event: Compacted) -> str:
+def compacted_line(event: e.Compacted) -> str:
     """Describe a compaction in one line."""
     facts: list[str] = []
     if event.covered:
@@ -130,34 +113,34 @@ def compacted_line(event: Compacted) -> str:
     return f"The history was compacted ({event.trigger}){about}; from here on the model saw this summary of it"
 
 
-def _mark(event: Durable) -> Mark | None:
+def _mark(event: e.Durable) -> Mark | None:
     match event:
-        case Compacted():
+        case e.Compacted():
             return Mark(event.at, "compacted", compacted_line(event), event.summary)
-        case Snipped():
+        case e.Snipped():
             many = len(event.message_ids)
             return Mark(event.at, "snipped", f"Hidden from the model from here on: {many} earlier messages")
-        case Noted():
+        case e.Noted():
             return Mark(event.at, "note", f"{event.level}: {event.text}")
-        case Paused():
+        case e.Paused():
             return Mark(event.at, "event", f"The agent paused: {event.reason}")
-        case RunEnded() if event.reason != "done":
+        case e.RunEnded() if event.reason != "done":
             return Mark(event.at, "event", f"The run ended: {event.sentence}")
-        case RequestRetried():
+        case e.RequestRetried():
             return Mark(event.at, "event", f"The model failed ({event.kind}); the request was sent again")
-        case TurnEnded() if event.detail:
+        case e.TurnEnded() if event.detail:
             return Mark(event.at, "event", f"The turn ended ({event.reason}): {event.detail}")
-        case ResultReplaced():
+        case e.ResultReplaced():
             return Mark(event.at, "event", f"The result of call {event.call_id} was shortened for the model")
-        case ModeSet():
+        case e.ModeSet():
             return Mark(event.at, "event", f"Mode: {event.mode}")
-        case ModelSet():
+        case e.ModelSet():
             return Mark(event.at, "event", f"Model: {event.model}")
-        case PolicyAdded():
+        case e.PolicyAdded():
             return Mark(event.at, "event", f"Remembered: {event.policy.effect} {event.policy.tool}")
-        case Forked():
+        case e.Forked():
             return Mark(event.at, "event", f"Forked from session {event.session}")
-        case LinesQuarantined():
+        case e.LinesQuarantined():
             return Mark(event.at, "event", f"{len(event.ranges)} damaged places of the log were left out")
         case _:
             return None

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING
 from callgate.formats.display import counted
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.slash_support import clock_time, count_of, said, seconds, session_of
+from callgate.words import events as e
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Deny
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
-    Event,
-    QuestionAnswered,
-    QuestionAsked,
-)
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
@@ -32,34 +24,34 @@ _LONGEST = 400
 class PastCall:
     """The recorded facts about one call."""
 
-    def __init__(self, arrived: CallArrived) -> None:
+    def __init__(self, arrived: e.CallArrived) -> None:
         self.arrived = arrived
         self.decided = "not decided"
         self.started: float | None = None
-        self.settled: CallSettled | None = None
+        self.settled: e.CallSettled | None = None
 
 
-def past_calls(events: Iterable[Event]) -> list[PastCall]:
+def past_calls(events: Iterable[e.Event]) -> list[PastCall]:
     """Return the calls of a session in the order of their arrival. A call on two branches appears twice."""
     found: list[PastCall] = []
     newest: dict[str, PastCall] = {}
     for event in events:
-        if isinstance(event, CallArrived):
+        if isinstance(event, e.CallArrived):
             newest[event.call_id] = PastCall(event)
             found.append(newest[event.call_id])
             continue
         match event:
-            case CallDecided(call_id=call_id, decision=decision) if call_id in newest:
+            case e.CallDecided(call_id=call_id, decision=decision) if call_id in newest:
                 word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
                 why = f" ({decision.reason})" if decision.reason else ""
                 newest[call_id].decided = f"{word} by {decision.by}{why}"
-            case QuestionAsked(question=question) if question.call_id in newest:
+            case e.QuestionAsked(question=question) if question.call_id in newest:
                 newest[question.call_id].decided = f"asked: {question.reason}"
-            case QuestionAnswered(confirmation=answer) if answer.call_id in newest:
+            case e.QuestionAnswered(confirmation=answer) if answer.call_id in newest:
                 newest[answer.call_id].decided = f"{answer.outcome.replace('_', ' ')} by a person"
-            case CallStarted(call_id=call_id) if call_id in newest:
+            case e.CallStarted(call_id=call_id) if call_id in newest:
                 newest[call_id].started = event.at
-            case CallSettled(call_id=call_id) if call_id in newest:
+            case e.CallSettled(call_id=call_id) if call_id in newest:
                 newest[call_id].settled = event
             case _:
                 pass

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from callgate.assembly.status_command import StatusCommand
 from callgate.config import Config, load_config
-from callgate.tui.statusline.status_payload import payload_bytes
+from callgate.tui.statusline.status_payload import StatusTotals, payload, payload_bytes
 from callgate.tui.statusline.status_runner import StatusLine, without_colours
-from callgate.tui.statusline.status_totals import StatusTotals, snapshot_of
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event
 from callgate.words.session_event import AgentPath
@@ -118,10 +117,8 @@ class SessionStatusLine:
 
     def _payload(self) -> bytes:
         seconds = self._clock.monotonic() - self._began
-        found = snapshot_of(
-            self._session, self._totals, project=str(self._config.root), seconds=seconds, vim=self._vim()
-        )
-        return payload_bytes(found)
+        project = str(self._config.root)
+        return payload_bytes(payload(self._session, self._totals, project=project, seconds=seconds, vim=self._vim()))
 
     # ---- changes of the settings --------------------------------------------------------------------------------
 

@@ -4,115 +4,143 @@ Fields are never renamed or removed, because users' scripts rely on them. Unknow
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 from callgate._version import __version__
-from callgate.words.messages import Usage
+from callgate.session.conversation import Conversation
+from callgate.words import events as e
+from callgate.words.messages import Message, Usage
 from callgate.words.noun import nothing, noun
+
+Lines = tuple[int, int]
+"""Numbers of added and removed lines."""
+_BACKGROUND = {"commands": "command", "agents": "agent", "workflows": "workflow", "watches": "watch"}
+
+SAMPLE: Mapping[str, Any] = {
+    "version": __version__,
+    "session": {"id": "01jz8k2m4n", "title": "Mend the parser"},
+    "model": {"id": "anthropic/claude-opus-5-5", "name": "claude-opus-5-5"},
+    "effort": "high",
+    "mode": "accept_edits",
+    "folders": {"current": "/home/ada/parser/src", "project": "/home/ada/parser", "added": ["/home/ada/notes"]},
+    "cost": {"total": 0.4213, "seconds": 754.0, "api_seconds": 211.5, "lines_added": 156, "lines_removed": 23},
+    "context": {
+        "size": 200_000,
+        "used_percent": 42.0,
+        "last_request": {
+            "input": 1_200,
+            "cache_read": 81_000,
+            "cache_write": 900,
+            "output": 1_000,
+            "reasoning": 400,
+        },
+        "total_input": 442_800,
+        "total_output": 15_300,
+    },
+    "agent": None,
+    "worktree": None,
+    "background": {"commands": 1, "agents": 0, "workflows": 0, "watches": 0},
+    "vim": None,
+}
+"""The object that ``callgate statusline test`` passes to the command."""
 
 
 @noun
-class StatusSnapshot:
-    """The state of a session at one moment.
+class StatusTotals:
+    """The part of the object that is folded from the events of a session.
 
-    model       an id such as ``anthropic/claude-opus-5-5``
-    cost        in dollars
-    used        tokens of the context that the next request starts with
-    last        tokens of the last request
-    background  the number of running tasks by kind
-    vim         the vim mode; None without vim keys
+    last     usage of the last request
+    used     tokens that the next request starts with; None until an answer reports them, and after a rewind
+    waiting  added and removed lines of staged actions by id
     """
 
-    session: str = ""
-    title: str = ""
-    model: str = ""
-    effort: str | None = None
-    mode: str = "default"
-    current: str = ""
-    project: str = ""
-    added: tuple[str, ...] = ()
-    cost: float | None = None
-    seconds: float | None = None
-    api_seconds: float | None = None
-    lines_added: int | None = None
-    lines_removed: int | None = None
-    window: int | None = None
-    used: int | None = None
     last: Usage | None = None
-    total: Usage | None = None
-    agent: str | None = None
-    worktree: str | None = None
-    background: Mapping[str, int] = field(default_factory=nothing)
-    vim: str | None = None
+    used: int | None = None
+    api_seconds: float = 0.0
+    added: int = 0
+    removed: int = 0
+    waiting: Mapping[str, Lines] = field(default_factory=nothing)
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> "StatusTotals":
+        """Return the totals of an opened session, with the tokens of the last recorded answer."""
+        answers = (each for each in reversed(messages) if each.role == "assistant" and each.usage is not None)
+        last = next(answers, None)
+        return cls() if last is None else cls().after(e.MessageAdded(0.0, last))
+
+    def after(self, event: e.Event) -> "StatusTotals":
+        match event:
+            case e.MessageAdded(message=message) if message.role == "assistant" and message.usage is not None:
+                return replace(self, last=message.usage, used=_input(message.usage) + message.usage.output)
+            case e.TurnEnded(measures=measures) if measures is not None:
+                return replace(self, api_seconds=self.api_seconds + measures.model)
+            case e.Compacted():
+                return replace(self, used=event.tokens_after or None)
+            case e.Rewound() | e.Branched():
+                return replace(self, last=None, used=None)
+            case e.CallSettled(result=result) if not result.is_error:
+                added, removed = result.details.get("lines_added"), result.details.get("lines_removed")
+                return self._with((added, removed)) if type(added) is int and type(removed) is int else self
+            case e.ActionStaged(action=action):
+                return replace(self, waiting={**self.waiting, action.id: (action.added, action.removed)})
+            case e.ActionResolved(id=name) if name in self.waiting:
+                lines = self.waiting[name] if event.ended == "applied" else (0, 0)
+                left = {each: value for each, value in self.waiting.items() if each != name}
+                return replace(self._with(lines), waiting=left)
+            case _:
+                return self
+
+    def _with(self, lines: Lines) -> "StatusTotals":
+        return replace(self, added=self.added + lines[0], removed=self.removed + lines[1])
 
 
-def payload(now: StatusSnapshot) -> dict[str, Any]:
-    """Return the object, with every field."""
+def payload(
+    session: Conversation, totals: StatusTotals, *, project: str, seconds: float, vim: str | None = None
+) -> dict[str, Any]:
+    """Return the object for a session.
+
+    project  the workspace
+    seconds  how long the session has been open
+    vim      the vim mode; None without vim keys
+    """
+    total, background = session.usage, session.background
+    is_priced = any(each.cost is not None for each in session.costs)
     return {
         "version": __version__,
-        "session": {"id": now.session or None, "title": now.title or None},
-        "model": {"id": now.model or None, "name": now.model.rpartition("/")[2] or None},
-        "effort": now.effort,
-        "mode": now.mode,
-        "folders": {"current": now.current or None, "project": now.project or None, "added": [*now.added]},
+        "session": {"id": session.id or None, "title": session.title or None},
+        "model": {"id": session.model or None, "name": session.model.rpartition("/")[2] or None},
+        "effort": session.effort,
+        "mode": session.mode,
+        "folders": {"current": session.folder or project, "project": project, "added": [*session.folders]},
         "cost": {
-            "total": now.cost,
-            "seconds": _rounded(now.seconds),
-            "api_seconds": _rounded(now.api_seconds),
-            "lines_added": now.lines_added,
-            "lines_removed": now.lines_removed,
+            "total": session.cost if is_priced else None,
+            "seconds": round(seconds, 3),
+            "api_seconds": round(totals.api_seconds, 3),
+            "lines_added": totals.added,
+            "lines_removed": totals.removed,
         },
         "context": {
-            "size": now.window,
-            "used_percent": _percent(now.used, now.window),
-            "last_request": None if now.last is None else _tokens(now.last),
-            "total_input": None if now.total is None else _input(now.total),
-            "total_output": None if now.total is None else now.total.output,
+            "size": session.window,
+            "used_percent": percent(totals.used, session.window),
+            "last_request": None if totals.last is None else _tokens(totals.last),
+            "total_input": None if total == Usage() else _input(total),
+            "total_output": None if total == Usage() else total.output,
         },
-        "agent": now.agent,
-        "worktree": now.worktree,
-        "background": {kind: now.background.get(name, 0) for kind, name in _BACKGROUND.items()},
-        "vim": now.vim,
+        "agent": _text(session.metadata.get("agent")),
+        "worktree": _text(session.metadata.get("worktree")),
+        "background": {kind: background.get(name, 0) for kind, name in _BACKGROUND.items()},
+        "vim": vim,
     }
 
 
-def payload_bytes(now: StatusSnapshot) -> bytes:
+def payload_bytes(found: Mapping[str, Any]) -> bytes:
     """Return the object as a line of JSON."""
-    return json.dumps(payload(now), allow_nan=False).encode() + b"\n"
+    return json.dumps(found, allow_nan=False).encode() + b"\n"
 
 
-_BACKGROUND = {"commands": "command", "agents": "agent", "workflows": "workflow", "watches": "watch"}
-
-SAMPLE = StatusSnapshot(
-    session="01jz8k2m4n",
-    title="Mend the parser",
-    model="anthropic/claude-opus-5-5",
-    effort="high",
-    mode="accept_edits",
-    current="/home/ada/parser/src",
-    project="/home/ada/parser",
-    added=("/home/ada/notes",),
-    cost=0.4213,
-    seconds=754.0,
-    api_seconds=211.5,
-    lines_added=156,
-    lines_removed=23,
-    window=200_000,
-    used=84_100,
-    last=Usage(input=1_200, cache_read=81_000, cache_write=900, output=1_000, reasoning=400),
-    total=Usage(input=9_800, cache_read=402_000, cache_write=31_000, output=15_300, reasoning=6_100),
-    background={"command": 1},
-)
-"""The snapshot that ``callgate statusline test`` passes to the command."""
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
-
-
-def _percent(used: int | None, size: int | None) -> float | None:
+def percent(used: int | None, size: int | None) -> float | None:
     return None if used is None or not size else round(min(100 * used / size, 100.0), 1)
 
 
@@ -123,3 +151,7 @@ def _input(usage: Usage) -> int:
 def _tokens(usage: Usage) -> dict[str, int]:
     names = ("input", "cache_read", "cache_write", "output", "reasoning")
     return {name: getattr(usage, name) for name in names}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -12,19 +12,8 @@ from unicodedata import category
 
 from callgate.assembly.status_command import TIME_LIMIT, Finished
 from callgate.core.ports import Clock, Timer
+from callgate.words import events as e
 from callgate.words.errors import in_words
-from callgate.words.events import (
-    Branched,
-    Compacted,
-    EffortSet,
-    Event,
-    MessageAdded,
-    MetadataSet,
-    ModelSet,
-    ModeSet,
-    Rewound,
-    TurnEnded,
-)
 
 MOST_LINES = 3
 LONGEST = 500
@@ -101,15 +90,17 @@ Run = Callable[[bytes], Awaitable[Finished | str]]
 """Run the command with this standard input; return its result, or why it was not run. Cancelling ends the command."""
 
 
-def asks_for_run(event: Event) -> bool:
+def asks_for_run(event: e.Event) -> bool:
     """Return True if the event may change the status line."""
     match event:
-        case MessageAdded(message=message):
+        case e.MessageAdded(message=message):
             return message.role == "assistant"
-        case MetadataSet(key=key):
+        case e.MetadataSet(key=key):
             return key in ("title", "agent", "worktree")
         case _:
-            return isinstance(event, TurnEnded | ModeSet | ModelSet | EffortSet | Compacted | Rewound | Branched)
+            return isinstance(
+                event, e.TurnEnded | e.ModeSet | e.ModelSet | e.EffortSet | e.Compacted | e.Rewound | e.Branched
+            )
 
 
 class StatusLine:
@@ -151,7 +142,7 @@ class StatusLine:
         self.ask()
         self._set_timer()
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: e.Event) -> None:
         if asks_for_run(event):
             self.ask()
 
