@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from json import dumps
@@ -12,7 +12,7 @@ from callgate.formats.display import visible
 from callgate.formats.jsonable import to_json
 from callgate.words import events as e
 from callgate.words.calls import Result
-from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Decision, Deny, Question
+from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Decision, Deny
 from callgate.words.noun import noun
 
 
@@ -69,11 +69,11 @@ def audit_rows(events: Iterable[tuple[int, e.Durable]]) -> list[AuditRow]:
             case e.CallDecided() if event.call_id in calls:
                 calls[event.call_id].decide(event)
             case e.QuestionAsked() if event.question.call_id in calls:
-                calls[event.question.call_id].ask(event.question)
+                calls[event.question.call_id].ask()
             case e.QuestionAnswered() if event.confirmation.call_id in calls:
                 calls[event.confirmation.call_id].answer(event.confirmation)
             case e.CallStarted() if event.call_id in calls:
-                calls[event.call_id].started_at = event.at
+                calls[event.call_id].fields["started_at"] = event.at
             case e.CallSettled() if event.call_id in calls:
                 calls[event.call_id].settle(event)
             case e.PolicyAdded():
@@ -86,86 +86,68 @@ def audit_rows(events: Iterable[tuple[int, e.Durable]]) -> list[AuditRow]:
     return [each.row() if isinstance(each, _Call) else each for each in found]
 
 
-@dataclass(slots=True)
 class _Call:
-    """The recorded facts about one call so far."""
+    """The row of one call, filled in by its events."""
 
-    n: int
-    arrived: e.CallArrived
-    decided: e.CallDecided | None = None
-    question: Question | None = None
-    answered: Confirmation | None = None
-    before: list[str] = field(default_factory=list[str])
-    edited: bool = False
-    taken: Mapping[str, Any] | None = None
-    started_at: float | None = None
-    result: Result | None = None
-    duration_ms: float | None = None
+    def __init__(self, n: int, arrived: e.CallArrived) -> None:
+        self.arrived = arrived
+        self.result: Result | None = None
+        self._decision: Decision | None = None
+        self._answered: Confirmation | None = None
+        self._before: list[str] = []  # earlier decisions and answers
+        self.fields: dict[str, Any] = {
+            "at": arrived.at,
+            "n": n,
+            "call_id": arrived.call_id,
+            "message_id": arrived.message_id,
+            "tool": arrived.name,
+            "arguments_hash": arrived.arguments_hash or "",
+            "about": _about(arrived.arguments),
+        }
 
     def decide(self, event: e.CallDecided) -> None:
-        if self.decided is not None and self.decided.decision != event.decision:
-            self.before.append(_told(self.decided.decision))
-        self.decided = event
-        if not isinstance(event.decision, Deny):
-            self._take(event.decision.arguments)
+        before, decision = self._decision, event.decision
+        if before is not None and before != decision:
+            why = f" ({before.reason})" if before.reason else ""
+            self._before.append(f"{_word(before)} by {before.by}{why}")
+        self._decision = decision
+        self.fields |= {"decision": _word(decision), "by": decision.by, "decided_at": event.at}
+        self.fields |= {"origin": str(decision.origin or ""), "arguments_hash": event.arguments_hash}
+        if not isinstance(decision, Deny):
+            self._take(decision.arguments)
 
-    def ask(self, question: Question) -> None:
-        if self.answered is not None:  # a new question, after changed arguments or a restart
-            door = f" at {self.answered.door}" if self.answered.door else ""
-            self.before.append(f"{self.answered.outcome} by {self.answered.by}{door}")
-            self.answered = None
-        self.question = question
+    def ask(self) -> None:
+        if self._answered is not None:  # a new question, after changed arguments or a restart
+            door = f" at {self._answered.door}" if self._answered.door else ""
+            self._before.append(f"{self._answered.outcome} by {self._answered.by}{door}")
+            self._answered = None
+        self.fields |= {"question": "asked", "door": ""}
 
-    def answer(self, confirmation: Confirmation) -> None:
-        self.answered = confirmation
-        if confirmation.outcome != "no":
-            self._take(confirmation.arguments)
+    def answer(self, answer: Confirmation) -> None:
+        self._answered = answer
+        self.fields |= {"question": answer.outcome, "door": answer.door}
+        if answer.outcome != "no":
+            self._take(answer.arguments)
 
     def settle(self, event: e.CallSettled) -> None:
         if self.result is None:
             self.result = event.result
-            self.duration_ms = event.duration_ms
+            lasted = event.duration_ms if (event.duration_ms or 0) >= 0 else None  # negative if the clock was set back
+            self.fields |= {"outcome": event.result.code, "duration_ms": lasted}
+            self.fields["effects"] = str(event.result.effects or "")
 
     def _take(self, arguments: Mapping[str, Any] | None) -> None:
         if arguments is not None:
-            self.edited = arguments != self.arrived.arguments
-            self.taken = arguments
+            self.fields |= {"edited": arguments != self.arrived.arguments, "about": _about(arguments)}
 
     def row(self) -> AuditRow:
-        decision = None if self.decided is None else self.decided.decision
-        result, answered = self.result, self.answered
-        lasted = self.duration_ms if (self.duration_ms or 0) >= 0 else None  # negative if the clock was set back
-        hashed = self.arrived.arguments_hash if self.decided is None else self.decided.arguments_hash
-        return AuditRow(
-            at=self.arrived.at,
-            n=self.n,
-            call_id=self.arrived.call_id,
-            message_id=self.arrived.message_id,
-            tool=self.arrived.name,
-            arguments_hash=hashed or "",
-            decision=_word(decision),
-            by="" if decision is None else decision.by,
-            door="" if answered is None else answered.door,
-            reason=self._reason(decision),
-            question=answered.outcome if answered is not None else "" if self.question is None else "asked",
-            edited=self.edited,
-            started_at=self.started_at,
-            outcome="" if result is None else result.code,
-            effects="" if result is None else str(result.effects or ""),
-            duration_ms=lasted,
-            decided_at=None if self.decided is None else self.decided.at,
-            origin=str((decision and decision.origin) or ""),
-            about=_about(self.arrived.arguments if self.taken is None else self.taken),
-        )
-
-    def _reason(self, decision: Decision | None) -> str:
-        if decision is None:
+        if self._decision is not None:
+            reason = self._decision.reason
+        else:
             refusal = "" if self.result is None or not self.result.is_error else self.result.text.strip()
             reason = refusal.partition("\n")[0]
-        else:
-            reason = decision.reason
-        earlier = f"before: {', '.join(dict.fromkeys(self.before))}" if self.before else ""
-        return "; ".join(filter(None, (reason, earlier)))
+        earlier = f"before: {', '.join(dict.fromkeys(self._before))}" if self._before else ""
+        return AuditRow(**self.fields, reason="; ".join(filter(None, (reason, earlier))))
 
 
 def _about(arguments: object) -> str:
@@ -178,15 +160,8 @@ def _about(arguments: object) -> str:
     return line if len(line) <= _LONGEST_ABOUT else f"{line[:_LONGEST_ABOUT]}…"
 
 
-def _word(decision: Decision | None) -> str:
-    if decision is None:
-        return "none"
+def _word(decision: Decision) -> str:
     return "allow" if isinstance(decision, Allow) else "deny" if isinstance(decision, Deny) else "ask"
-
-
-def _told(decision: Decision) -> str:
-    why = f" ({decision.reason})" if decision.reason else ""
-    return f"{_word(decision)} by {decision.by}{why}"
 
 
 def _policy_row(n: int, event: e.PolicyAdded) -> AuditRow:

@@ -12,20 +12,9 @@ _FEWEST_CHARS, _MOST_CHARS = 1.0, 6.0
 _ABSURD = 20
 """If a token had more characters than this, the reported count is ignored."""
 
-ShareKind = Literal[
-    "system",
-    "instructions",
-    "tools",
-    "skills",
-    "summary",
-    "prompts",
-    "answers",
-    "thinking",
-    "calls",
-    "results",
-    "images",
-    "provider's own",
-]
+SentKind = Literal["system", "instructions", "tools", "skills"]
+SaidKind = Literal["summary", "prompts", "answers", "thinking", "calls", "results", "images", "provider's own"]
+ShareKind = SentKind | SaidKind
 
 
 @noun

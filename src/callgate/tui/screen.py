@@ -85,19 +85,21 @@ class InlineApplication(Application[int]):
         """Print lines above the redrawn part, in one frame with it."""
         if not lines or not self.is_running or self._running_in_terminal:
             return
-        output = self.output
-        assert isinstance(output, FrameOutput)
-        with output.frame():
+        with self._frame() as output:
             self.renderer.erase(leave_alternate_screen=False)
             # No erase after each line: after a line that fills its row, it would erase the last letter.
             output.write_raw("".join(f"{line}\r\n" for line in lines))
             self._redraw()
 
+    @contextmanager
+    def _frame(self) -> Generator[FrameOutput]:
+        assert isinstance(self.output, FrameOutput)
+        with self.output.frame():
+            yield self.output
+
     def _redraw(self, render_as_done: bool = False) -> None:
         """Draw one frame, including a change between inline and full screen."""
-        output = self.output
-        assert isinstance(output, FrameOutput)
-        with output.frame():
+        with self._frame():
             super()._redraw(render_as_done)
 
     def press(self, keys: str) -> None:
@@ -114,9 +116,7 @@ class InlineApplication(Application[int]):
 
     def clear(self) -> None:
         """Draw on an empty screen. The lines that were on it move to the scrollback."""
-        output = self.output
-        assert isinstance(output, FrameOutput)
-        with output.frame():
+        with self._frame() as output:
             self.renderer.erase(leave_alternate_screen=False)
             if not self.full_screen:
                 output.write_raw("\n" * output.get_size().rows)
@@ -128,9 +128,7 @@ class InlineApplication(Application[int]):
         """Switch to the alternate screen, or back to inline."""
         if full is self.full_screen or not self.is_running:
             return
-        output = self.output
-        assert isinstance(output, FrameOutput)
-        with output.frame():
+        with self._frame():
             self.renderer.erase(leave_alternate_screen=True)
             self.full_screen = self.renderer.full_screen = full
 
@@ -138,9 +136,7 @@ class InlineApplication(Application[int]):
         """Draw a frame. If it became lower, erase the old one first, so that no empty rows stay below it."""
         if not self.is_running or self._running_in_terminal:
             return
-        output = self.output
-        assert isinstance(output, FrameOutput)
-        with output.frame():
+        with self._frame() as output:
             last = self.renderer._last_screen
             size = output.get_size()
             if last is not None and not self.full_screen:
@@ -150,9 +146,7 @@ class InlineApplication(Application[int]):
             self._redraw()
 
     def _on_resize(self) -> None:
-        output = self.output
-        assert isinstance(output, FrameOutput)
-        with output.frame():
+        with self._frame() as output:
             if not self.full_screen and _reflows():
                 self._follow_reflow(output.get_size())
             super()._on_resize()

@@ -7,7 +7,7 @@ use area of Unicode and are removed from typed and pasted text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import fragment_list_to_text
@@ -52,6 +52,10 @@ class Picture:
     def label(self) -> str:
         return f"[Image #{self.number}: {self.name} {max(len(self.image.data) // 1024, 1):,} KB]"
 
+    @property
+    def reference(self) -> str:
+        return f"[Image #{self.number}: {self.path or self.name}]"
+
 
 Attachment = Pasted | Picture
 
@@ -67,10 +71,6 @@ def strip_marks(text: str, keep: str = "") -> str:
     return _MARK.sub(lambda found: found[0] if found[0] in keep else "", text)
 
 
-def is_long(text: str) -> bool:
-    return len(text) > LONG_CHARACTERS or text.count("\n") >= LONG_LINES
-
-
 class Attachments:
     """The attachments of one terminal by their marks. They are never removed, so that undo and history can restore
     them."""
@@ -80,7 +80,8 @@ class Attachments:
 
     def paste(self, text: str) -> str:
         """Return the text to insert for pasted text: a mark if it is long."""
-        return self._pasted(text) if is_long(text) else text
+        is_long = len(text) > LONG_CHARACTERS or text.count("\n") >= LONG_LINES
+        return self._pasted(text) if is_long else text
 
     def picture(self, name: str, image: Image, path: str = "") -> str:
         """Add an image and return its mark."""
@@ -95,17 +96,18 @@ class Attachments:
 
     def labelled(self, text: str) -> str:
         """Return the text with labels instead of marks."""
-        return _MARK.sub(lambda found: self._label(found[0]), text)
+        return self._replaced(text, lambda each: each.label)
 
     def parts(self, text: str, more: Iterable[Image] = ()) -> str | tuple[Content, ...]:
         """Return the content to send: pasted texts in place, then the images, which the text names by their labels."""
         images = [*(each.image for each in self.within(text) if isinstance(each, Picture)), *more]
-        whole = _MARK.sub(lambda found: self._said(found[0]), text)
+        whole = self._replaced(text, lambda each: each.text if isinstance(each, Pasted) else each.reference)
         return (Text(whole), *images) if images else whole
 
     def unfolded(self, text: str) -> str:
         """Return the text with pasted texts in place of their marks; images stay marks."""
-        return _MARK.sub(lambda found: self._opened(found[0]), text)
+        pasted = {mark: each.text for mark, each in self._by_mark.items() if isinstance(each, Pasted)}
+        return _MARK.sub(lambda found: pasted[found[0]] if found[0] in pasted else found[0], text)
 
     def taken_back(self, parts: Sequence[object]) -> str:
         """Return a sent message as text for the input line: long texts and images are attachments."""
@@ -117,7 +119,8 @@ class Attachments:
     def kept(self, text: str) -> tuple[str, Mapping[str, str]]:
         """Return the text to store in the history and the pasted texts by label. An image is stored as its path."""
         pasted = {each.label: each.text for each in self.within(text) if isinstance(each, Pasted)}
-        return _MARK.sub(lambda found: self._remembered(found[0]), text).strip(), pasted
+        shown = self._replaced(text, lambda each: each.label if isinstance(each, Pasted) else each.path)
+        return shown.strip(), pasted
 
     def restored(self, text: str, pasted: Mapping[str, str]) -> str:
         """Return a history entry as text for the input line."""
@@ -126,6 +129,10 @@ class Attachments:
             if label in text:
                 text = text.replace(label, self._pasted(clean(content)), 1)
         return text
+
+    def _replaced(self, text: str, form: Callable[[Attachment], str]) -> str:
+        """Replace each mark by a form of its attachment; remove unknown marks."""
+        return _MARK.sub(lambda found: form(known) if (known := self._by_mark.get(found[0])) else "", text)
 
     def _pasted(self, text: str) -> str:
         """Return the mark of a long text; equal texts share one mark."""
@@ -139,24 +146,6 @@ class Attachments:
 
     def _next(self, kind: type[Attachment]) -> int:
         return max((each.number for each in self._by_mark.values() if isinstance(each, kind)), default=0) + 1
-
-    def _label(self, mark: str) -> str:
-        found = self._by_mark.get(mark)
-        return "" if found is None else found.label
-
-    def _said(self, mark: str) -> str:
-        found = self._by_mark.get(mark)
-        if isinstance(found, Pasted):
-            return found.text
-        return "" if found is None else f"[Image #{found.number}: {found.path or found.name}]"
-
-    def _opened(self, mark: str) -> str:
-        found = self._by_mark.get(mark)
-        return found.text if isinstance(found, Pasted) else mark
-
-    def _remembered(self, mark: str) -> str:
-        found = self._by_mark.get(mark)
-        return found.label if isinstance(found, Pasted) else found.path if isinstance(found, Picture) else ""
 
 
 class AttachmentLabels(Processor):
