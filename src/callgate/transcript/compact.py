@@ -42,12 +42,7 @@ def _reach(messages: Sequence[Message]) -> list[int]:
 
 
 def trimmed(
-    messages: Sequence[Message],
-    *,
-    at: float,
-    over: int,
-    keep_last: int,
-    done: Container[tuple[str, str]] = (),
+    messages: Sequence[Message], *, at: float, over: int, keep_last: int, done: Container[tuple[str, str]] = ()
 ) -> list[ResultReplaced]:
     """Cut old results of more than ``over`` characters to head and tail, with a note about the length of the omitted
     part.

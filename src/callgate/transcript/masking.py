@@ -136,9 +136,7 @@ _SIGN = r"[\w.~+/=!#%^*@:-]"
 _SPECIAL = (
     SecretRule("private_key", ("PRIVATE KEY",), _PRIVATE_KEY),
     SecretRule(
-        "jwt",
-        (".eyJ",),
-        rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+",
+        "jwt", (".eyJ",), rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+"
     ),
     SecretRule(
         "authorization",
@@ -153,11 +151,7 @@ _SPECIAL = (
         rf"((?:aws_secret_access_key|SECRET_ACCESS_KEY|ecretAccessKey){_QUOTES}[:=]{_QUOTES})"
         r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
     ),
-    SecretRule(
-        "azure",
-        ("AccountKey=", "AccessKey="),
-        r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}",
-    ),
+    SecretRule("azure", ("AccountKey=", "AccessKey="), r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}"),
     SecretRule("telegram", (":AA",), r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])"),
     SecretRule("slack", ("hooks.slack.com/services/",), r"(hooks\.slack\.com/services/)[\w/]{20,}"),
     SecretRule(
@@ -171,17 +165,9 @@ _SPECIAL = (
         rf"((?:{'|'.join(f'[Aa]{one}-{two}' for one, two in _HEADER_WORDS)}){_QUOTES}[:=]{_QUOTES})"
         r"(?=[\w.~+/=-]{0,100}?\d)[\w.~+/=-]{16,}",
     ),
-    SecretRule(
-        "cookie",
-        ("ookie: ",),
-        rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}",
-    ),
+    SecretRule("cookie", ("ookie: ",), rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}"),
     SecretRule("signature", ("sig=",), r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}"),
-    SecretRule(
-        "password",
-        ("--password=", "--password "),
-        rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}",
-    ),
+    SecretRule("password", ("--password=", "--password "), rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}"),
     SecretRule("password", ("://",), _URL_PASSWORD),
 )
 

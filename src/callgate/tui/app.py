@@ -395,12 +395,7 @@ class TerminalApp:
         """Decide which part receives keys from now on, and give it the focus."""
         questions, composer = self.questions, self.composer
         self.receiver = route(
-            self.panels,
-            questions.card,
-            questions.guard,
-            monotonic(),
-            asks=composer.asks,
-            writing=bool(composer.text),
+            self.panels, questions.card, questions.guard, monotonic(), asks=composer.asks, writing=bool(composer.text)
         )
         self._focus()
 

@@ -9,11 +9,7 @@ AWAY = 20 * 60.0
 """Seconds without a key after which the user counts as away."""
 LONG = 10.0
 """Seconds of a run after which its end rings the bell."""
-_STATES = {
-    "working": "working",
-    "waiting_confirmation": "waits for you",
-    "paused": "paused",
-}
+_STATES = {"working": "working", "waiting_confirmation": "waits for you", "paused": "paused"}
 
 
 def title_of(fold: ConversationFold, folder: str) -> str:

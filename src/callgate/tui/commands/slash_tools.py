@@ -152,12 +152,7 @@ async def tasks(terminal: Terminal, text: str) -> None:
         return
     now = time()
     rows = tuple(
-        (
-            each.id,
-            each.status,
-            seconds(max((each.ended or now) - each.record.started, 0.0)),
-            each.record.label,
-        )
+        (each.id, each.status, seconds(max((each.ended or now) - each.record.started, 0.0)), each.record.label)
         for each in found
     )
     terminal.show(TableBlock(rows, "Background work", note="/tasks stop ID ends one."))

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 
-ACTIONS = {
-    "log": "its last lines",
-    "reconnect": "connects it again",
-    "disable": "ends it for this session",
-}
+ACTIONS = {"log": "its last lines", "reconnect": "connects it again", "disable": "ends it for this session"}
 _LOG_LINES = 40
 _SIGNS = {"connected": "+", "connecting": "~", "disabled": "-"}
 

@@ -15,11 +15,7 @@ from callgate.words.messages import Image, Resource
 DEEPEST = 20
 """The maximum depth of a tree."""
 
-_TODO = {
-    "[x] ": ("✓ ", "+ ", "green"),
-    "[>] ": ("▸ ", "> ", "bold cyan"),
-    "[ ] ": ("○ ", "o ", ""),
-}
+_TODO = {"[x] ": ("✓ ", "+ ", "green"), "[>] ": ("▸ ", "> ", "bold cyan"), "[ ] ": ("○ ", "o ", "")}
 """Signs of a to-do list by the start of the line."""
 
 Row = list[Span]

@@ -29,13 +29,7 @@ SAMPLE: Mapping[str, Any] = {
     "context": {
         "size": 200_000,
         "used_percent": 42.0,
-        "last_request": {
-            "input": 1_200,
-            "cache_read": 81_000,
-            "cache_write": 900,
-            "output": 1_000,
-            "reasoning": 400,
-        },
+        "last_request": {"input": 1_200, "cache_read": 81_000, "cache_write": 900, "output": 1_000, "reasoning": 400},
         "total_input": 442_800,
         "total_output": 15_300,
     },
