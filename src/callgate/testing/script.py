@@ -15,21 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from callgate.words import model as m
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.messages import Opaque, Usage
-from callgate.words.model import (
-    ArgumentsDelta,
-    MessageEnded,
-    MessageStarted,
-    ModelEvent,
-    OpaqueData,
-    PartEnded,
-    PartStarted,
-    Request,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-)
 
 NO_USAGE = Usage()
 
@@ -58,14 +46,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    events: tuple[ModelEvent, ...]
+    events: tuple[m.ModelEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The end of a message. Without a reason and an error, the stream ends without MessageEnded."""
 
-    reason: StopReason | None = None
+    reason: m.StopReason | None = None
     usage: Usage = NO_USAGE
     error: Exception | None = None
 
@@ -80,8 +68,8 @@ class ScriptedTurn:
     steps: tuple[Step, ...]
 
 
-Scene = ScriptedTurn | Callable[[Request], ScriptedTurn]
-Played = tuple[ModelEvent, ...] | Pause | Exception
+Scene = ScriptedTurn | Callable[[m.Request], ScriptedTurn]
+Played = tuple[m.ModelEvent, ...] | Pause | Exception
 
 
 def turn(*steps: Step) -> ScriptedTurn:
@@ -127,12 +115,12 @@ def pause(seconds: float = 0.0) -> Pause:
     return Pause(seconds)
 
 
-def send(*events: ModelEvent) -> Sent:
+def send(*events: m.ModelEvent) -> Sent:
     """Send events as they are, for streams that no other step can produce."""
     return Sent(events)
 
 
-def stop(reason: StopReason, usage: Usage = NO_USAGE) -> Ended:
+def stop(reason: m.StopReason, usage: Usage = NO_USAGE) -> Ended:
     return Ended(reason, usage)
 
 
@@ -151,7 +139,9 @@ def fail(error: Exception | str) -> Ended:
     return Ended(error=ModelError(error) if isinstance(error, str) else error)
 
 
-def played(scene: ScriptedTurn, started: MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> list[Played]:
+def played(
+    scene: ScriptedTurn, started: m.MessageStarted, chunk: int | None, new_id: Callable[[], str]
+) -> list[Played]:
     """Return the turn as events, pauses and errors."""
     take = _Take(started, chunk, new_id)
     for step in scene.steps:
@@ -160,8 +150,8 @@ def played(scene: ScriptedTurn, started: MessageStarted, chunk: int | None, new_
 
 
 class _Take:
-    def __init__(self, started: MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> None:
-        self._events: list[ModelEvent] = [started]
+    def __init__(self, started: m.MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> None:
+        self._events: list[m.ModelEvent] = [started]
         self._played: list[Played] = []
         self._chunk = chunk
         self._new_id = new_id
@@ -179,16 +169,18 @@ class _Take:
             case Opaque():
                 self._close_part()
                 self._index += 1
-                kept = OpaqueData(self._index, step.provider, step.data)
-                self._events += [PartStarted(self._index, "opaque"), kept, PartEnded(self._index)]
+                kept = m.OpaqueData(self._index, step.provider, step.data)
+                self._events += [m.PartStarted(self._index, "opaque"), kept, m.PartEnded(self._index)]
             case Pause():
                 self._pause(step)
             case Sent(events):
                 self._close_part()
                 self._events += events
-                self._index = max([self._index, *(e.index for e in events if isinstance(e, PartStarted))])
-                self._called = self._called or any(isinstance(e, PartStarted) and e.kind == "tool_call" for e in events)
-                self._over = any(isinstance(e, MessageEnded) for e in events)
+                self._index = max([self._index, *(e.index for e in events if isinstance(e, m.PartStarted))])
+                self._called = self._called or any(
+                    isinstance(e, m.PartStarted) and e.kind == "tool_call" for e in events
+                )
+                self._over = any(isinstance(each, m.MessageEnded) for each in events)
             case Ended():
                 self._end(step)
 
@@ -203,25 +195,25 @@ class _Take:
             self._close_part()
             self._index += 1
             self._open = step.kind
-            self._events.append(PartStarted(self._index, step.kind))
+            self._events.append(m.PartStarted(self._index, step.kind))
         pieces = _pieces(step.text, self._chunk) if self._chunk else _words(step.text)
         for piece in pieces:
-            self._events.append((TextDelta if step.kind == "text" else ThinkingDelta)(self._index, piece))
+            self._events.append((m.TextDelta if step.kind == "text" else m.ThinkingDelta)(self._index, piece))
             if step.over > 0:
                 self._pause(Pause(step.over / len(pieces)))
         if step.signature is not None:
-            self._events.append(ThinkingDelta(self._index, signature=step.signature))
+            self._events.append(m.ThinkingDelta(self._index, signature=step.signature))
 
     def _call(self, step: Called) -> None:
         self._close_part()
         self._index += 1
         self._called = True
-        self._events.append(PartStarted(self._index, "tool_call", step.id or self._new_id(), step.name))
-        self._events += [ArgumentsDelta(self._index, piece) for piece in _pieces(step.text, self._chunk or 16)]
+        self._events.append(m.PartStarted(self._index, "tool_call", step.id or self._new_id(), step.name))
+        self._events += [m.ArgumentsDelta(self._index, piece) for piece in _pieces(step.text, self._chunk or 16)]
         if step.kept is not None:
-            self._events.append(OpaqueData(self._index, step.kept.provider, step.kept.data))
+            self._events.append(m.OpaqueData(self._index, step.kept.provider, step.kept.data))
         if step.closed:
-            self._events.append(PartEnded(self._index))
+            self._events.append(m.PartEnded(self._index))
 
     def _pause(self, step: Pause) -> None:
         self._flush()
@@ -234,11 +226,11 @@ class _Take:
             self._played.append(step.error)
         elif step.reason is not None:
             self._close_part()
-            self._events.append(MessageEnded(step.reason, step.usage))
+            self._events.append(m.MessageEnded(step.reason, step.usage))
 
     def _close_part(self) -> None:
         if self._open is not None:
-            self._events.append(PartEnded(self._index))
+            self._events.append(m.PartEnded(self._index))
             self._open = None
 
     def _flush(self) -> None:

@@ -18,6 +18,7 @@ from callgate.conversation.ports import Drafted
 from callgate.core.ports import Maybe
 from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
+from callgate.transcript import side_files
 from callgate.transcript.answer_files import WaitingAnswer, forget_answers, tidy_answers, waiting_answers
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
@@ -25,15 +26,6 @@ from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.reader import Damage, all_entries
 from callgate.transcript.session_summary import Summary, Tally
-from callgate.transcript.side_files import (
-    Index,
-    draft_path,
-    drop_draft,
-    drop_index,
-    read_draft,
-    write_draft,
-    write_index,
-)
 from callgate.transcript.tape import Tape
 from callgate.transcript.writer import WrittenJournal
 from callgate.words.decisions import Confirmation
@@ -63,7 +55,7 @@ class DiskJournal(WrittenJournal):
             self._log,
             exists=loaded is not None,
             number=0 if loaded is None else loaded.n,
-            draft=("", ()) if loaded is None else read_draft(log),
+            draft=("", ()) if loaded is None else side_files.read_draft(log),
         )
         self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
         self._waiting: tuple[WaitingAnswer, ...] = ()  # answer files, as last read
@@ -161,7 +153,7 @@ class _Lines:
         self._boundary = False
         self.masker = masker
         self.draft: tuple[str, Drafted] | None = None
-        self._drafted = loaded is not None and draft_path(log).exists()
+        self._drafted = loaded is not None and side_files.draft_path(log).exists()
         self._draft_over = False
 
     def open(self) -> Tape:
@@ -193,15 +185,15 @@ class _Lines:
     def aside(self) -> None:
         draft, self.draft = self.draft, None
         if draft is not None and draft[0] not in self._chain and draft[1]:
-            write_draft(self.path, self.masker, *draft)
+            side_files.write_draft(self.path, self.masker, *draft)
             self._drafted = True
 
     def rest(self) -> None:
         if self._draft_over:  # the complete message is on disk
-            drop_draft(self.path)
+            side_files.drop_draft(self.path)
             self._drafted = self._draft_over = False
         if self._moved:
-            drop_index(self.path)  # it lists dead branches
+            side_files.drop_index(self.path)  # it lists dead branches
         elif self._boundary:
             self.read_live()  # counts the summary anew; few events are live after a compaction
         elif self._end - self._indexed >= _INDEX_EVERY:
@@ -255,7 +247,7 @@ class _Lines:
 
     def _write_index(self) -> None:
         live = tuple(self._chain.live())
-        index = Index(
+        index = side_files.Index(
             upto=self._end,
             n=self._encoder.n,
             sum=self._encoder.prev,
@@ -263,7 +255,7 @@ class _Lines:
             live=live,
             about=self.tally.summary(),
         )
-        write_index(self.path, index)
+        side_files.write_index(self.path, index)
         self._indexed, self._boundary = self._end, False
 
 

@@ -50,7 +50,6 @@ class Lines(Protocol):
 
     def aside(self) -> None:
         """Write data that may be lost. Called whenever the thread is awake. Must not raise."""
-        ...
 
     def after(self, number: int) -> Sequence[tuple[int, Durable]]:
         """Return all events after the one with this number."""
@@ -58,11 +57,9 @@ class Lines(Protocol):
 
     def rest(self) -> None:
         """Do deferred work; everything is on disk and no caller waits. Must not raise."""
-        ...
 
     def close(self) -> None:
         """Release the file. Must not raise."""
-        ...
 
 
 class Sink(Protocol):

@@ -166,6 +166,23 @@ class LinesBlock:
     done = True
 
 
-Block = (
-    PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock | TableBlock | LinesBlock
-)
+SaidBlock = PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock
+Block = SaidBlock | TableBlock | LinesBlock
+
+
+def text_of(block: Block) -> str:
+    """Return the text of a block for the search."""
+    match block:
+        case PromptBlock() | TextBlock() | ThinkingBlock() | NoticeBlock():
+            return block.text
+        case CallBlock():
+            result = "" if block.result is None else block.result.text
+            return "\n".join((block.name, *map(str, block.arguments.values()), block.output, result))
+        case ActionBlock():
+            return f"{block.label} {block.reason}"
+        case EndBlock():
+            return block.sentence
+        case TableBlock():
+            return "\n".join(" ".join(row) for row in (block.heads, *block.rows))
+        case LinesBlock():
+            return "\n".join("".join(text for text, _style in line) for line in block.lines)

@@ -48,16 +48,12 @@ class InnerTerminal(Terminal, Protocol):
 
     def update_receiver(self) -> None:
         """Decide which part receives keys from now on, and give it the focus."""
-        ...
 
     def act(self, action: str, context: Context | None = None) -> None:
         """Run an action of the table of keys, in the receiver's context or in the given one."""
-        ...
 
     def typed(self, text: str) -> None:
         """Pass text that no action has a key for to the open panel."""
-        ...
 
     def pasted(self, text: str) -> None:
         """Pass a paste to the open panel. A paste never answers a question."""
-        ...

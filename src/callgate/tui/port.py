@@ -37,11 +37,9 @@ class Panel(Protocol):
 
     def act(self, action: str) -> None:
         """Handle an action of the table of keys; ignore unknown ones."""
-        ...
 
     def typed(self, text: str) -> None:
         """Handle text that is not the key of an action."""
-        ...
 
 
 @noun
@@ -73,11 +71,9 @@ class Terminal(Protocol):
 
     def post(self, sent: Input) -> None:
         """Send an input to the session."""
-        ...
 
     def show(self, *blocks: Block) -> None:
         """Add blocks to the finished output."""
-        ...
 
     def open_panel(self, panel: Panel) -> None: ...
 
@@ -85,7 +81,6 @@ class Terminal(Protocol):
 
     def ask_text(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
         """Ask for a text in the input line. ``done`` gets None if the user cancels."""
-        ...
 
     async def edit_text(self, text: str, suffix: str = ".md") -> str | None:
         """Edit a text in $VISUAL or $EDITOR; return None if the editor failed."""
@@ -93,7 +88,6 @@ class Terminal(Protocol):
 
     def set_input(self, text: str) -> None:
         """Replace the text of the input line."""
-        ...
 
     def start(self, work: Coroutine[Any, Any, Any]) -> Task[Any]:
         """Run a coroutine as a task that is cancelled when the terminal exits."""
@@ -101,11 +95,9 @@ class Terminal(Protocol):
 
     def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
         """Close the session, open another one and call ``then``. If that fails, the first session is resumed."""
-        ...
 
     def once_open(self, action: Callable[[], None]) -> None:
         """Call the action as soon as a session is open."""
-        ...
 
     @property
     def keys(self) -> Sequence[KeyAction]:
@@ -117,11 +109,9 @@ class Terminal(Protocol):
 
     def view(self, name: ViewName) -> None:
         """Show the conversation inline, or full screen."""
-        ...
 
     def redraw(self) -> None:
         """Draw a frame soon."""
-        ...
 
     def quit(self, code: int = 0) -> None: ...
 

@@ -6,35 +6,20 @@ from typing import cast, get_args
 
 from callgate.conversation.ports import Model
 from callgate.testing.checks.promise import promise, promise_kind
+from callgate.words import model as m
 from callgate.words.messages import Message, Text
-from callgate.words.model import (
-    WHOLE,
-    Abilities,
-    ArgumentsDelta,
-    MessageEnded,
-    MessageStarted,
-    ModelEvent,
-    ModelNoted,
-    OpaqueData,
-    PartEnded,
-    PartStarted,
-    Request,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-)
 
-_REASONS: tuple[str, ...] = get_args(StopReason)
+_REASONS: tuple[str, ...] = get_args(m.StopReason)
 _KINDS = ("text", "thinking", "tool_call", "opaque")
-_DELTAS: dict[type, str] = {TextDelta: "text", ThinkingDelta: "thinking", ArgumentsDelta: "tool_call"}
+_DELTAS: dict[type, str] = {m.TextDelta: "text", m.ThinkingDelta: "thinking", m.ArgumentsDelta: "tool_call"}
 
 
-async def check_model(make: Callable[[], Model], request: Request | None = None) -> None:
+async def check_model(make: Callable[[], Model], request: m.Request | None = None) -> None:
     """Check a model by two streams of the request: one read to the end, one closed after its first event."""
-    request = request or Request("", (Message("m1", "user", (Text("Hello"),)),))
+    request = request or m.Request("", (Message("m1", "user", (Text("Hello"),)),))
     model = make()
     promise(model.name, "a model has a name")
-    promise_kind(model.abilities, Abilities, text="a model says what it can do with Abilities")
+    promise_kind(model.abilities, m.Abilities, text="a model says what it can do with Abilities")
     events = [event async for event in _stream(model, request)]
     check_events(events)
     promise(events, "a stream gives MessageStarted, parts and MessageEnded, not nothing")
@@ -48,7 +33,7 @@ async def check_model(make: Callable[[], Model], request: Request | None = None)
         promise(await anext(stream, None) is None, "a closed stream gives nothing more")
 
 
-def _stream(model: Model, request: Request) -> AsyncIterator[ModelEvent]:
+def _stream(model: Model, request: m.Request) -> AsyncIterator[m.ModelEvent]:
     stream = model.stream(request)
     if isinstance(stream, Coroutine):
         stream.close()
@@ -56,12 +41,12 @@ def _stream(model: Model, request: Request) -> AsyncIterator[ModelEvent]:
     return aiter(stream)
 
 
-def _check_arguments(events: Sequence[ModelEvent]) -> None:
+def _check_arguments(events: Sequence[m.ModelEvent]) -> None:
     """Check that the arguments of each complete call are empty or a JSON object."""
-    ended = {each.index for each in events if isinstance(each, PartEnded)}
-    calls = [each for each in events if isinstance(each, PartStarted) and each.kind == "tool_call"]
+    ended = {each.index for each in events if isinstance(each, m.PartEnded)}
+    calls = [each for each in events if isinstance(each, m.PartStarted) and each.kind == "tool_call"]
     for index, name in ((each.index, each.name) for each in calls if each.index in ended):
-        text = "".join(each.text for each in events if isinstance(each, ArgumentsDelta) and each.index == index)
+        text = "".join(each.text for each in events if isinstance(each, m.ArgumentsDelta) and each.index == index)
         try:
             found = json.loads(text or "{}")
         except ValueError as error:
@@ -71,18 +56,18 @@ def _check_arguments(events: Sequence[ModelEvent]) -> None:
         promise(isinstance(found, dict), f"the arguments of the call {name} are a JSON object, not {text[:80]!r}")
 
 
-def check_events(events: Iterable[ModelEvent]) -> None:
+def check_events(events: Iterable[m.ModelEvent]) -> None:
     """Check the order of the events of one message. An interrupted stream must be valid up to its end."""
     parts: dict[int, str] = {}
     closed: set[int] = set()
     ids: set[str] = set()
-    last: ModelEvent | None = None
+    last: m.ModelEvent | None = None
     for event in events:
-        promise(not isinstance(last, MessageEnded), f"nothing follows MessageEnded, but {event}")
+        promise(not isinstance(last, m.MessageEnded), f"nothing follows MessageEnded, but {event}")
         match event:
-            case MessageStarted():
+            case m.MessageStarted():
                 promise(last is None, "MessageStarted comes once")
-            case PartStarted(index, kind, id, name):
+            case m.PartStarted(index, kind, id, name):
                 promise(kind in _KINDS, f"a part is {', '.join(_KINDS)}, not {kind!r}")
                 promise(index not in parts, f"part {index} starts once")
                 promise(index == len(parts), f"parts are numbered from 0 without gaps, but after {len(parts)}: {index}")
@@ -91,19 +76,19 @@ def check_events(events: Iterable[ModelEvent]) -> None:
                     promise(id and name, f"the call in part {index} has an id and a name")
                     promise(id not in ids, f"the call id {id} is used once in a message")
                     ids.add(id)
-            case PartEnded(index):
+            case m.PartEnded(index):
                 promise(index in parts and index not in closed, f"part {index} ends once, after it started")
                 closed.add(index)
-            case MessageEnded(reason):
+            case m.MessageEnded(reason):
                 promise(reason in _REASONS, f"the stop reason is one of {', '.join(_REASONS)}, not {reason!r}")
-                whole = reason in WHOLE
+                whole = reason in m.WHOLE
                 promise(not whole or closed == set(parts), f"all parts are closed before a message ends with {reason}")
                 promise(reason != "end" or not ids, "a message with calls ends with tool_calls")
-            case OpaqueData(index):
+            case m.OpaqueData(index):
                 kind = parts.get(index)
                 promise(kind in ("opaque", "tool_call"), f"{event} belongs to an open opaque or tool_call part")
                 promise(index not in closed, f"part {index} is closed before {event}")
-            case ModelNoted():  # allowed anywhere, also before the message
+            case m.ModelNoted():  # allowed anywhere, also before the message
                 continue
             case _:
                 kind = _DELTAS.get(type(event), "")
@@ -114,5 +99,5 @@ def check_events(events: Iterable[ModelEvent]) -> None:
                 )
                 promise(parts.get(event.index) == kind, f"{event} belongs to an open {kind} part")
                 promise(event.index not in closed, f"part {event.index} is closed before {event}")
-        promise(last is not None or isinstance(event, MessageStarted), f"MessageStarted comes first, not {event}")
+        promise(last is not None or isinstance(event, m.MessageStarted), f"MessageStarted comes first, not {event}")
         last = event

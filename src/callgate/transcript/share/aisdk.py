@@ -9,19 +9,8 @@ from callgate.conversation.view import REMOVED, View
 from callgate.transcript.share.call_stories import gathered
 from callgate.transcript.share.plain import clean_json, scrub
 from callgate.transcript.share.session_page import Exported
+from callgate.words import messages as m
 from callgate.words.events import Compacted, MessageAdded
-from callgate.words.messages import (
-    CallPart,
-    Content,
-    Image,
-    Message,
-    Opaque,
-    Part,
-    Resource,
-    ResultPart,
-    Text,
-    Thinking,
-)
 
 
 def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
@@ -34,8 +23,8 @@ def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
             view.add(event.message)
     for (_, call_id), facts in gathered(exported.events).items():
         if facts.told is None and facts.settled is not None:  # its result is in no message
-            part = ResultPart(call_id, "", facts.settled.content, facts.settled.is_error)
-            view.add(Message("settled", "tool", (part,)))
+            part = m.ResultPart(call_id, "", facts.settled.content, facts.settled.is_error)
+            view.add(m.Message("settled", "tool", (part,)))
     out: list[dict[str, Any]] = [{"role": "system", "content": scrub(note)}] if note else []
     if (summary := _first_summary(exported)) is not None:
         out.append({"role": "user", "content": [_text(summary)]})
@@ -58,37 +47,37 @@ def _first_summary(exported: Exported) -> str | None:
     return summary
 
 
-def _part(part: Part, message: Message) -> dict[str, Any] | None:
+def _part(part: m.Part, message: m.Message) -> dict[str, Any] | None:
     """Convert a part; None if it has no equivalent."""
     match part:
-        case Text(text=""):
+        case m.Text(text=""):
             return None
-        case CallPart():
+        case m.CallPart():
             return {"type": "tool-call", **_named(part.id, part.name), "input": clean_json(part.written)}
-        case ResultPart():
+        case m.ResultPart():
             output = _output(part.content, is_error=part.is_error)
             return {"type": "tool-result", **_named(part.call_id, part.name), "output": output}
-        case Text():
+        case m.Text():
             return _text(part.text)
-        case Image() if message.role == "user":
+        case m.Image() if message.role == "user":
             return {"type": "image", "image": b64encode(part.data).decode(), "mediaType": scrub(part.media_type)}
-        case Image():
+        case m.Image():
             return {"type": "file", "data": b64encode(part.data).decode(), "mediaType": scrub(part.media_type)}
-        case Resource(data=bytes() as data):
+        case m.Resource(data=bytes() as data):
             kind = scrub(part.media_type or "application/octet-stream")
             return {"type": "file", "data": b64encode(data).decode(), "mediaType": kind, "filename": scrub(part.uri)}
-        case Resource():
+        case m.Resource():
             return _text(part.uri if part.text is None else part.text)
-        case Thinking():
+        case m.Thinking():
             return _reasoning(part, message)
-        case Opaque(provider="anthropic", data={"type": "redacted_thinking", "data": str(hidden)}):
+        case m.Opaque(provider="anthropic", data={"type": "redacted_thinking", "data": str(hidden)}):
             options = {"anthropic": {"redactedData": scrub(hidden)}}
             return {"type": "reasoning", "text": "", "providerOptions": options}
-        case Opaque():
+        case m.Opaque():
             return None
 
 
-def _reasoning(part: Thinking, message: Message) -> dict[str, Any]:
+def _reasoning(part: m.Thinking, message: m.Message) -> dict[str, Any]:
     out: dict[str, Any] = {"type": "reasoning", "text": scrub(part.text)}
     # Only the provider that made the signature can use it.
     if part.signature is not None and "claude" in (message.model or ""):
@@ -96,24 +85,24 @@ def _reasoning(part: Thinking, message: Message) -> dict[str, Any]:
     return out
 
 
-def _output(content: Sequence[Content], *, is_error: bool) -> dict[str, Any]:
-    if is_error or all(isinstance(item, Text) for item in content):
+def _output(content: Sequence[m.Content], *, is_error: bool) -> dict[str, Any]:
+    if is_error or all(isinstance(item, m.Text) for item in content):
         return {"type": "error-text" if is_error else "text", "value": scrub("".join(map(_words, content)))}
     return {"type": "content", "value": [_item(item) for item in content]}
 
 
-def _words(item: Content) -> str:
+def _words(item: m.Content) -> str:
     match item:
-        case Text():
+        case m.Text():
             return item.text
-        case Image():
+        case m.Image():
             return f"({item.media_type}, {len(item.data)} bytes)"
-        case Resource():
+        case m.Resource():
             return item.uri if item.text is None else item.text
 
 
-def _item(item: Content) -> dict[str, Any]:
-    if isinstance(item, Text) or item.data is None:
+def _item(item: m.Content) -> dict[str, Any]:
+    if isinstance(item, m.Text) or item.data is None:
         return _text(_words(item))
     kind = scrub(item.media_type or "application/octet-stream")
     return {"type": "media", "data": b64encode(item.data).decode(), "mediaType": kind}

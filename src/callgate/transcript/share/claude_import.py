@@ -10,18 +10,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
 
-from callgate.transcript.share.claude_format import (
-    STOPS,
-    ClaudeLine,
-    call_part,
-    kind,
-    live_chain,
-    parents,
-    parse,
-    parts,
-    result_part,
-    usage,
-)
+from callgate.transcript.share import claude_format as claude
+from callgate.transcript.share.claude_format import ClaudeLine
 from callgate.words.events import Compacted, Counted, Durable, MessageAdded, RunEnded
 from callgate.words.messages import CallPart, Message, Part, Text, Usage
 from callgate.words.model import WHOLE, StopReason
@@ -86,19 +76,19 @@ class Turns:
             stop, model = line.message.get("stop_reason"), line.message.get("model")
             message.stop = stop if isinstance(stop, str) else message.stop
             message.model = model if isinstance(model, str) else message.model
-            message.usage = usage(line.message.get("usage")) or message.usage
+            message.usage = claude.usage(line.message.get("usage")) or message.usage
         return spoken
 
     def _add(self, message: Spoken, line: ClaudeLine, block: Any) -> None:
-        if kind(block) != "tool_use":
-            message.parts += parts((block,))
+        if claude.kind(block) != "tool_use":
+            message.parts += claude.parts((block,))
             return
         asked = block.get("id")
         asked = asked if isinstance(asked, str) and asked else f"{line.uuid}-{len(message.calls)}"
-        again = call_part(block, asked)
+        again = claude.call_part(block, asked)
         if any(call.asked_id == asked and _same(call.part, again) for call in message.calls):
             return  # the same call in a later copy of its line
-        made = ClaudeCall(line, asked, call_part(block, _fresh(self._call_ids, asked)))
+        made = ClaudeCall(line, asked, claude.call_part(block, _fresh(self._call_ids, asked)))
         message.calls.append(made)
         message.parts.append(made.part)
 
@@ -114,7 +104,7 @@ class Turns:
             for line in sorted(lines, key=lambda line: line.number not in live)
             if line.type == "user"
             for block in line.blocks()
-            if kind(block) == "tool_result"
+            if claude.kind(block) == "tool_result"
         ]
         for exactly in (True, False):
             left: list[tuple[ClaudeLine, dict[str, Any]]] = []
@@ -139,7 +129,7 @@ class Turns:
     # ---- telling --------------------------------------------------------------------------------------------------
 
     def _user(self, line: ClaudeLine) -> None:
-        said = parts(line.blocks())
+        said = claude.parts(line.blocks())
         if line.is_summary:
             summary = "".join(item.text for item in said if isinstance(item, Text))
             if not summary.strip():
@@ -156,15 +146,17 @@ class Turns:
         first, last = message.lines[0], message.lines[-1]
         self.used |= {line.number for line in message.lines}
         message_id = _fresh(self._ids, first.uuid)
-        stop: StopReason = STOPS.get(message.stop or "") or ("tool_calls" if message.calls else "end")
+        stop: StopReason = claude.STOPS.get(message.stop or "") or ("tool_calls" if message.calls else "end")
         told = Message(message_id, "assistant", tuple(message.parts), message.model, message.usage)
         self.events.append(self._added(MessageAdded(last.at, told, stop)))
         self._counted = replace(self._counted, turns=self._counted.turns + 1)
         lines = [call.answered_by for call in message.calls if call.answered_by is not None]
         if lines:
             name = next((line.uuid for line in lines if line.uuid), f"{message_id}-results")
-            parts = tuple(result_part(call.part, call.answer) for call in message.calls if call.answer is not None)
-            results = Message(_fresh(self._ids, name), "tool", parts)
+            answers = tuple(
+                claude.result_part(call.part, call.answer) for call in message.calls if call.answer is not None
+            )
+            results = Message(_fresh(self._ids, name), "tool", answers)
             self.events.append(self._added(MessageAdded(max(line.at for line in lines), results)))
 
     def _added(self, event: MessageAdded) -> MessageAdded:
@@ -176,7 +168,7 @@ class Turns:
 def _speaks(line: ClaudeLine) -> bool:
     """Return True for a line of the model. Claude Code also writes its own errors as assistant messages."""
     own = line.message.get("model") == "<synthetic>" or line.data.get("isApiErrorMessage") is True
-    return line.type == "assistant" and not (own and all(kind(block) != "tool_use" for block in line.blocks()))
+    return line.type == "assistant" and not (own and all(claude.kind(block) != "tool_use" for block in line.blocks()))
 
 
 def _key(line: ClaudeLine) -> str:
@@ -219,9 +211,9 @@ class Imported:
 
 def read_claude(lines: Iterable[bytes]) -> Imported:
     """Import the lines of a JSONL file. Never fails: an unusable file gives no events, and ``skipped`` says why."""
-    parsed, skipped = parse(lines)
+    parsed, skipped = claude.parse(lines)
     main = [line for line in parsed if line.data.get("isSidechain") is not True]
-    chain = [main[i] for i in live_chain(main, parents(main))]
+    chain = [main[i] for i in claude.live_chain(main, claude.parents(main))]
     turns = Turns(main, chain)
     return Imported(
         events=tuple(turns.events),
@@ -234,7 +226,7 @@ def read_claude(lines: Iterable[bytes]) -> Imported:
 
 def looks_like_claude(lines: Iterable[bytes]) -> bool:
     """Return True if the first lines look like a Claude Code transcript."""
-    parsed, _ = parse(islice(lines, _GLANCE))
+    parsed, _ = claude.parse(islice(lines, _GLANCE))
     return any(line.uuid or line.text("sessionId") for line in parsed)
 
 

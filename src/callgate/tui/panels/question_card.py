@@ -35,7 +35,6 @@ class CardPlace(Protocol):
 
     def leave(self) -> None:
         """Give the keys to the input line."""
-        ...
 
 
 def asks_itself(question: Question) -> bool:

@@ -6,18 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from callgate.formats.display import visible
-from callgate.tui.blocks import (
-    ActionBlock,
-    Block,
-    CallBlock,
-    EndBlock,
-    LinesBlock,
-    NoticeBlock,
-    PromptBlock,
-    TableBlock,
-    TextBlock,
-    ThinkingBlock,
-)
+from callgate.tui.blocks import Block, text_of
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import CODES
@@ -163,24 +152,6 @@ class TranscriptPane:
             line -= len(self._of(at))
             at += 1
         return at, max(line, 0)
-
-
-def text_of(block: Block) -> str:
-    """Return the text of a block for the search."""
-    match block:
-        case PromptBlock() | TextBlock() | ThinkingBlock() | NoticeBlock():
-            return block.text
-        case CallBlock():
-            result = "" if block.result is None else block.result.text
-            return "\n".join((block.name, *map(str, block.arguments.values()), block.output, result))
-        case ActionBlock():
-            return f"{block.label} {block.reason}"
-        case EndBlock():
-            return block.sentence
-        case TableBlock():
-            return "\n".join(" ".join(row) for row in (block.heads, *block.rows))
-        case LinesBlock():
-            return "\n".join("".join(text for text, _style in line) for line in block.lines)
 
 
 _STEPS = {"up": -1, "down": 1}

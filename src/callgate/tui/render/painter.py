@@ -3,18 +3,7 @@
 from collections.abc import Iterable
 
 from callgate.formats.display import counted
-from callgate.tui.blocks import (
-    ActionBlock,
-    Block,
-    CallBlock,
-    EndBlock,
-    LinesBlock,
-    NoticeBlock,
-    PromptBlock,
-    TableBlock,
-    TextBlock,
-    ThinkingBlock,
-)
+from callgate.tui import blocks
 from callgate.tui.markdown_parts import Opened
 from callgate.tui.render.call_rows import Faces, call_rows
 from callgate.tui.render.markdown import markdown_rows
@@ -35,7 +24,15 @@ _ENDED = {"applied": Status.SUCCESS, "discarded": Status.CANCELLED, "lost": Stat
 """The status whose sign and colour are used for the end of a staged action."""
 
 Row = list[Span]
-Conversation = PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock
+Conversation = (
+    blocks.PromptBlock
+    | blocks.TextBlock
+    | blocks.ThinkingBlock
+    | blocks.CallBlock
+    | blocks.ActionBlock
+    | blocks.NoticeBlock
+    | blocks.EndBlock
+)
 
 
 class Painter:
@@ -51,44 +48,44 @@ class Painter:
         self._faces = faces
         self._unbroken = unbroken
 
-    def lines(self, block: Block, now: float = 0.0, *, expanded: bool = False) -> list[str]:
+    def lines(self, block: blocks.Block, now: float = 0.0, *, expanded: bool = False) -> list[str]:
         """Return the lines of a block. ``now`` is for the times of running calls; ``expanded``: nothing is left out."""
-        if isinstance(block, TableBlock):
+        if isinstance(block, blocks.TableBlock):
             return table_lines(block, self.theme, self.width)
-        if isinstance(block, LinesBlock):
+        if isinstance(block, blocks.LinesBlock):
             return piece_lines(block, self.theme, self.width)
         return [painted(self.theme, row) for row in self._rows(block, now, expanded)]
 
-    def _rows(self, block: Conversation, now: float, expanded: bool) -> Iterable[Row]:
+    def _rows(self, block: blocks.SaidBlock, now: float, expanded: bool) -> Iterable[Row]:
         match block:
-            case PromptBlock():
+            case blocks.PromptBlock():
                 return [[], *self._prompt(block, expanded)]
-            case TextBlock():
+            case blocks.TextBlock():
                 rows = self._text(block)
                 return [[], *rows] if rows and not block.begun else rows
-            case ThinkingBlock():
+            case blocks.ThinkingBlock():
                 return [[], *self._thinking(block, now, expanded)] if block.text.strip() else []
-            case CallBlock():
+            case blocks.CallBlock():
                 face = self._faces(block.name, block.arguments)
                 rows = call_rows(self.theme, block, face, self.width, now, expanded=expanded)
                 return rows if block.joined else [[], *rows]
-            case ActionBlock():
+            case blocks.ActionBlock():
                 by = f" by {block.by}" if block.by not in ("", "model") else ""
                 said = f"{block.ended}{by}: {block.label}" + (f". {block.reason}" if block.reason else "")
                 return self._told(said, STATUSES[_ENDED[block.ended]])
-            case NoticeBlock():
+            case blocks.NoticeBlock():
                 return self._told(block.text, LEVELS[block.level], block.level != "info")
-            case EndBlock():
+            case blocks.EndBlock():
                 return self._end(block)
 
-    def _text(self, block: TextBlock) -> list[Row]:
+    def _text(self, block: blocks.TextBlock) -> list[Row]:
         text, opened = block.text, block.opened
         if not block.done and len(text) > LONG_TEXT:
             # Paint only its end, so that the time of a frame is limited; the finished text is painted in full.
             text, opened = text[-LONG_TEXT // 2 :].partition(" ")[2], Opened()
         return markdown_rows(self.theme, text, self.width, opened, unbroken=self._unbroken)
 
-    def _prompt(self, block: PromptBlock, expanded: bool) -> list[Row]:
+    def _prompt(self, block: blocks.PromptBlock, expanded: bool) -> list[Row]:
         theme, bar = self.theme, self.theme.sign("▌ ", "> ")
         text = theme.page(block.text.strip("\n")).expandtabs(4)
         rows = wrapped([(text, "bold")], self.width - len(bar)) if text.strip() else []
@@ -99,7 +96,7 @@ class Painter:
             rows.append([(f"+ {counted(block.attached, 'attachment')}", "grey")])
         return [[(bar, "bold blue"), *row] for row in rows]
 
-    def _thinking(self, block: ThinkingBlock, now: float, expanded: bool) -> list[Row]:
+    def _thinking(self, block: blocks.ThinkingBlock, now: float, expanded: bool) -> list[Row]:
         theme = self.theme
         sign = theme.sign("∴ ", "~ ")
         seconds = (block.ended if block.done else max(now, block.ended)) - block.began
@@ -115,7 +112,7 @@ class Painter:
         shown = fitted(f"{head}{theme.sign(' · ', ' - ')}{newest}", self.width, more)
         return [[(shown, "grey")]]
 
-    def _end(self, block: EndBlock) -> list[Row]:
+    def _end(self, block: blocks.EndBlock) -> list[Row]:
         parts = [seconds_text(block.seconds)] if block.seconds >= 0.05 else []
         parts += [f"{counted(block.output_tokens, 'token')} written"] if block.output_tokens else []
         parts += [f"${block.cost:.2f}" if block.cost >= 0.1 else f"${block.cost:.4f}"] if block.cost else []
