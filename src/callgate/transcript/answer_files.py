@@ -11,13 +11,14 @@ import re
 from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager, suppress
 from errno import EPERM
-from json import dumps, loads
+from json import dumps
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any, NoReturn
+from typing import Any
 
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.files import make_folders, read_regular, sync_folder, write_new
+from callgate.transcript.codec import decode
 from callgate.transcript.question_fold import AskedQuestion, key_of
 from callgate.transcript.side_files import read_beside
 from callgate.words.decisions import Confirmation
@@ -236,22 +237,18 @@ def _read(folder: int, name: str) -> Confirmation:
         raise
     except OSError as error:
         raise _Unusable(error.strerror or str(error)) from None
-    _refuse_others(found.status)
+    if found.status.st_uid != os.geteuid():
+        raise _Unusable("it belongs to another user")
+    if found.status.st_mode & _OTHERS_MAY_WRITE:
+        raise _Unusable("other users may write to it")
     if found.is_cut:
         raise _Unusable("it is too long")
     return _confirmation(name, found.data)
 
 
-def _refuse_others(status: os.stat_result) -> None:
-    if status.st_uid != os.geteuid():
-        raise _Unusable("it belongs to another user")
-    if status.st_mode & _OTHERS_MAY_WRITE:
-        raise _Unusable("other users may write to it")
-
-
 def _confirmation(name: str, data: bytes) -> Confirmation:
     try:
-        found: Any = loads(data, parse_constant=_no_constant)
+        found: Any = decode(data.decode())
         answer = from_json(Confirmation, found["answer"])
         since, answers = found["since"], found["answers"]
         if found["v"] != _VERSION:
@@ -273,10 +270,6 @@ def _alone(folder: int) -> Generator[None]:
         yield
     finally:
         fcntl.flock(folder, fcntl.LOCK_UN)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _why(error: Exception) -> str:

@@ -121,7 +121,7 @@ def read_line(raw: bytes, summed: str | None = None) -> LogEntry:
     """Decode a line. BadLine if it is invalid. ``summed`` is its sum, if it was checked before."""
     body = summed or checked(raw)
     try:
-        found = _decode(raw.decode())
+        found = decode(raw.decode())
     except (ValueError, RecursionError) as error:
         raise BadLine(f"it is not JSON: {error}") from None
     try:
@@ -211,4 +211,4 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _encode = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
-_decode = JSONDecoder(parse_constant=_no_constant).decode
+decode = JSONDecoder(parse_constant=_no_constant).decode

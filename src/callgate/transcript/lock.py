@@ -10,7 +10,7 @@ from pathlib import Path
 from time import gmtime, strftime
 
 from callgate.host.files import NotRegular
-from callgate.transcript.side_files import drop_beside, open_beside, read_beside
+from callgate.transcript.side_files import drop_beside, is_at, open_beside, read_beside
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
 
@@ -77,7 +77,7 @@ def take_lock(fd: int, log: Path, now: float) -> None:
         raise JournalError(
             f"{log.stem} cannot be locked: {error.strerror}: is this file system made for that?"
         ) from None
-    if got and not _is_still_there(fd, log):
+    if got and not is_at(fd, log):
         raise JournalError(f"{log} was removed or replaced by another program just now")
     if not got:
         holder = read_holder(log)
@@ -136,11 +136,3 @@ def open_log(log: Path, flags: int) -> int:
 
 def unreadable(log: Path, error: OSError) -> JournalError:
     return JournalError(f"{log} cannot be opened: {error.strerror or error}")
-
-
-def _is_still_there(fd: int, log: Path) -> bool:
-    """Return False if the log was removed between opening and locking."""
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(log, follow_symlinks=False))
-    except OSError:
-        return False

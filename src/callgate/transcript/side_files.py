@@ -42,6 +42,14 @@ def replace_beside(path: Path, text: str) -> None:
         drop_beside(draft)
 
 
+def is_at(fd: int, path: Path) -> bool:
+    """Return False if the open file was removed or replaced."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False))
+    except OSError:
+        return False
+
+
 def drop_beside(path: Path) -> None:
     with suppress(OSError):
         path.unlink()

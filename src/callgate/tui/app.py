@@ -171,12 +171,14 @@ class TerminalApp:
 
     async def _live(self, start: SessionStart) -> SessionStart | None:
         """Open one session, keep it open until it is left, and return the session to open next."""
+        from callgate.tui.commands import read_custom
+
         async with self._opener(self, start) as (session, config):
             await self._show_session(session, config)
             for sent in self.unsent:
                 self.post(sent)
             self.unsent.clear()
-            await self._read_commands(config)
+            await read_custom(self, config)
             for action in self._when_open:
                 action()
             self._when_open.clear()
@@ -230,11 +232,6 @@ class TerminalApp:
         if self.full is not None:
             self.full = self.transcript(expanded=False)
         self._start_status_line(session, config)
-
-    async def _read_commands(self, config: Config) -> None:
-        from callgate.tui.commands import read_custom
-
-        await read_custom(self, config)
 
     def _start_status_line(self, session: Session, config: Config) -> None:
         """Start the user's status line; without a command it waits until the settings have one."""

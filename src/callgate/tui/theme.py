@@ -78,6 +78,9 @@ class Theme:
     def sign(self, unicode: str, plain: str) -> str:
         return unicode if self.unicode else plain
 
+    def cursor(self, here: bool) -> str:
+        return self.sign("❯", ">") if here else " "
+
     def line(self, text: str) -> str:
         """Make untrusted text safe to show on one line; see ``formats.display``."""
         return self._shown(visible(text.translate(_JOINERS) if not text.isascii() else text))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from callgate.conversation.ports import Journal
 from callgate.core.ports import Case, Gate, Run, Target, Tool, ToolSource, Unknown
-from callgate.testing.checks.promise import promise, promise_kind
+from callgate.testing.checks.promise import promise, promise_kind, quietly
 from callgate.testing.plain import PlainTool
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
@@ -39,7 +39,7 @@ async def check_tool(tool: Tool, example: Mapping[str, Any], run: Run | None = N
     promise(accepted == from_text, f"{name}: arguments read the same from an object and from its text")
     promise(_accepted(tool, accepted) == accepted, f"{name}: reading what was read changes nothing")
     for raw in GARBAGE:
-        answer = _quietly(lambda raw=raw: tool.read(raw), f"{name}: read({raw[:20]!r}) must not raise")
+        answer = quietly(lambda raw=raw: tool.read(raw), f"{name}: read({raw[:20]!r}) must not raise")
         promise_kind(answer, Accepted, Rejected, text=f"{name}: read() gives Accepted or Rejected")
         promise(not isinstance(answer, Rejected) or answer.errors, f"{name}: a rejection says why")
     traits = tool.traits(accepted)
@@ -68,10 +68,10 @@ async def check_toolbox(make: Callable[[], ToolSource]) -> None:
     promise(len(set(names)) == len(names), f"tools have different names, not {names}")
     for tool in toolbox.tools():
         for name in (tool.spec.name, *tool.aliases):
-            found = _quietly(lambda name=name: toolbox.resolve(name, "{}"), f"resolve({name!r}) must not raise")
+            found = quietly(lambda name=name: toolbox.resolve(name, "{}"), f"resolve({name!r}) must not raise")
             promise(isinstance(found, Target), f"{name} is found: by its name and by its aliases")
     for name in ("", "no such tool", "\0", "\ud800", "x" * 10_000, *(name + "x" for name in names[:20])):
-        found = _quietly(lambda name=name: toolbox.resolve(name, "{}"), f"resolve({name[:20]!r}) must not raise")
+        found = quietly(lambda name=name: toolbox.resolve(name, "{}"), f"resolve({name[:20]!r}) must not raise")
         promise_kind(found, Unknown, Target, text="resolve() gives Target or Unknown")
         if isinstance(found, Unknown):
             promise(found.name == name, "Unknown carries the name that was asked for")
@@ -85,20 +85,18 @@ async def check_gate(make: Callable[[], Gate]) -> None:
     modes: tuple[Mode, ...] = tuple(MODES)
     for case in [_case(effect, mode) for effect in effects for mode in modes]:
         shown = f"{case.traits.effects} in mode {case.mode}"
-        decision = await _when(_quietly(lambda case=case: gate.judge(case), f"judge() must not raise ({shown})"))
+        decision = await _when(quietly(lambda case=case: gate.judge(case), f"judge() must not raise ({shown})"))
         promise_kind(decision, Allow, Ask, Deny, text=f"judge() decides ({shown})")
         promise(isinstance(decision, Allow) or decision.by, f"a decision names who made it ({shown})")
         again = await _when(
-            _quietly(lambda case=case: gate.judge_again(case), f"judge_again() must not raise ({shown})")
+            quietly(lambda case=case: gate.judge_again(case), f"judge_again() must not raise ({shown})")
         )
         promise_kind(again, Ask, Deny, type(None), text=f"judge_again() never allows ({shown})")
-        asked = await _when(
-            _quietly(lambda case=case: gate.requested(case, Ask("check")), "requested() must not raise")
-        )
+        asked = await _when(quietly(lambda case=case: gate.requested(case, Ask("check")), "requested() must not raise"))
         promise_kind(asked, Allow, Deny, type(None), text="requested() answers in a person's place, or not at all")
-        kept = _quietly(lambda case=case: gate.remembered(case), f"remembered() must not raise ({shown})")
+        kept = quietly(lambda case=case: gate.remembered(case), f"remembered() must not raise ({shown})")
         promise_kind(kept, Allow, type(None), text="remembered() allows, or says nothing")
-        choices = _quietly(lambda case=case: gate.choices(case), f"choices() must not raise ({shown})")
+        choices = quietly(lambda case=case: gate.choices(case), f"choices() must not raise ({shown})")
         narrowest = Pattern("exact", case.arguments_hash)
         promise(choices and choices[0].pattern == narrowest, "the narrowest choice is exactly these arguments")
         result = await _when(gate.after(case, Result((Text("done"),))))
@@ -156,10 +154,3 @@ def _last(events: Sequence[Durable], wanted: Sequence[Durable]) -> bool:
 
 async def _when(value: T | Awaitable[T]) -> T:
     return await value if isawaitable(value) else value  # pyright: ignore[reportReturnType]
-
-
-def _quietly(ask: Callable[[], T], text: str) -> T:
-    try:
-        return ask()
-    except Exception as error:
-        raise AssertionError(f"broken promise: {text}, but: {error!r}") from error

@@ -1,5 +1,10 @@
 """Assertions of the conformance checks."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
 
 def promise(kept: object, text: str) -> None:
     """Raise an AssertionError with the text unless the condition is true. Unlike ``assert`` it also works with ``python
@@ -11,3 +16,11 @@ def promise(kept: object, text: str) -> None:
 def promise_kind(value: object, *kinds: type, text: str) -> None:
     """Raise an AssertionError unless the value has one of these types."""
     promise(isinstance(value, kinds), f"{text}, not {value!r}")
+
+
+def quietly(ask: Callable[[], T], text: str) -> T:
+    """Call the function. Raise an AssertionError with the text if it raises."""
+    try:
+        return ask()
+    except Exception as error:
+        raise AssertionError(f"broken promise: {text}, but: {error!r}") from error

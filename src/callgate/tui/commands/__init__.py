@@ -4,7 +4,8 @@ commands is first used."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -71,25 +72,24 @@ def _run(terminal: Terminal, command: SlashCommand, text: str) -> None:
         terminal.show(NoticeBlock(f"/{command.name} needs the agent at rest: Esc interrupts it.", "warning"))
         return
     run = _function(command.run) if isinstance(command.run, str) else command.run
-    try:
+    with _errors_shown(terminal):
         work = run(terminal, text)
-    except (CallgateError, OSError) as error:
-        terminal.show(NoticeBlock(_words_of(error), "error"))
-        return
-    if work is not None:
-        terminal.start(_shown(terminal, work))
+        if work is not None:
+            terminal.start(_finish(terminal, work))
 
 
-async def _shown(terminal: Terminal, work: Coroutine[Any, Any, None]) -> None:
-    """Await a command and show its error."""
-    try:
+async def _finish(terminal: Terminal, work: Coroutine[Any, Any, None]) -> None:
+    with _errors_shown(terminal):
         await work
+
+
+@contextmanager
+def _errors_shown(terminal: Terminal) -> Generator[None]:
+    try:
+        yield
     except (CallgateError, OSError) as error:
-        terminal.show(NoticeBlock(_words_of(error), "error"))
-
-
-def _words_of(error: CallgateError | OSError) -> str:
-    return str(error) if isinstance(error, CallgateError) else in_words(error)
+        text = str(error) if isinstance(error, CallgateError) else in_words(error)
+        terminal.show(NoticeBlock(text, "error"))
 
 
 def _function(name: str) -> Any:

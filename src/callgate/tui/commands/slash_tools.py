@@ -28,27 +28,18 @@ async def recap(terminal: Terminal, _text: str) -> None:
 
 def cost(terminal: Terminal, _text: str) -> None:
     session = session_of(terminal)
-    spent = list(session.costs)
-    if session.open_spent is not None:
-        at = next((at for at, each in enumerate(spent) if each.model == session.open_spent.model), None)
-        if at is None:
-            spent.append(session.open_spent)
-        else:
-            spent[at] += session.open_spent
+    by_model = {each.model: each for each in session.costs}
+    now = session.open_spent
+    if now is not None:
+        by_model[now.model] = by_model[now.model] + now if now.model in by_model else now
+    spent = by_model.values()
     if not spent:
         said(terminal, "Nothing was asked of a model yet, so nothing was spent.")
         return
-    rows = [
-        (
-            each.model,
-            f"{each.usage.input:,}",
-            f"{each.usage.cache_read:,}",
-            f"{each.usage.cache_write:,}",
-            f"{each.usage.output:,}",
-            dollars(each.cost),
-        )
-        for each in spent
-    ]
+    rows: list[tuple[str, ...]] = []
+    for each in spent:
+        counts = (each.usage.input, each.usage.cache_read, each.usage.cache_write, each.usage.output)
+        rows.append((each.model, *(f"{count:,}" for count in counts), dollars(each.cost)))
     known = [each.cost for each in spent if each.cost is not None]
     unknown = [each.model for each in spent if each.cost is None]
     without = f", without {', '.join(unknown)}, whose price is not known" if unknown else ""

@@ -131,16 +131,11 @@ def _commands(terminal: Terminal, before: str) -> CandidateList | None:
         for at, each in enumerate(all_commands(terminal))
         if any(typed in one for one in (each.name, *each.aliases))
     ]
-    return CandidateList(
-        "commands",
-        0,
-        [
-            Candidate(
-                f"/{each.name}{' ' if each.arguments else ''}", f"/{each.name} {each.arguments}".rstrip(), each.help
-            )
-            for _rank, _at, each in sorted(ranked, key=lambda row: row[:2])
-        ],
-    )
+    found = [
+        Candidate(f"/{each.name}{' ' if each.arguments else ''}", f"/{each.name} {each.arguments}".rstrip(), each.help)
+        for _rank, _at, each in sorted(ranked, key=lambda row: row[:2])
+    ]
+    return CandidateList("commands", 0, found)
 
 
 def _mentioned(

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from callgate.transcript.masking import Masker
 from callgate.transcript.session_paths import project_key
-from callgate.transcript.side_files import open_beside, read_beside, replace_beside
+from callgate.transcript.side_files import is_at, open_beside, read_beside, replace_beside
 
 MOST_PROMPTS = 1_000
 MOST_BYTES = 4_000_000
@@ -78,18 +78,11 @@ class PromptHistory:
             descriptor = open_beside(self.file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_at(descriptor, self.file):
+                if is_at(descriptor, self.file):
                     yield descriptor
                     return
             finally:
                 os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _read(data: bytes) -> list[TypedText]:

@@ -145,17 +145,20 @@ class FieldsForm:
         for number, option in enumerate(asked.options):
             if brief and number != here.at:
                 continue
-            cursor = theme.sign("❯", ">") if number == here.at else " "
             mark = ("[x] " if option.label in here.chosen else "[ ] ") if asked.several else ""
             taken = "*" if not asked.several and option.label in here.chosen else ""
-            page.block(f"{cursor} {number + 1}. {mark}{option.label}{taken}", "bold" if number == here.at else "")
+            page.block(
+                f"{theme.cursor(number == here.at)} {number + 1}. {mark}{option.label}{taken}",
+                "bold" if number == here.at else "",
+            )
             if option.description:
                 page.words(option.description, "grey", 7)
         if self._takes_words and (self.own_words or not brief):
-            cursor = theme.sign("❯", ">") if self.own_words else " "
             end = theme.sign("▏", "_") if self.own_words else ""
             label = "own words" if asked.options else "answer"
-            page.block(f"{cursor} {label}: {here.text}{end}", "bold" if self.own_words else "grey")
+            page.block(
+                f"{theme.cursor(self.own_words)} {label}: {here.text}{end}", "bold" if self.own_words else "grey"
+            )
         if brief:
             return
         preview = "" if self.own_words else asked.options[here.at].preview
@@ -225,8 +228,7 @@ class AlwaysChoice:
             if brief and not here:
                 continue
             label = "" if each.label in each.rule else f"  ({each.label})"
-            mark = page.theme.sign("❯", ">") if here else " "
-            page.block(f"{mark} {each.rule or each.label}{label}", "bold" if here else "")
+            page.block(f"{page.theme.cursor(here)} {each.rule or each.label}{label}", "bold" if here else "")
         names = [f"[{name}]" if number == self.scope else name for number, (_, name) in enumerate(self.scopes)]
         page.words(f"for  {'  '.join(names)}", "bold")
         if not brief:

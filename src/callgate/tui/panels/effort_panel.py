@@ -82,5 +82,4 @@ class EffortPanel:
         ends = {0: "faster", len(self._levels) - 1: "smarter"}
         for number, level in enumerate(self._levels):
             here = number == self.at
-            cursor = page.theme.sign("❯", ">") if here else " "
-            page.line(f"{cursor} {level}", "bold" if here else "", ends.get(number, ""))
+            page.line(f"{page.theme.cursor(here)} {level}", "bold" if here else "", ends.get(number, ""))

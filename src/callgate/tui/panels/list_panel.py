@@ -170,9 +170,8 @@ class ListPanel:
         page = PanelPage(theme, room)
         for number, each in enumerate(self.shown[self._top : self._top + self._rows], start=self._top):
             here = number == self.at
-            cursor = theme.sign("❯", ">") if here else " "
             sign = f"{each.sign} " if each.sign else ""
-            title = f"{cursor} {sign}{each.title}"
+            title = f"{theme.cursor(here)} {sign}{each.title}"
             detail = clipped(visible(each.detail), max(room // 2, room - width(visible(title)) - 3), page.mark)
             page.line(title, "bold" if here else "", detail)
         if not self.shown:

@@ -83,8 +83,7 @@ class PendingPanel:
         for number, path in enumerate(self._paths):
             here = number == self.at
             mark = "x" if path in self.marked else " "
-            cursor = theme.sign("❯", ">") if here else " "
-            page.line(f"{cursor} [{mark}] {path}", "bold" if here else "")
+            page.line(f"{theme.cursor(here)} [{mark}] {path}", "bold" if here else "")
         many = len(self.marked)
         which = "all" if many == len(self._paths) else f"{many} of {len(self._paths)} files"
         apply = (

@@ -73,7 +73,7 @@ class TrustPanel:
         self._write(body)
         for number, (_answer, text) in enumerate(_ANSWERS):
             here = number == self.at
-            foot.line(f"{theme.sign('❯', '>') if here else ' '} {text}", "bold" if here else "")
+            foot.line(f"{theme.cursor(here)} {text}", "bold" if here else "")
         foot.keys(
             [(theme.sign("↑ ↓", "up/down"), "choose"), ("Enter", "take"), ("Tab", "all of it"), ("Esc", "not now")]
         )

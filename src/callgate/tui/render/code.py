@@ -1,6 +1,5 @@
 """Syntax highlighting."""
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,30 +11,18 @@ if TYPE_CHECKING:
 LONGEST = 20_000
 """Longer code is shown without colours, because some lexers are slow on long lines."""
 
-_STYLES: Mapping[str, str] = {
-    "Token.Comment": "grey",
-    "Token.Comment.Preproc": "magenta",
-    "Token.Keyword": "magenta",
-    "Token.Keyword.Constant": "yellow",
-    "Token.Keyword.Type": "cyan",
-    "Token.Operator.Word": "magenta",
-    "Token.Name.Function": "blue",
-    "Token.Name.Class": "blue bold",
-    "Token.Name.Decorator": "cyan",
-    "Token.Name.Builtin": "cyan",
-    "Token.Name.Exception": "cyan",
-    "Token.Name.Tag": "blue",
-    "Token.Name.Attribute": "cyan",
-    "Token.Name.Variable": "cyan",
-    "Token.Literal.String": "green",
-    "Token.Literal.String.Escape": "yellow",
-    "Token.Literal.Number": "yellow",
-    "Token.Generic.Heading": "bold",
-    "Token.Generic.Subheading": "cyan",
-    "Token.Generic.Inserted": "green",
-    "Token.Generic.Deleted": "red",
-    "Token.Generic.Prompt": "grey",
+_KINDS = {
+    "grey": "Comment Generic.Prompt",
+    "magenta": "Comment.Preproc Keyword Operator.Word",
+    "yellow": "Keyword.Constant Literal.String.Escape Literal.Number",
+    "cyan": "Keyword.Type Name.Decorator Name.Builtin Name.Exception Name.Attribute Name.Variable Generic.Subheading",
+    "blue": "Name.Function Name.Tag",
+    "blue bold": "Name.Class",
+    "green": "Literal.String Generic.Inserted",
+    "bold": "Generic.Heading",
+    "red": "Generic.Deleted",
 }
+_STYLES = {f"Token.{kind}": style for style, kinds in _KINDS.items() for kind in kinds.split()}
 """Styles of Pygments token types; an unlisted type has the style of its parent."""
 
 
