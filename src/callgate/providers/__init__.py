@@ -1,1 +1,1 @@
-"""Real models: one file for each family of APIs, and the wire that all of them share."""
+"""Models behind HTTP APIs: one module group for each API family, and the HTTP code that all families share."""

@@ -1,4 +1,4 @@
-"""Base URLs, and the proxies that the environment names for them."""
+"""Base URLs of providers, and the proxies that the environment sets for them."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _SAFE = "/:@!$&'()*+,;=~%-._?"
 
 @noun
 class ServerAddress:
-    """One server: where a connection leads."""
+    """The scheme, host and port of a server."""
 
     secure: bool
     host: str
@@ -23,7 +23,7 @@ class ServerAddress:
 
     @property
     def header(self) -> str:
-        """The value of ``Host``, without the port that goes without saying."""
+        """The value of the Host header, without the default port."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
         return shown if self.port == (443 if self.secure else 80) else f"{shown}:{self.port}"
 
@@ -34,27 +34,27 @@ class ServerAddress:
 
 @noun
 class BaseUrl:
-    """The beginning of every address of a provider; ``path`` has no slash at its end."""
+    """The base URL of a provider. ``path`` does not end with a slash."""
 
     origin: ServerAddress
     path: str = ""
     query: str = ""
 
     def target(self, path: str) -> str:
-        """The path and the query of a request, with those of the base URL."""
+        """Join a path and its query with those of the base URL."""
         path, _, query = path.partition("?")
         path = quote(f"{self.path}/{path.lstrip('/')}", safe=_SAFE)
         query = "&".join(part for part in (self.query, query) if part)
         return f"{path}?{quote(query, safe=_SAFE)}" if query else path
 
     def shown(self, path: str) -> str:
-        """The whole address of a request."""
+        """Return the complete URL of a request."""
         return f"{'https' if self.origin.secure else 'http'}://{self.origin.header}{self.target(path)}"
 
 
 @noun
 class Proxy:
-    """``authorization`` is the value of Proxy-Authorization, or None. Its repr shows no secret."""
+    """``authorization`` is the value of Proxy-Authorization, or None. The repr hides it."""
 
     origin: ServerAddress
     authorization: str | None = None
@@ -64,7 +64,7 @@ class Proxy:
 
 
 def base_url(text: str) -> BaseUrl:
-    """Reads a base URL. UsageError says what is wrong with it; it repeats no password."""
+    """Parse a base URL. UsageError describes what is wrong, without repeating a password."""
     origin, path, query, user = _read(text, "base URL")
     if user:
         raise UsageError("a base URL has no user name and password: give them as a header of the provider")
@@ -72,8 +72,11 @@ def base_url(text: str) -> BaseUrl:
 
 
 def proxy_for(origin: ServerAddress, environment: Mapping[str, str]) -> Proxy | None:
-    """The proxy that the environment names for this server: HTTPS_PROXY or HTTP_PROXY, else ALL_PROXY, unless NO_PROXY
-    has the host. The names may be in lower case, which comes first. This machine itself is reached without a proxy."""
+    """Return the proxy that the environment sets for a server, or None.
+
+    HTTPS_PROXY or HTTP_PROXY is used, otherwise ALL_PROXY, unless the host is in NO_PROXY. Names in lower case take
+    precedence. Loopback addresses are reached without a proxy.
+    """
 
     def value(name: str) -> str:
         return environment.get(name.lower(), "") or environment.get(name, "")
@@ -86,7 +89,7 @@ def proxy_for(origin: ServerAddress, environment: Mapping[str, str]) -> Proxy | 
 
 
 def _read(text: str, what: str) -> tuple[ServerAddress, str, str, str]:
-    """The origin, path, query, and user with password, still quoted."""
+    """Return the server, the path, the query, and the quoted user with password."""
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname or "", parts.port
@@ -120,10 +123,10 @@ def _excluded(origin: ServerAddress, no_proxy: str) -> bool:
 
 
 def _within(host: str, network: str) -> bool:
-    """True for an address in a network such as 10.0.0.0/8."""
+    """Return True if the host is an address in a network such as 10.0.0.0/8."""
     if "/" not in network:
         return False
-    from ipaddress import ip_address, ip_network  # costly to import, and rarely needed
+    from ipaddress import ip_address, ip_network  # slow to import, rarely needed
 
     try:
         return ip_address(host) in ip_network(network, strict=False)

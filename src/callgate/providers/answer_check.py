@@ -1,4 +1,4 @@
-"""Answers that are no stream of events: statuses that are no success, pages of proxies, single JSON bodies."""
+"""Detects HTTP answers that are not an event stream: error statuses, HTML pages of proxies, single JSON bodies."""
 
 import json
 import re
@@ -12,13 +12,13 @@ from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
 
 BODY_BYTES = 256 * 1024
-"""The most that is read of an answer that is no stream."""
+"""The maximum number of bytes read of an answer that is not a stream."""
 _TITLE = late_pattern(rb"<title[^>]*>(.{0,300}?)</title", re.IGNORECASE | re.DOTALL)
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 
 async def failure(exchange: Exchange, head: AnswerHead, family: Family, provider: str) -> ModelError | None:
-    """The error for an answer that is no stream of events; None for one that is."""
+    """Return the error for an answer that is not an event stream; None for an event stream."""
     if not 200 <= head.status < 300:
         return _failed(head, await exchange.body(BODY_BYTES), family, provider)
     if head.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
@@ -37,7 +37,7 @@ async def failure(exchange: Exchange, head: AnswerHead, family: Family, provider
 def _failed(head: AnswerHead, body: bytes, family: Family, provider: str) -> ModelError:
     if 300 <= head.status < 400:
         return http_fault(head.status, head.headers, provider, f"to {head.headers.get('location', 'nowhere')}")
-    if body.lstrip()[:1] == b"<":  # a page of something in front of the server: its words say nothing to a family
+    if body.lstrip()[:1] == b"<":  # an HTML page of a proxy, which the family cannot parse
         return http_fault(head.status, head.headers, provider, _described("", body))
     return family.fault(head.status, head.headers, body)
 

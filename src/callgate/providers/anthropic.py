@@ -39,7 +39,7 @@ _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
 class Anthropic:
-    """Models of Anthropic, and of servers that speak its Messages API."""
+    """The Messages API of Anthropic, also spoken by other servers."""
 
     name: str = NAME
 
@@ -57,7 +57,7 @@ class Anthropic:
 
 
 class AnthropicMemo:
-    """The JSON of the messages and tools of the last request of a model."""
+    """Caches the JSON of the messages and tools of a model's last request."""
 
     def __init__(self) -> None:
         self.blocks = BlockMemo()
@@ -67,7 +67,7 @@ class AnthropicMemo:
 def written(
     request: Request, facts: ModelFacts, key: str | None, memo: AnthropicMemo
 ) -> tuple[HttpPost, Sequence[str]]:
-    """The POST of a request, and notes on what was left out."""
+    """Return the POST of a request, and notes about options that were left out."""
     notes: list[str] = []
     betas: list[str] = []
     options = request.options
@@ -128,19 +128,19 @@ def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, s
 def _add_prompt(
     body: dict[str, Any], request: Request, facts: ModelFacts, talk: MessageBlocks, tools: list[Any]
 ) -> None:
-    """Adds system text, tools and messages, with their cache breakpoints."""
+    """Add system text, tools and messages, with their cache breakpoints."""
     hints = request.cache if facts.abilities.caches else CacheHints(tools=False, system=False)
     control = {"type": "ephemeral"} if hints.life == "5m" else {"type": "ephemeral", "ttl": hints.life}
     last = _tool_of(request.tools[-1]) if request.tools else None
     found = _deferred(request, facts)
     if last is None:
         named = {tool["name"] for tool in found}
-        # The API wants those of calls in the messages.
+        # The API requires the tools of all calls in the messages.
         tools = [_tool(name, "", {}) for name in talk.tool_names if name not in named]
         last = tools[-1] if tools else None
     if last is not None:
         body["tools"] = [*tools[:-1], {**last, "cache_control": control}] if hints.tools else tools
-        body["tools"] = [*body["tools"], *found]  # they are no part of what is cached
+        body["tools"] = [*body["tools"], *found]  # found tools are not part of the cached prefix
     if request.system.strip():
         system: dict[str, Any] = {"type": "text", "text": request.system}
         if hints.system:
@@ -151,7 +151,7 @@ def _add_prompt(
 
 
 def _deferred(request: Request, facts: ModelFacts) -> list[dict[str, Any]]:
-    """The definitions of tools that searches have found, for the references in the messages."""
+    """Return the definitions of tools found by searches, which the messages refer to."""
     if not facts.abilities.deferred:
         return []
     loaded = {tool.name for tool in request.tools}
@@ -174,7 +174,7 @@ def _tool(name: str, description: str, parameters: Any) -> dict[str, Any]:
 
 
 def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> dict[str, Any] | None:
-    """The tool choice, or the nearest one that the model can be held to. None is the API's default."""
+    """Return the tool choice, or the nearest one that the model supports. None is the default of the API."""
     if not request.tools:
         return {"type": "none"}
     wanted = request.tool_choice
@@ -190,9 +190,11 @@ def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str])
 
 
 def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes: list[str]) -> dict[str, Any]:
-    """The ``thinking`` of a body; nothing is the model's own default. A model that checks what stands before its
-    thinking is asked to drop thinking whose place has changed, by compaction or masking, instead of refusing all. Newer
-    models show no thinking unless asked to."""
+    """Return the ``thinking`` field of a body; empty for the model's default.
+
+    Models with the quirk ``fixed_prefix`` reject thinking whose prefix has changed, for example by compaction or
+    masking. They are asked to drop such blocks instead. Newer models return no thinking unless ``display`` requests it.
+    """
     wanted, mode = request.options.thinking, facts.thinking
     if wanted is None and isinstance(effort, int):
         wanted = effort
@@ -240,8 +242,8 @@ def _output_config(request: Request, facts: ModelFacts, effort: Any, notes: list
 
 
 def accepted(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with objects closed. Keywords that the API refuses, such as ``minimum``, are put into the description,
-    where the model reads them."""
+    """Return the schema with closed objects. Keywords that the API rejects, such as ``minimum``, are moved into the
+    description."""
     found: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, value in schema.items():

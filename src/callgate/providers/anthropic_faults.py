@@ -1,4 +1,4 @@
-"""Errors of the Anthropic API: their type and words, made into rows of the table of faults."""
+"""Maps errors of the Anthropic API to rows of the fault table."""
 
 from collections.abc import Mapping
 from json import loads
@@ -38,18 +38,18 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
     ("could not process image", "image"),
     ("many-image requests", "image"),
 )
-"""Words in the message of an error whose type alone says too little."""
+"""Substrings of messages that determine the fault where the error type is not specific enough."""
 
 
 def reported(data: object, words: str = "") -> ModelError:
-    """The error of an ``error`` event in the middle of a stream."""
+    """Return the ModelError for an ``error`` event inside a stream."""
     fault, detail = _read(data)
     given = object_of(data).get("request_id")
     return fault_of(fault or "server", NAME, detail or words, request_id=given if isinstance(given, str) else None)
 
 
 def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-    """The error of an HTTP answer that is no success."""
+    """Return the ModelError for an HTTP error status."""
     try:
         data = loads(body)
     except (ValueError, RecursionError):
@@ -59,7 +59,7 @@ def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError
 
 
 def _read(data: object) -> tuple[Fault | None, str]:
-    """The fault and the words of an error object; None if its type is not known."""
+    """Return the fault and the message of an error object. The fault is None if the type is unknown."""
     given = object_of(object_of(data).get("error"))
     kind, message = given.get("type"), given.get("message")
     message = message if isinstance(message, str) else ""

@@ -1,4 +1,4 @@
-"""Messages as content of the Anthropic Messages API, with cache breakpoints."""
+"""Converts messages to content of the Anthropic Messages API, with cache breakpoints."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _DATED = re.compile(r"[-@]\d{8}$")
 
 
 _Piece = tuple[Block, bytes]
-"""A block, which is not changed any more, and its JSON."""
+"""A block, which must not be changed, and its JSON."""
 BlockMemo = RequestMemo[Message, list[_Piece]]
 
 
@@ -29,7 +29,7 @@ def _piece(block: Block) -> _Piece:
 
 
 class _Content:
-    """A message of a body."""
+    """One message of a request body."""
 
     def __init__(self, role: str, pieces: list[_Piece]) -> None:
         self.role = role
@@ -40,7 +40,7 @@ class _Content:
         return self.pieces[0][0]
 
     def mark(self, size: int, control: Block) -> None:
-        """Puts a breakpoint on the last of the first ``size`` blocks that takes one."""
+        """Set a cache breakpoint on the last of the first ``size`` blocks that supports one."""
         at = next((at for at in reversed(range(size)) if self.pieces[at][0]["type"] in _MARKED), None)
         if at is not None:
             self.pieces[at] = _piece({**self.pieces[at][0], "cache_control": control})
@@ -50,9 +50,12 @@ class _Content:
 
 
 class MessageBlocks:
-    """The ``messages`` of a body. Neighbours of one role are one message, as the API wants them; texts of white space,
-    which it refuses, are left out. ``thinks``: the model thinks in this request, so that it reads earlier thinking.
-    ``loaded`` are the tools whose definitions are in the request for good: they are not to be referred to."""
+    """The ``messages`` field of a body. Consecutive messages of one role are merged, as the API requires; texts of
+    white space, which the API rejects, are left out.
+
+      thinks  whether thinking is enabled for this request; only then is earlier thinking sent
+      loaded  the tools whose definitions are always in the request; they are not referred to
+    """
 
     def __init__(
         self,
@@ -83,20 +86,21 @@ class MessageBlocks:
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the tools that were called, each once."""
+        """The names of the called tools, without duplicates."""
         blocks = (block for content in self._contents for block, _ in content.pieces)
         return list(dict.fromkeys(block["name"] for block in blocks if block["type"] == "tool_use"))
 
     @property
     def thought_first(self) -> bool:
-        """True unless the calls under way began without thinking, which the API refuses beside a budget."""
+        """False if the pending calls began without thinking, which the API rejects when a thinking budget is set."""
         answer = next((each for each in reversed(self._contents) if each.role == "assistant"), None)
         pending = bool(self._contents) and self._contents[-1].first["type"] == "tool_result"
         return not pending or answer is None or answer.first["type"] in ("thinking", "redacted_thinking")
 
     def mark(self, hints: CacheHints, control: Block) -> None:
-        """Puts a breakpoint after the messages that the hints say, and one where the request before this ended: the
-        server looks only some twenty blocks back from a breakpoint, and a message with many calls has more."""
+        """Set a breakpoint after the last stable message, and one where the previous request ended. Two are needed
+        because the server searches only about twenty blocks back from a breakpoint, and a message with many calls has
+        more."""
         count = len(self._ends) if hints.messages is None else min(hints.messages, len(self._ends))
         at, size = self._ends[count - 1] if count > 0 and not hints.off else (0, 0)
         if not at:
@@ -133,7 +137,7 @@ class MessageBlocks:
         return blocks + self._behind
 
     def _give_back(self, data: Block, message: Message, last: Block | None, blocks: list[Block]) -> None:
-        """Adds a block of the provider in its place, or data to the block before it."""
+        """Append a provider block in its original position, or merge data into the block before it."""
         kind = data.get("type")
         if kind is None:
             if last is not None and data.get("on") == "block":
@@ -149,7 +153,7 @@ class MessageBlocks:
         return {"type": "thinking", "thinking": part.text, "signature": part.signature}
 
     def _reads(self, message: Message) -> bool:
-        """True if the model reads the thinking of this message."""
+        """Return True if the model accepts the thinking of this message."""
         family, _, model = (message.model or "").rpartition("/")
         ours = family == NAME or (not family and model.startswith("claude-"))
         bound = "own_thinking" in self._facts.quirks and _DATED.sub("", model) != _DATED.sub("", self._facts.name)
@@ -174,10 +178,10 @@ class MessageBlocks:
     def _result(self, result: ResultPart) -> Block:
         found, rest = self._referred(result)
         content = [block for block in map(self._block, rest) if block is not None]
-        if found:  # nothing else stands beside references
+        if found:  # a result with references must not contain other blocks
             self._behind += content
             content = found
-        if result.is_error:  # the API wants words of a failure, and nothing else inside it
+        if result.is_error:  # the API accepts only text in failed results
             self._behind += [block for block in content if block["type"] != "text"]
             content = [block for block in content if block["type"] == "text"]
             content = content or [{"type": "text", "text": "It failed and said nothing more."}]
@@ -187,7 +191,7 @@ class MessageBlocks:
         return {**block, "is_error": True} if result.is_error else block
 
     def _referred(self, result: ResultPart) -> tuple[list[Block], Sequence[Content]]:
-        """References to the tools that a search has found, and the rest of its answer."""
+        """Return references to the tools found by a search, and the remaining content of the result."""
         if result.name != SEARCH or not self._facts.abilities.deferred:
             return [], result.content
         specs, rest = defined_in(result)
@@ -206,7 +210,7 @@ def _shown(piece: ContentPiece) -> Block | None:
 
 
 def container(messages: Sequence[Message]) -> str | None:
-    """The id of the server-side container that the last message of the model worked in."""
+    """Return the id of the server-side container that the model's last message used."""
     last = next((message for message in reversed(messages) if message.role == "assistant"), None)
     for data in () if last is None else _own(last.parts):
         found = data.get("container")
@@ -222,8 +226,11 @@ def _own(parts: Iterable[Part]) -> list[Block]:
 
 
 def _dangling(messages: Sequence[Message]) -> frozenset[str]:
-    """Ids of server-side calls without a result. A person's words behind such a call make the API refuse the whole
-    conversation; while nothing but results of our own tools follows, the server still works on it."""
+    """Return the ids of server-side calls without a result.
+
+    The API rejects a conversation in which a user message follows such a call. While only results of our own tools
+    follow, the server still processes the call.
+    """
     called: set[str] = set()
     lost: set[str] = set()
     for message in messages:

@@ -1,8 +1,7 @@
-"""Server-sent events of the Anthropic Messages API, made into model events.
+"""Parses server-sent events of the Anthropic Messages API.
 
-Blocks that Callgate has no word for (redacted thinking, server-side tools and their results, compaction, and any block
-of a type that is not known yet) are ``opaque`` parts: the block as it came, its deltas put in. Events of unknown types
-are ignored.
+Blocks without an equivalent in Callgate become ``opaque`` parts with their deltas merged in: redacted thinking,
+server-side tools and their results, compaction, and blocks of unknown types. Events of unknown types are ignored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,14 +40,17 @@ STOPS: Final[Mapping[str, StopReason]] = {
     "pause_turn": "paused",
     "compaction": "paused",
 }
-"""``stop_reason`` of the API and ours. One that is not here ends the message as cut off: nothing takes effect."""
+"""Maps ``stop_reason`` of the API. With any other value the message ends as cut off, so that no call is run."""
 
 _text, _thinking, _arguments = maker(TextDelta), maker(ThinkingDelta), maker(ArgumentsDelta)
 
 
 class _Block:
-    """A content block being streamed. ``data`` is the block of an opaque part, or what a text block or a call has
-    besides our words for it; ``json`` are the pieces of its input."""
+    """A content block during streaming.
+
+    data  the block of an opaque part, or the fields of a text block or call that have no equivalent in Callgate
+    json  the received pieces of the input
+    """
 
     __slots__ = ("data", "index", "json", "steps")
 
@@ -63,7 +65,7 @@ Step = Callable[[_Block, Given], Out]
 
 
 class AnthropicParser:
-    """One answer. Parts are numbered in the order in which their blocks start."""
+    """Parses one answer. Parts are numbered in the order in which their blocks start."""
 
     def __init__(self) -> None:
         self._open: dict[int, _Block] = {}
@@ -158,13 +160,13 @@ class AnthropicParser:
                 block.data["input"] = loads("".join(block.json) or "{}", parse_constant=refuse_constant)
             return (OpaqueData(part, NAME, block.data), PartEnded(part))
         if steps is _CALL:
-            whole = "".join(block.json)  # of a server that sends arguments at once
+            whole = "".join(block.json)  # from a server that sends all arguments at once
             return (_arguments(part, whole), PartEnded(part)) if whole else (PartEnded(part),)
         beside = _told(block.data)
         return (PartEnded(part), *self._beside({**beside, "on": "block"})) if beside else (PartEnded(part),)
 
     def _beside(self, data: Given) -> Out:
-        """An opaque part for data that belongs to the part before it, or to the whole message."""
+        """Return an opaque part for data of the previous part, or of the whole message."""
         part = self._parts
         self._parts += 1
         return (PartStarted(part, "opaque"), OpaqueData(part, NAME, data), PartEnded(part))
@@ -190,7 +192,7 @@ class AnthropicParser:
         return (*kept, MessageEnded(reason, rest_of(self._usage(), self._first), detail))
 
     def _count(self, usage: object) -> None:
-        """Counts are totals so far, so that later ones replace earlier ones. Those left out stay."""
+        """Store token counts. They are cumulative, so later values replace earlier ones; missing ones stay."""
         given = object_of(usage)
         for name, value in (*given.items(), *object_of(given.get("output_tokens_details")).items()):
             if type(value) is int and value >= 0:
@@ -250,7 +252,7 @@ def _input_delta(block: _Block, delta: Given) -> Out:
 
 
 def _collected(name: str) -> Step:
-    """Adds text to a field of an opaque block."""
+    """Return a step that appends text to a field of an opaque block."""
 
     def step(block: _Block, delta: Given) -> Out:
         block.data[name] = text_of(block.data.get(name) or "") + text_of(delta[name])

@@ -1,7 +1,7 @@
-"""The models that Callgate knows: names, servers, facts and prices, from ``models.toml`` and the person's own file.
+"""The known models: names, servers, facts and prices, from ``models.toml`` and the user's own file.
 
-A name is ``provider/name``, an alias, or a bare name whose beginning says the provider. Names without a row work with
-assumptions: those of a pattern that fits, or of any server.
+A name is ``provider/name``, an alias, or a bare name whose prefix determines the provider. A model without a row gets
+default facts, from a matching pattern or from the server.
 """
 
 import tomllib
@@ -28,7 +28,7 @@ _LARGEST = 1 << 20
 
 @noun
 class ModelName:
-    """A model of a provider. ``name`` is the one that its API knows."""
+    """A model of a provider. ``name`` is its name in the provider's API."""
 
     provider: str
     name: str
@@ -39,8 +39,12 @@ class ModelName:
 
 @noun
 class ServerRow:
-    """A server that models are asked at. ``key_variables``: the first one that is set holds its key; ``local``: it
-    needs none; ``quirks`` are those of each of its models."""
+    """The configuration of a model server.
+
+    key_variables  environment variables with the key; the first one that is set is used
+    local          True if the server needs no key
+    quirks         apply to every model of the server
+    """
 
     family: str
     base_url: str
@@ -51,9 +55,12 @@ class ServerRow:
 
 
 class Catalogue:
-    """The models of Callgate's own file with those of ``folder`` laid over them. The files are read when the first
-    question is asked. ``servers`` is given those of the file and gives those that count. ``today`` decides which of two
-    prices counts."""
+    """The models of the shipped ``models.toml``, overridden by the user's file. Files are read at first use.
+
+    folder   contains the user's file
+    servers  returns the configured servers for the shipped ones
+    today    selects among prices with different start dates
+    """
 
     def __init__(
         self,
@@ -73,7 +80,7 @@ class Catalogue:
 
     @cached_property
     def _own(self) -> Table:
-        """The rows of the person's own file, checked."""
+        """The checked rows of the user's own file."""
         if self._folder is None:
             return {}
         file = self._folder / OWN_FILE
@@ -94,12 +101,12 @@ class Catalogue:
 
     @cached_property
     def servers(self) -> Mapping[str, ServerRow]:
-        """Every server by its name."""
+        """Every configured server by name."""
         return self._lay(self.vendors)
 
     @cached_property
     def vendors(self) -> Mapping[str, ServerRow]:
-        """The servers of Callgate's own file."""
+        """The servers of the shipped file."""
         shipped: dict[str, ServerRow] = {}
         for name, row in self._shipped["providers"].items():
             lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_variables", "quirks")}
@@ -108,16 +115,16 @@ class Catalogue:
 
     @property
     def defaults(self) -> Mapping[str, tuple[str, str]]:
-        """The model and the cheap one for each vendor, in the order in which keys are looked for."""
+        """The default model and the cheap model of each vendor, in the order in which keys are searched."""
         return {name: (row[0], row[1]) for name, row in self._shipped["defaults"].items()}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every model that has a row."""
+        """The names of all models that have a row."""
         return (*self._own, *(name for name in self._shipped["models"] if name not in self._own))
 
     def resolve(self, text: str) -> ModelName:
-        """The model that is meant; UsageError with the nearest name if none is."""
+        """Return the model for a name. UsageError with the closest match if there is none."""
         wanted = self._shipped["aliases"].get(text.strip(), text.strip())
         provider, slash, name = wanted.partition("/")
         if slash and name and provider in self.servers:
@@ -137,7 +144,7 @@ class Catalogue:
         raise UsageError(f"there is no model {text!r}: {self._near(wanted, known, ways, 'anthropic/claude-opus-5-5')}")
 
     def facts(self, model: ModelName) -> ModelFacts:
-        """The facts of a model; ``known`` is false for assumptions."""
+        """Return the facts of a model. ``known`` is False if they are defaults."""
         server = self.servers[model.provider]
         plain = _DATED.sub("", model.name)
         rows: Table = self._shipped["models"]
@@ -150,7 +157,7 @@ class Catalogue:
         return facts_of(model.name, server.family, row, self._today, known=is_known)
 
     def unknown(self, model: ModelName, facts: ModelFacts) -> str:
-        """The notice for a model without a row: what is assumed, and how to say better."""
+        """Return the notice for a model without a row: the default facts, and where to correct them."""
         near = get_close_matches(model.name, self.names, 1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
         return (
@@ -159,8 +166,10 @@ class Catalogue:
         )
 
     def price(self, model: str, usage: Usage) -> float | None:
-        """Dollars for the usage of one request; None where no price is known. ``model`` is a ``provider/name`` or the
-        ``family/name`` of an answer."""
+        """Return the cost of one request in dollars; None if the price is unknown.
+
+        model  ``provider/name``, or the ``family/name`` of an answer
+        """
         if model not in self._prices:
             try:
                 self._prices[model] = self.facts(self.resolve(model)).prices

@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: bytes by asyncio, the protocol by h11.
+"""One HTTP/1.1 connection on asyncio and h11.
 
-``Pipe`` is the transport's end: it keeps what arrives until it is asked for, and stops reading while much is kept.
-``Connection`` carries one exchange after another on it.
+``Pipe`` is the asyncio protocol. It buffers received bytes and pauses reading while the buffer is full. ``Connection``
+performs one exchange after another on it.
 """
 
 import asyncio
@@ -15,28 +15,28 @@ from callgate.providers.watchdog import Watchdog
 from callgate.words.noun import noun
 
 KEPT_BYTES = 256 * 1024
-"""Above this many bytes that nobody has asked for, no more are read from the socket."""
+"""The buffer size above which reading from the socket is paused."""
 PIECE = 64 * 1024
 
 
 class BrokenConnection(Exception):
-    """The other side ended the connection, or the network did, before the answer was whole."""
+    """The server or the network closed the connection before the answer was complete."""
 
 
 class ProxyRefused(Exception):
-    """The proxy did not make a tunnel; the message has its status and reason."""
+    """The proxy refused the tunnel. The message contains its status and reason."""
 
 
 @noun
 class AnswerHead:
-    """``headers`` have lower-case names; of one that comes twice the values are joined with a comma."""
+    """``headers`` have lower-case names; the values of repeated headers are joined with commas."""
 
     status: int
     headers: Mapping[str, str]
 
 
 class Pipe(asyncio.Protocol):
-    """The end of a transport where bytes arrive."""
+    """Buffers the bytes that a transport receives."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -49,7 +49,7 @@ class Pipe(asyncio.Protocol):
 
     @property
     def quiet(self) -> bool:
-        """Nothing has arrived and nothing has ended."""
+        """True if nothing was received and the connection is open."""
         return not self._kept and not self._ended
 
     @property
@@ -57,7 +57,7 @@ class Pipe(asyncio.Protocol):
         return self._ended
 
     async def read(self) -> bytes:
-        """Bytes that have arrived, at least one; none at the end of the connection."""
+        """Wait for data and return it; empty at the end of the connection."""
         if not self._kept and not self._ended:
             self._reader = asyncio.get_running_loop().create_future()
             try:
@@ -67,7 +67,7 @@ class Pipe(asyncio.Protocol):
         return self.taken()
 
     def taken(self) -> bytes:
-        """Bytes that have arrived. BrokenConnection after a failure of the network."""
+        """Return the buffered bytes. BrokenConnection after a network error."""
         if not self._kept and self._error is not None:
             raise BrokenConnection(str(self._error) or type(self._error).__name__) from self._error
         data = bytes(self._kept)
@@ -78,7 +78,7 @@ class Pipe(asyncio.Protocol):
         return data
 
     async def drained(self) -> None:
-        """Waits until the transport takes more."""
+        """Wait until the transport's write buffer has room."""
         if self._full and not self._ended:
             self._writer = asyncio.get_running_loop().create_future()
             try:
@@ -117,7 +117,7 @@ class Pipe(asyncio.Protocol):
 
 
 class Connection:
-    """Sends a request and reads its answer. After a whole exchange it is ``idle`` and can carry another."""
+    """Sends requests and reads their answers, one exchange at a time."""
 
     def __init__(self, pipe: Pipe, origin: ServerAddress, proxy: Proxy | None) -> None:
         self._pipe = pipe
@@ -126,10 +126,10 @@ class Connection:
         self.origin = origin
         self.proxy = proxy
         self.answered = False
-        """A byte of the present answer has arrived."""
+        """True once a byte of the current answer was received."""
 
     async def send(self, target: str, headers: list[tuple[str, str]], body: bytes, watchdog: Watchdog) -> None:
-        """Sends one POST. It ends early when the server answers or closes before it has the whole body."""
+        """Send one POST. Stops early if the server answers or closes before the whole body is sent."""
         self.answered = False
         self._write(self._h11.send(h11.Request(method="POST", target=target, headers=headers)))
         for start in range(0, len(body), PIECE):
@@ -151,7 +151,7 @@ class Connection:
                 return AnswerHead(event.status_code, headers)
 
     async def piece(self, watchdog: Watchdog) -> bytes | None:
-        """The next bytes of the body; None after its end."""
+        """Return the next bytes of the body; None at its end."""
         while True:
             event = await self._next(watchdog)
             if isinstance(event, h11.Data):
@@ -160,8 +160,8 @@ class Connection:
                 return None
 
     def becomes_idle(self) -> bool:
-        """True if the exchange is over on both sides, as far as bytes have arrived: it can carry another one. Waits
-        for nothing."""
+        """Return True if the exchange is complete on both sides, so that the connection can be reused. Does not
+        wait."""
         if self._loop is not asyncio.get_running_loop() or self._pipe.ended:
             return False
         try:
@@ -179,7 +179,7 @@ class Connection:
         return self._h11.our_state is h11.IDLE and not self._h11.trailing_data[0] and self._pipe.quiet
 
     def close(self) -> None:
-        """Lets go of the connection at once; bytes under way are dropped."""
+        """Close the connection at once. Unsent bytes are dropped."""
         if self._pipe.transport is not None and not self._loop.is_closed():
             self._pipe.transport.abort()
 
@@ -211,8 +211,8 @@ class Connection:
 async def connected(
     origin: ServerAddress, proxy: Proxy | None, context: Callable[[], ssl.SSLContext], watchdog: Watchdog
 ) -> Connection:
-    """Opens a connection, through a tunnel where the proxy has to carry an encrypted one. ``context`` is called in a
-    worker thread, at the same time as the connection is made: reading the system's certificates takes long."""
+    """Open a connection, through a tunnel if a proxy has to forward an encrypted connection. ``context`` runs in a
+    worker thread while the connection is made, because loading the system's certificates is slow."""
     loop = asyncio.get_running_loop()
     first = origin if proxy is None else proxy.origin
     secure = origin.secure or first.secure
@@ -235,7 +235,7 @@ async def connected(
 
 async def _encrypted(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: Watchdog) -> None:
     assert pipe.transport is not None
-    if not pipe.quiet:  # asyncio would wait for ever for a handshake on a transport that is closing
+    if not pipe.quiet:  # the asyncio handshake never ends on a transport that is closing
         raise ssl.SSLError("the server does not speak TLS")
     loop = asyncio.get_running_loop()
     upgraded = await watchdog.wait(loop.start_tls(pipe.transport, pipe, context, server_hostname=host))

@@ -1,5 +1,5 @@
-"""Deferred tools for APIs that know them: the definitions in an answer of ``SearchExtraTools`` become definitions of
-the API, so that the model calls the tools by their own names."""
+"""Converts the definitions in results of ``SearchExtraTools`` to definitions of the provider's API, so that the model
+can call deferred tools by their names."""
 
 from collections.abc import Iterable
 from json import loads
@@ -11,7 +11,7 @@ from callgate.words.tool_search import DEFINITION, SEARCH
 
 
 def defined_in(result: ResultPart) -> tuple[list[ToolSpec], list[Content]]:
-    """The tools that an answer defines, and the rest of it."""
+    """Return the tools that a result defines, and the remaining content."""
     specs, rest = dict[str, ToolSpec](), list[Content]()
     for content in result.content:
         spec = _read(content) if result.name == SEARCH and not result.is_error else None
@@ -23,7 +23,7 @@ def defined_in(result: ResultPart) -> tuple[list[ToolSpec], list[Content]]:
 
 
 def defined_before(messages: Iterable[Message]) -> list[ToolSpec]:
-    """The tools that the searches of a history have found, each once, as the last of them defined it."""
+    """Return the tools found by all searches of a history. The last definition of each name is used."""
     found: dict[str, ToolSpec] = {}
     for message in messages:
         if message.role == "tool":

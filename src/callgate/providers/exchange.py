@@ -1,4 +1,4 @@
-"""One POST and its answer, on a kept connection or a new one, and exceptions of the network as ModelErrors."""
+"""One HTTP exchange on a pooled or new connection, and the conversion of network exceptions to ModelErrors."""
 
 import errno
 import socket
@@ -20,7 +20,8 @@ _REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 
 
 class Exchange:
-    """``open`` sends and waits for the head of the answer, ``piece`` gives the body, ``close`` must be called."""
+    """One request and its answer. ``open`` sends the request and reads the head, ``piece`` reads the body; ``close``
+    must be called at the end."""
 
     def __init__(self, pool: ConnectionPool, base: BaseUrl, watchdog: Watchdog, tape: WireTape | None = None) -> None:
         self._pool = pool
@@ -61,7 +62,7 @@ class Exchange:
         return await connection.head(self._watchdog)
 
     async def piece(self) -> bytes | None:
-        """The next bytes of the body; None after its end."""
+        """Return the next bytes of the body; None at its end."""
         if self._pushed:
             piece, self._pushed = self._pushed, b""
             return piece
@@ -72,8 +73,8 @@ class Exchange:
         return piece
 
     async def first(self, least: int) -> bytes:
-        """The beginning of the body, without white space and a byte order mark: so many bytes, or all of it. ``piece``
-        gives it again."""
+        """Return the first ``least`` bytes of the body, or all of a shorter one, without leading white space and byte
+        order mark. ``piece`` returns them again."""
         seen = b""
         while len(start := seen.lstrip(b"\xef\xbb\xbf \t\r\n")) < least:
             piece = await self.piece()
@@ -84,7 +85,7 @@ class Exchange:
         return start
 
     async def body(self, most: int) -> bytes:
-        """The body up to so many bytes; what has come of it, if the connection breaks."""
+        """Return the body up to ``most`` bytes, or the part received before the connection broke."""
         parts: list[bytes] = []
         try:
             while sum(map(len, parts)) < most and (piece := await self.piece()) is not None:
@@ -97,8 +98,10 @@ class Exchange:
         return found
 
     def close(self, *, whole: bool, over: bool = True, failed: Exception | None = None) -> None:
-        """Keeps the connection after a whole answer, and drops it otherwise. Waits for nothing. ``over``: the consumer
-        has read to the end, whole or not."""
+        """Return the connection to the pool after a complete answer; otherwise close it. Does not wait.
+
+        over  whether the consumer has read everything, complete or not
+        """
         self._watchdog.stop()
         if self.tape is not None:
             left = "cut off" if over else "closed"
@@ -113,7 +116,7 @@ class Exchange:
 
 
 def fault_of_exception(error: Exception, provider: str, base: BaseUrl, seconds: float) -> Exception:
-    """The ModelError for an exception of the network; any other exception is given back."""
+    """Convert a network exception to a ModelError. Other exceptions are returned unchanged."""
     where = str(base.origin)
     match error:
         case ModelError():
@@ -133,7 +136,7 @@ def fault_of_exception(error: Exception, provider: str, base: BaseUrl, seconds: 
             return fault_of("connection", provider, f"{where}, {error}")
         case h11.RemoteProtocolError():
             return fault_of("protocol", provider, f"{where}, {error}")
-        case h11.LocalProtocolError() | UnicodeError():  # its message repeats the header, which may be the key
+        case h11.LocalProtocolError() | UnicodeError():  # its message contains the header, possibly the key
             return fault_of("wrong_key", provider, "the key or another header has characters that cannot be sent")
         case OSError() if isinstance(error, ConnectionRefusedError) or _REFUSED in str(error):
             return fault_of("not_running" if base.origin.loopback else "nobody_there", provider, where)

@@ -1,4 +1,4 @@
-"""Rows of ``models.toml`` made into facts: checked, with the fields of their groups."""
+"""Converts rows of ``models.toml`` to ModelFacts, and checks them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -64,7 +64,7 @@ def _are_prices(value: object) -> bool:
 
 @noun
 class _Field:
-    """A field of a row: the test of its value, and the value that is expected, in words."""
+    """``fits`` tests a value; ``expected`` describes a valid one."""
 
     fits: Callable[[Any], bool]
     expected: str
@@ -92,7 +92,7 @@ FIELDS: dict[str, _Field] = {
 
 
 def check_row(row: object, place: str) -> Table:
-    """The row, if each of its fields is one of FIELDS and fits; UsageError names the place otherwise."""
+    """Check the fields of a row against FIELDS and return it. UsageError names the place."""
     if not isinstance(row, dict):
         raise UsageError(f"{place} must be a table, such as {{ context = 32768, output = 4096 }}")
     for name, value in cast(dict[str, object], row).items():
@@ -108,7 +108,7 @@ _IMAGES = {"pixels": "image_pixels", "bytes": "image_bytes", "most": "images_at_
 
 
 def facts_of(name: str, family: str, row: Table, today: date, *, known: bool) -> ModelFacts:
-    """The facts of a row that has the fields of its groups already."""
+    """Return the facts of a row to which the fields of its groups were added."""
     levels = row.get("efforts", ())
     given = cast(Table, levels) if isinstance(levels, dict) else {level: level for level in levels}
     efforts: dict[Effort, Any] = {level: given[level] for level in EFFORTS if level in given}
@@ -143,6 +143,6 @@ def _prices(written: Table | list[Table] | None, today: date) -> Prices | None:
     if isinstance(written, list):
         begun = [table for table in written if table.get("from", date.min) <= today]
         return _prices(max(begun, key=lambda table: table.get("from", date.min)), today) if begun else None
-    # A cache without a price of its own counts as input: a guess that is rather too high.
+    # A missing cache price defaults to the input price, which is an overestimate.
     dollars = {name: float(written.get(name, written["input"])) for name in _PRICES}
     return Prices(**dollars, over=written.get("over", 0), above=_prices(written.get("above"), today))

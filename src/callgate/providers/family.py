@@ -1,6 +1,6 @@
-"""The seam between the wire, which sends and receives, and the families of APIs, which write bodies and read events.
+"""The interface between the HTTP code and the API families, with functions that families share.
 
-A family does no I/O: it makes a POST of a request, and model events of the server-sent events that answer it.
+A family performs no I/O. It converts a request to a POST, and the server-sent events of the answer to model events.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @noun
 class ServerEvent:
-    """One event of a stream; ``event`` is empty where the server names none."""
+    """One server-sent event. ``event`` is empty if the server sends no name."""
 
     event: str
     data: str
@@ -24,7 +24,7 @@ class ServerEvent:
 
 @noun
 class HttpPost:
-    """One HTTP request. ``path`` is added to the base URL; ``headers`` include the key."""
+    """An HTTP POST. ``path`` is appended to the base URL; ``headers`` include the key."""
 
     path: str
     headers: Mapping[str, str]
@@ -33,7 +33,8 @@ class HttpPost:
 
 @noun
 class Prices:
-    """Dollars for a million tokens. ``above`` counts for requests whose prompt has more than ``over`` tokens."""
+    """Prices in dollars per million tokens. ``above`` applies to requests whose prompt has more than ``over``
+    tokens."""
 
     input: float
     output: float
@@ -43,7 +44,7 @@ class Prices:
     above: "Prices | None" = None
 
     def cost(self, usage: Usage) -> float:
-        """Dollars for the usage of one request."""
+        """Return the cost of one request in dollars."""
         if self.above is not None and usage.input + usage.cache_read + usage.cache_write > self.over:
             return self.above.cost(usage)
         return (
@@ -56,10 +57,17 @@ class Prices:
 
 @noun
 class ModelFacts:
-    """One row of ``models.toml``: what is known of a model. ``known`` is false for assumptions about one that has no
-    row. ``efforts`` gives the provider's own value for each level that the model has, ``effort`` the level that counts
-    where none is asked for; ``thinking`` is how it is asked to think: ``none``, ``always`` (off is not possible),
-    ``budget`` (in tokens) or ``adaptive``. Images: the longest side, bytes of one, their number and bytes of all."""
+    """The known properties of a model, from one row of ``models.toml``.
+
+    efforts         the provider's value for each effort level of the model
+    effort          the default level
+    thinking        the kind of thinking: ``none``, ``always`` (not optional), ``budget`` (in tokens) or ``adaptive``
+    image_pixels    the maximum length of the longest side
+    image_bytes     the maximum size of one image
+    images_at_most  the maximum number of images
+    images_bytes    the maximum total size of images
+    known           False for a model without a row, whose facts are defaults
+    """
 
     name: str
     family: str
@@ -79,13 +87,17 @@ class ModelFacts:
 
 
 class StreamParser(Protocol):
-    """Makes model events of the server-sent events of one answer. It never raises: a failure that the server reports,
-    and data that is not what the API promises, is a ModelError as the last value."""
+    """Converts the server-sent events of one answer to model events.
+
+    It never raises: an error that the server reports, or an invalid event, is returned as a ModelError, which is the
+    last value.
+    """
 
     def feed(self, event: ServerEvent) -> Sequence[ModelEvent | ModelError]: ...
 
     def end(self) -> Sequence[ModelEvent | ModelError]:
-        """The connection has ended. Without the API's end marker there is no MessageEnded: the message is cut off."""
+        """Handle the end of the connection. Without the API's end marker there is no MessageEnded: the message is cut
+        off."""
         ...
 
 
@@ -95,14 +107,17 @@ class Family(Protocol):
     name: str
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
-        """The POST for a request, and notes about wishes that were left out. Parts of other providers (``Opaque``,
-        signatures) are left out without a note. ModelError for a request that cannot be written."""
+        """Return the POST for a request, and notes about options that were left out. ModelError if it cannot be
+        encoded.
+
+        Parts of other providers (``Opaque``, signatures) are left out without a note.
+        """
         ...
 
     def parser(self) -> StreamParser: ...
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        """The error for an answer with this HTTP status; ``headers`` have lower-case names. Must not raise."""
+        """Return the ModelError for an HTTP answer. ``headers`` have lower-case names. Must not raise."""
         ...
 
 
@@ -117,14 +132,14 @@ def refuse_constant(name: str) -> object:
 
 
 def text_of(value: object) -> str:
-    """The value, if it is text."""
+    """Return the value if it is a string, otherwise raise TypeError."""
     if type(value) is str:
         return value
     raise TypeError(f"text is wanted, not {value!r:.80}")
 
 
 def rest_of(total: Usage, first: Usage) -> Usage:
-    """The usage since the first count of a message, never below zero: a reader adds up both."""
+    """Return the usage counted after ``first``, with no field below zero."""
     return Usage(
         input=max(0, total.input - first.input),
         cache_read=max(0, total.cache_read - first.cache_read),

@@ -1,5 +1,5 @@
-"""Failures of providers: one table that says of each whether the same request may succeed later, and what a person can
-do. Families and the wire make every ModelError here."""
+"""The table of provider faults: for each, whether a retry can help, and what the user can do. All ModelErrors are
+created here."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -16,13 +16,13 @@ _NetworkFault = Literal["connection", "nobody_there", "not_running", "dns", "tls
 Fault = _AccountFault | _RequestFault | _ServerFault | _NetworkFault
 
 DETAIL_CHARS = 600
-"""The most of a server's own words that a message repeats."""
+"""The maximum length of a server's message that an error repeats."""
 
 
 @noun
 class FaultRow:
-    """``kind`` is ModelError's; ``says`` is for people, ``{provider}`` stands for the provider's name and
-    ``{with_command}`` for the command that starts its server, if there is one."""
+    """``kind`` is that of the ModelError. ``says`` is the text for the user, in which ``{provider}`` is the provider's
+    name and ``{with_command}`` the command that starts its server."""
 
     kind: str
     retryable: bool
@@ -30,7 +30,7 @@ class FaultRow:
 
 
 START_COMMANDS: Mapping[str, str] = {"ollama": "ollama serve"}
-"""The commands that start local servers, by provider; the others are started in several ways."""
+"""The commands that start local servers, by provider."""
 _KEY = "give another with `callgate auth set {provider}`"
 FAULTS: Mapping[Fault, FaultRow] = {
     "no_key": FaultRow(
@@ -136,7 +136,11 @@ def fault_of(
     retry_after: float | None = None,
     retryable: bool | None = None,
 ) -> ModelError:
-    """The ModelError of a row. ``detail`` is what the server or the system said; ``retryable`` replaces the row's."""
+    """Return the ModelError of a fault.
+
+    detail     the message of the server or the operating system
+    retryable  overrides the value of the table
+    """
     row = FAULTS[fault]
     start = START_COMMANDS.get(provider, "")
     message = row.says.format(provider=provider, with_command=start and f" with `{start}`")
@@ -155,7 +159,7 @@ def fault_in_message(message: str, words: Iterable[tuple[str, Fault]]) -> Fault 
 
 
 def fault_by_status(status: int) -> Fault:
-    """The row for an HTTP status, where the body says nothing more exact."""
+    """Return the fault for an HTTP status whose body gives no more specific one."""
     found = _BY_STATUS.get(status)
     if found is not None:
         return found
@@ -167,8 +171,11 @@ def fault_by_status(status: int) -> Fault:
 def http_fault(
     status: int, headers: Mapping[str, str], provider: str, detail: str = "", *, fault: Fault | None = None
 ) -> ModelError:
-    """The ModelError for an HTTP answer that is no success. ``fault`` is what the body says, if it is more exact than
-    the status; the request id and the time to wait come from the headers, whose names are in lower case."""
+    """Return the ModelError for an HTTP error status. The request id and the retry delay are read from the headers.
+
+    headers  have lower-case names
+    fault    the fault that the body names, if it is more specific than the status
+    """
     told = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
     return fault_of(
         fault or fault_by_status(status),
@@ -181,20 +188,22 @@ def http_fault(
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """The id by which the provider, or the network in front of it, finds the request."""
+    """Return the request id that the provider or a proxy assigned."""
     return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that the server asks to wait. A date is compared with the server's own clock (its Date header), so
-    that a wrong clock on this machine does not matter; without one it says nothing."""
+    """Return the retry delay in seconds that the server requests; None if there is none.
+
+    A date is compared with the server's Date header, so that a wrong clock on this machine has no effect.
+    """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         seconds = _number(headers.get(name, ""))
         if seconds is not None:
             return max(0.0, seconds * unit)
     if "retry-after" not in headers or "date" not in headers:
         return None
-    from email.utils import parsedate_to_datetime  # costly to import, and rarely needed
+    from email.utils import parsedate_to_datetime  # slow to import, rarely needed
 
     try:
         until = parsedate_to_datetime(headers["retry-after"])
@@ -204,7 +213,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def shortened(text: str) -> str:
-    """One line of printable text, cut where it is long."""
+    """Return one line of printable text, truncated to DETAIL_CHARS."""
     line = _UNPRINTABLE.sub(" ", text[: DETAIL_CHARS * 4]).strip().rstrip(".")
     return line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
 

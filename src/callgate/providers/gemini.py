@@ -1,7 +1,7 @@
 """Google's Gemini API: the family and the bodies of its ``streamGenerateContent`` requests.
 
-There are no cache breakpoints: the API finds repeated beginnings by itself, and a cache of one's own is an object with
-a price for each hour. The bytes of tools, system text and earlier messages stay the same, which is what that needs.
+The API has no cache breakpoints; it detects repeated prefixes itself. So the bytes of tools, system text and earlier
+messages must not change between requests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _NAMED = ("properties", "$defs", "definitions")
 
 
 class Gemini:
-    """Models of Google, by ``generateContent`` with streaming."""
+    """The Gemini API of Google."""
 
     name: str = NAME
 
@@ -52,7 +52,7 @@ class Gemini:
 
 
 def written(request: Request, facts: ModelFacts, key: str | None, memo: ContentsMemo) -> tuple[HttpPost, Sequence[str]]:
-    """The POST of a request, and notes on what was left out."""
+    """Return the POST of a request, and notes about options that were left out."""
     notes: list[str] = []
     body: Given = {}
     if request.system.strip():
@@ -81,7 +81,7 @@ def _declared(tool: ToolSpec) -> bytes:
 
 
 def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Given | None:
-    """The tool choice, or the nearest one that the model can be held to. None is the API's default."""
+    """Return the tool choice, or the nearest one that the model supports. None is the default of the API."""
     wanted = request.tool_choice
     choice = facts.abilities.nearest(wanted)
     if choice.kind != wanted.kind:
@@ -116,8 +116,8 @@ def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
 
 
 def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
-    """The ``thinkingConfig``: a budget for models that have one, else a level. Thoughts are asked for in the answer
-    wherever there are any."""
+    """Return the ``thinkingConfig``: a budget if the model supports one, otherwise a level. Thoughts are requested
+    whenever the model thinks."""
     wanted, mode, options = request.options.thinking, facts.thinking, request.options
     effort = None if options.effort is None else effort_value(facts, options.effort, notes)
     if mode == "none":
@@ -144,7 +144,7 @@ def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
 
 
 def accepted(schema: Mapping[str, Any]) -> Given:
-    """A JSON Schema as the API takes it: nothing beside a ``$ref``, and ``enum`` for ``const``."""
+    """Convert a JSON Schema to the subset of the API: nothing beside a ``$ref``, and ``enum`` for ``const``."""
     found: Given = {}
     for name, value in schema.items():
         if name in _NAMED and isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Messages as contents of the Gemini API."""
+"""Converts messages to contents of the Gemini API."""
 
 import re
 from collections.abc import Sequence
@@ -14,23 +14,24 @@ from callgate.words.model import ToolSpec
 Given = dict[str, Any]
 IMAGES = ("image/jpeg", "image/png", "image/webp", "image/heic", "image/heif")
 NO_SIGNATURE = "skip_thought_signature_validator"
-"""The word that the API takes for the signature of a call that another model made, or that lost its own."""
+"""The value that the API accepts as the signature of a call that another model made or that lost its signature."""
 _OLD = re.compile(r"(models/)?(gemini-[12]\b|gemma|learnlm)")
 
 
 def is_old(facts: ModelFacts) -> bool:
-    """Models before Gemini 3: no signature is asked of calls, results have no images, no schema beside tools."""
+    """Return True for models before Gemini 3: calls need no signature, results contain no images, and a schema excludes
+    tools."""
     return _OLD.match(facts.name) is not None
 
 
 _Piece = tuple[Given, bytes]
-"""A part, which is not changed any more, and its JSON."""
+"""A part, which must not be changed, and its JSON."""
 _Pieces = tuple[list[_Piece], list[tuple[str, CallPart | None]]]
-"""The parts of a message, and the calls whose results are among them."""
+"""The parts of a message, and the calls whose results they contain."""
 
 
 class ContentsMemo:
-    """The JSON of the messages and tools of the last request of a model."""
+    """Caches the JSON of the messages and tools of a model's last request."""
 
     def __init__(self) -> None:
         self.parts = RequestMemo[Message, _Pieces]()
@@ -43,7 +44,7 @@ def _calls(message: Message) -> Sequence[CallPart]:
 
 
 def _signed(pieces: list[_Piece], at: int) -> list[_Piece]:
-    """The first call of each answer must have a signature: those of other models get a word in its place."""
+    """Add a placeholder signature to the first call of an answer if it has none; the API requires one."""
     part, _ = pieces[at]
     if "thoughtSignature" in part:
         return pieces
@@ -52,8 +53,8 @@ def _signed(pieces: list[_Piece], at: int) -> list[_Piece]:
 
 
 class Contents:
-    """The ``contents`` of a body. Neighbours of one role are one content; results stand apart from a person's words,
-    because the API counts them against the calls before."""
+    """The ``contents`` field of a body. Consecutive messages of one role are merged, but results stay separate from
+    user text, because the API counts the results of each call message."""
 
     def __init__(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> None:
         self._facts = facts
@@ -77,7 +78,7 @@ class Contents:
         self._add(before, pieces)
 
     def _kept_or_made(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> list[list[_Piece]]:
-        """The parts of each message. Those of results are made anew if their calls are not the same any more."""
+        """Return the parts of each message. Results are converted again if their calls have changed."""
         made = memo.parts.of(messages, self._pieces, facts)
         found: list[list[_Piece]] = []
         for message, (parts, calls) in zip(messages, made, strict=True):
@@ -86,7 +87,7 @@ class Contents:
         return found
 
     def _add(self, role: str, pieces: list[bytes]) -> None:
-        """Adds the content that is complete."""
+        """Append a complete content."""
         if not pieces:
             return
         if role == "assistant" and not self.contents:
@@ -133,8 +134,8 @@ class Contents:
         return {"functionCall": {**made, "args": call.written}, **others}
 
     def _result(self, result: ResultPart, images: list[Given]) -> Given:
-        """A result under the name and the id of its call. Images are inside it, or behind all results for models that
-        do not read them there."""
+        """Convert a result under the name and id of its call. Images are included in it, or appended to ``images`` for
+        old models."""
         call = self._calls.get(result.call_id)
         own: Any = None if call is None else _kept(call).get("functionCall")
         answer: Given = {"id": own["id"]} if isinstance(own, dict) and "id" in own else {}
@@ -153,7 +154,7 @@ class Contents:
 
 
 def _name(name: str) -> str:
-    """A name of a function, which begins with a letter or an underscore."""
+    """Return a valid function name, which begins with a letter or an underscore."""
     safe = safe_name(name, 127)
     return safe if safe[0].isalpha() or safe[0] == "_" else f"_{safe}"
 
@@ -164,7 +165,7 @@ def _kept(call: CallPart) -> Given:
 
 
 def _give_back(data: Given, parts: list[Given]) -> None:
-    """Adds a part of the provider in its place, or a signature to the end of the text before it."""
+    """Append a provider part in its original position, or add a signature to the end of the preceding text."""
     if data.get("on") != "text":
         parts.append(data)
         return

@@ -1,4 +1,4 @@
-"""Errors of the Gemini API: status and words, made into rows of the table of faults."""
+"""Maps errors of the Gemini API to rows of the fault table."""
 
 from collections.abc import Mapping
 from json import loads
@@ -47,18 +47,18 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
     ("spending cap", "no_credit"),
     ("enable billing", "no_credit"),
 )
-"""Words in the message of an error whose status alone says too little."""
+"""Substrings of messages that determine the fault where the status is not specific enough."""
 
 
 def reported(data: object) -> ModelError:
-    """The error of an event in the middle of a stream."""
+    """Return the ModelError for an error event inside a stream."""
     error = _error(data)
     code = error.get("code")
     return _made(error, code if type(code) is int else 500, {})
 
 
 def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-    """The error of an HTTP answer that is no success."""
+    """Return the ModelError for an HTTP error status."""
     try:
         error = _error(loads(body))
     except (ValueError, RecursionError):
@@ -85,14 +85,14 @@ def _made(error: dict[str, Any], status: int, headers: Mapping[str, str]) -> Mod
 
 
 def _error(data: object) -> dict[str, Any]:
-    """The ``error`` of an answer, which is an object or a list of one."""
+    """Return the ``error`` object of an answer, which may be in a list."""
     if isinstance(data, list) and data:
         data = cast("list[object]", data)[0]
     return object_of(object_of(cast("object", data)).get("error"))
 
 
 def _details(details: object) -> tuple[float | None, bool]:
-    """The seconds to wait, and whether a limit for the whole day is reached, which no wait of a turn outlasts."""
+    """Return the retry delay in seconds, and True if a daily limit is reached, for which a retry is useless."""
     wait: float | None = None
     daily = False
     for detail in cast("list[object]", details) if isinstance(details, list) else ():

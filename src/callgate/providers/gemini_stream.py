@@ -1,9 +1,9 @@
-"""Server-sent events of Gemini's ``streamGenerateContent``, made into model events.
+"""Parses server-sent events of Gemini's ``streamGenerateContent``.
 
-Each event is a whole answer as far as it came. Texts that follow each other are one part, thoughts another; calls come
-whole. Parts that Callgate has no word for (code that ran at the provider, files, tools of the server) are ``opaque`` as
-they came. A signature stays with its call; on a text it is an ``opaque`` part behind it that says how much of the text
-it belongs to, because the API wants signed text apart from the text before it.
+Each event contains the next parts of the answer. Consecutive texts are merged to one part, and so are thoughts. Parts
+without an equivalent in Callgate (code run by the provider, files, server tools) become ``opaque`` parts. The signature
+of a call stays with the call. The signature of a text becomes an ``opaque`` part after it with the number of characters
+that it covers, because the API requires signed text as a part of its own.
 """
 
 import re
@@ -59,7 +59,7 @@ STOPS: Final[Mapping[str, StopReason]] = {
     "IMAGE_OTHER": "cut_off",
     "OTHER": "cut_off",
 }
-"""``finishReason`` and ours. One that is not here ends the message as cut off: nothing takes effect."""
+"""Maps ``finishReason`` of the API. With any other value the message ends as cut off, so that no call is run."""
 _UNSPECIFIED: Final = ("FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 _COUNTS: Final = (
     "promptTokenCount",
@@ -77,7 +77,7 @@ _text, _thinking = maker(TextDelta), maker(ThinkingDelta)
 
 
 class GeminiParser:
-    """One answer. It ends with the connection: counts of tokens may follow the reason of the end."""
+    """Parses one answer. It ends with the connection, because token counts may follow the finish reason."""
 
     def __init__(self) -> None:
         self._open: Literal["text", "thinking"] | None = None
@@ -176,7 +176,7 @@ class GeminiParser:
                 self._opaque({**beside, "on": "text", "chars": len(text)} if text else dict(part), out)
 
     def _call(self, part: Given, out: Out) -> None:
-        """A call comes whole, or in pieces of its arguments for a person who asked for that."""
+        """Add a call, which arrives whole, or in pieces if the request asks for that."""
         self._close(out)
         call: Given = part["functionCall"]
         pending = self._pending
@@ -205,7 +205,7 @@ class GeminiParser:
         out += (PartStarted(index, "opaque"), OpaqueData(index, NAME, data), PartEnded(index))
 
     def _switch(self, kind: Literal["text", "thinking"], out: Out) -> None:
-        """Makes the open part one of this kind."""
+        """Close the open part if it has another kind, and open one of this kind."""
         if self._open is not kind:
             self._close(out)
             self._open = kind
@@ -218,7 +218,8 @@ class GeminiParser:
             out.append(PartEnded(self._parts - 1))
 
     def _usage(self) -> Usage:
-        """Tokens as ours: the API counts cached ones as part of the prompt, and thoughts apart from the answer."""
+        """Return the counts as Usage. The API includes cached tokens in the prompt, and excludes thoughts from the
+        answer."""
         prompt, cached, tools, answer, thoughts = (self._counts[name] for name in _COUNTS)
         return Usage(
             input=max(0, prompt - cached) + tools, cache_read=cached, output=answer + thoughts, reasoning=thoughts
@@ -229,7 +230,8 @@ _OWN: Final = frozenset({"text", "thought"})
 
 
 class PartialCall:
-    """``kept`` is what the part has besides the name and the arguments: its signature and the server's id."""
+    """A call during streaming. Its arguments arrive whole, or in pieces addressed by a JSON path. ``kept`` are the
+    other fields of the part, such as the signature."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -270,7 +272,7 @@ def _key(found: re.Match[str]) -> str | int:
 
 
 def _place(at: Any, key: str | int, default: Any) -> Any:
-    """The value at a key, which is put there first if there is none."""
+    """Return the value at a key; a missing one is set to ``default`` first."""
     if isinstance(key, int):
         while len(at) <= key:
             at.append(None)

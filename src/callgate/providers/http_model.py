@@ -1,7 +1,7 @@
-"""A model behind HTTP: sends the POST of a family, reads the events of the answer, and gives the family's model events.
+"""A model that is reached over HTTP: sends the POST of a family and parses the events of the answer.
 
-Nothing is repeated here, with one exception: a request on a kept connection that the server closed before it sent a
-byte goes out again on a new one. All else is a ModelError, and the turn decides.
+Requests are not retried here, with one exception: if the server has closed a pooled connection before the first byte of
+the answer, the request is sent again on a new connection. Every other failure is a ModelError, which the turn handles.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from callgate.words.noun import nothing
 from callgate.words.window import missing_usage
 
 IDLE_SECONDS = 90.0
-"""The default for how long a server may be silent: while it is connected to, before it answers, and between bytes."""
+"""The default timeout of each wait for the server: for the connection, the answer, and between bytes."""
 SECRET_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization", "cookie")
 _SENT_ALWAYS = {
     "User-Agent": f"callgate/{__version__}",
@@ -90,7 +90,7 @@ class HttpModel:
 
     @property
     def provider(self) -> str:
-        """The name by which messages for people speak of the server."""
+        """The name of the server in messages."""
         return self._name.partition("/")[0] if "/" in self._name else self._family.name
 
     async def aclose(self) -> None:
@@ -145,7 +145,7 @@ class HttpModel:
 
 
 class AnswerTally:
-    """Watches the events of one answer. ``ended``: the message is whole; ``any``: at least one event has come."""
+    """Tracks the events of one answer. ``ended``: the message is complete; ``any``: at least one event was received."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -155,7 +155,7 @@ class AnswerTally:
         self.any = False
 
     def seen(self, event: ModelEvent) -> ModelEvent:
-        """The event; the end of the message has an estimated usage where the provider gave none."""
+        """Return the event. If the provider reported no usage, MessageEnded gets an estimate."""
         self.any = True
         kind = event.__class__
         if kind is TextDelta or kind is ArgumentsDelta or kind is ThinkingDelta:
@@ -170,7 +170,7 @@ class AnswerTally:
 
 
 def checked(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
-    """The events; a ModelError among them is raised in its place."""
+    """Yield the events; raise a ModelError among them."""
     for event in events:
         if isinstance(event, ModelError):
             raise event
@@ -178,7 +178,7 @@ def checked(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
 
 
 def merged(*headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers by name, whatever the case of its letters; later ones replace earlier ones."""
+    """Merge headers by name, ignoring case; later ones replace earlier ones."""
     found: dict[str, tuple[str, str]] = {}
     for each in headers:
         found.update((name.lower(), (name, value)) for name, value in each.items())
@@ -186,13 +186,13 @@ def merged(*headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets_of(key: str | None, headers: Mapping[str, str]) -> set[str]:
-    """The key, and the values of headers that prove who asks."""
+    """Return the key, and the values of headers with credentials."""
     values = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
     return {word for value in (key or "", *values) for word in (value, *value.split()) if len(word) > 5}
 
 
 def without_secrets(error: Exception, secrets: set[str]) -> Exception:
-    """The error; a ModelError is made anew if its message repeats a secret."""
+    """Return the error; secrets in the message of a ModelError are removed."""
     text = str(error)
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, REMOVED)

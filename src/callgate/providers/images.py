@@ -33,9 +33,9 @@ class ImageFitter:
         self._scaled: dict[str, Image | str] = {}
         self._accepted: set[str] = set()
         self._refused: set[str] = set()
-        self._sent: dict[str, str] = {}  # digests and names of the images of the last request
+        self._sent: dict[str, str] = {}  # names of the images in the last request, by digest
         self._notes: list[str] = []
-        self._digests: dict[int, tuple[bytes, str]] = {}  # by the identity of the bytes, which stay in the history
+        self._digests: dict[int, tuple[bytes, str]] = {}  # by the id of the bytes object, which the history keeps alive
 
     def fit(self, request: Request) -> tuple[Request, list[str]]:
         """Return the request with images that the model accepts, and notes for the user."""
@@ -90,7 +90,7 @@ class ImageFitter:
             small = scaled(image, limit, most)
         except ImportError:
             line = f"{about} is left out, because {allowed}: make it smaller, or have it scaled by {INSTALL}"
-        except Exception as error:  # whatever Pillow says of a broken or hostile image
+        except Exception as error:  # Pillow raises many kinds of exceptions for broken images
             line = f"{about} is left out, because it cannot be scaled to what {allowed} ({type(error).__name__})"
         else:
             if small is not None:
@@ -139,12 +139,12 @@ class ImageFitter:
 def scaled(image: Image, pixels: int, most: int) -> Image | None:
     """Scale an image to a longest side of ``pixels`` and at most ``most`` bytes. None if that is not possible.
     ImportError without Pillow."""
-    from PIL import Image as Pillow  # optional, and slow to load
+    from PIL import Image as Pillow  # optional, and slow to import
     from PIL import ImageOps
 
     picture: Any = Pillow.open(BytesIO(image.data))
     picture.draft("RGB", (pixels, pixels))
-    picture = ImageOps.exif_transpose(picture)  # a copy would lose the mark that says which side is up
+    picture = ImageOps.exif_transpose(picture)  # the EXIF orientation is lost in a copy
     form = "PNG" if image.media_type == "image/png" else "JPEG"
     for _ in range(_TRIES):
         picture.thumbnail((pixels, pixels))
@@ -206,7 +206,7 @@ def _names(request: Request) -> dict[str, str]:
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Pixels of a PNG, GIF, JPEG or WebP image; None for all else and for what is cut off."""
+    """Return the size in pixels of a PNG, GIF, JPEG or WebP image; None for other or truncated data."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             return unpack_from(">II", data, 16)
@@ -216,7 +216,7 @@ def size_of(data: bytes) -> tuple[int, int] | None:
             return _jpeg(data)
         if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
             return _webp(data)
-    except Exception:  # struct.error, an index past the end: the image is cut off
+    except Exception:  # struct.error or IndexError: the image is truncated
         return None
     return None
 
@@ -227,10 +227,10 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
         if data[at] != 0xFF:
             return None
         kind = data[at + 1]
-        if kind == 0xFF or kind == 0x01 or 0xD0 <= kind <= 0xD7:  # padding, and marks without a length
+        if kind == 0xFF or kind == 0x01 or 0xD0 <= kind <= 0xD7:  # padding, and markers without a length
             at += 1 if kind == 0xFF else 2
             continue
-        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):  # a frame
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):  # a frame header
             height, width = unpack_from(">HH", data, at + 5)
             return width, height
         at += 2 + unpack_from(">H", data, at + 2)[0]

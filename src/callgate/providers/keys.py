@@ -1,7 +1,8 @@
-"""Keys of providers: found in the environment, by a command, in the keyring of the system or in a private file.
+"""Keys of providers, from the environment, a command, the system's keyring or a private file.
 
-The file, ``callgate-keys.json`` in the data folder, holds keys only where there is no keyring; it also says for which
-providers the keyring has one, because a keyring cannot be listed. Keys are never shown: ``FoundKey`` hides its own.
+The file ``callgate-keys.json`` in the data folder contains keys only if there is no keyring. It also lists the
+providers whose key is in the keyring, because a keyring cannot be listed. Keys are never shown: the repr of
+``FoundKey`` hides the key.
 """
 
 import os
@@ -26,14 +27,14 @@ _COMMAND_SECONDS = 30.0
 
 @noun
 class FoundKey:
-    """A key, and where it was found: a variable, ``key_command``, ``keyring`` or ``file``."""
+    """A key, and its source: a variable, ``key_command``, ``keyring`` or ``file``."""
 
     value: str
     origin: str
 
     @property
     def end(self) -> str:
-        """The last four characters, if the rest is long enough to stay a secret."""
+        """The last four characters, if the key is long enough."""
         return f"…{self.value[-4:]}" if len(self.value) >= 20 else "…"
 
     def __repr__(self) -> str:
@@ -41,7 +42,7 @@ class FoundKey:
 
 
 class Keyring(Protocol):
-    """The part of the package ``keyring`` that is used."""
+    """The functions of the package ``keyring`` that are used."""
 
     def get_password(self, service: str, username: str) -> str | None: ...
 
@@ -51,7 +52,7 @@ class Keyring(Protocol):
 
 
 def system_keyring() -> Keyring | None:
-    """The keyring of the system; None without the package or a backend that keeps anything."""
+    """Return the system's keyring; None without the package or a usable backend."""
     try:
         import keyring  # pyright: ignore[reportMissingImports]  # optional, and slow to load
     except ImportError:
@@ -61,19 +62,22 @@ def system_keyring() -> Keyring | None:
 
 
 class KeyStore:
-    """Keys that a person has stored, by the name of the provider. Without a ``folder`` nothing is stored. ``keyring``
-    is called for the keyring when it is needed. Everything here blocks."""
+    """The keys that the user has stored, by provider. All methods block.
+
+    folder   contains the file; None stores nothing
+    keyring  returns the keyring; called when it is needed
+    """
 
     def __init__(self, folder: Path | None, keyring: Callable[[], Keyring | None] = system_keyring) -> None:
         self._file = None if folder is None else folder / FILE
         self._keyring = keyring
 
     def find(self, provider: str) -> FoundKey | None:
-        """The stored key; UsageError if the file cannot be relied on."""
+        """Return the stored key. UsageError if the file is invalid or readable by others."""
         kept = self._read()
         if provider in kept["keyring"]:
             keyring, value = self._keyring(), None
-            with suppress(Exception):  # locked or broken, in the many ways that backends say so
+            with suppress(Exception):  # backends raise many kinds of exceptions if they are locked or broken
                 value = None if keyring is None else keyring.get_password(SERVICE, provider)
             if value:
                 return FoundKey(checked_key(value), "keyring")
@@ -81,7 +85,7 @@ class KeyStore:
         return FoundKey(checked_key(value), "file") if value else None
 
     def store(self, provider: str, key: str) -> str:
-        """Stores a key in place of an earlier one, in the keyring if there is one; gives where it is now."""
+        """Store a key, in the keyring if there is one, and return the location. Replaces an earlier key."""
         key, kept = checked_key(key), self._read()
         self._forget(kept, provider)
         keyring = self._keyring()
@@ -98,7 +102,7 @@ class KeyStore:
         return "keyring" if keyring is not None else str(self._file)
 
     def remove(self, provider: str) -> bool:
-        """False if there was none."""
+        """Remove the key of a provider. Return False if there is none."""
         kept = self._read()
         had = provider in kept["keys"] or provider in kept["keyring"]
         if had:
@@ -107,7 +111,7 @@ class KeyStore:
         return had
 
     def names(self) -> tuple[str, ...]:
-        """The providers that a key is stored for."""
+        """Return the providers that have a stored key."""
         kept = self._read()
         return tuple(sorted({*kept["keys"], *kept["keyring"]}))
 
@@ -116,7 +120,7 @@ class KeyStore:
         if provider in kept["keyring"]:
             kept["keyring"].remove(provider)
             keyring = self._keyring()
-            with suppress(Exception):  # it may be gone already
+            with suppress(Exception):  # the keyring may have lost it already
                 if keyring is not None:
                     keyring.delete_password(SERVICE, provider)
 
@@ -155,7 +159,8 @@ def find_key(
     store: KeyStore,
     environ: Mapping[str, str],
 ) -> FoundKey | None:
-    """The key of a provider: from the first variable that is set, else by the command, else from the store."""
+    """Return the key of a provider: from the first variable that is set, otherwise from the command, otherwise from the
+    store."""
     for name in variables:
         value = environ.get(name, "").strip()
         if value:
@@ -166,7 +171,7 @@ def find_key(
 
 
 def checked_key(text: str, where: str = "") -> str:
-    """The key without spaces around it; UsageError, which does not repeat it, for what can be none."""
+    """Return the key without surrounding spaces. UsageError, which does not repeat it, for an invalid key."""
     key = text.strip()
     if not key or len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError(f"{f'{where} holds' if where else 'this is'} no key: it must be one word of plain characters")
@@ -174,8 +179,11 @@ def checked_key(text: str, where: str = "") -> str:
 
 
 def _printed(command: str, provider: str, environ: Mapping[str, str]) -> str:
-    """The key that a command prints. Its output is not repeated in errors: it may hold a key. It runs in the home
-    folder, so that a relative path never means a program of the repository."""
+    """Return the key that a command prints.
+
+    Errors do not repeat its output, which may contain a key. The command runs in the home folder, so that a relative
+    path never names a program of the repository.
+    """
     what = f"key_command of {provider}"
     try:
         argv = shlex.split(command)
@@ -198,7 +206,7 @@ def _printed(command: str, provider: str, environ: Mapping[str, str]) -> str:
 
 
 def _private_bytes(file: Path) -> bytes:
-    """The bytes of a file that is the person's own and that no other can read; UsageError otherwise."""
+    """Read a file that belongs to the user and that nobody else can read; UsageError otherwise."""
     try:
         found = read_regular(file, _LARGEST, follow=False)
     except NotRegular:

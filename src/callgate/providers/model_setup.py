@@ -1,4 +1,4 @@
-"""Ways to set up a model, shown where no key and no model is set; local model servers are one of them.
+"""Suggests ways to set up a model where no key and no model is set, and detects local model servers.
 
 Local servers are detected by a request to their default addresses. They are suggested and never chosen automatically,
 because any program of this machine may listen there.
@@ -16,14 +16,14 @@ from callgate.words.noun import noun
 
 NO_MODEL = "no model is set and no key was found"
 PATIENCE = 0.3
-"""Seconds that a server of this machine may take to answer."""
+"""The timeout of a request to a local server in seconds."""
 _LARGEST = 1 << 20
 _MOST_MODELS = 50
 
 
 @noun
 class LocalServer:
-    """A server that answered, and the names of its models."""
+    """A local server that answered, and the names of its models."""
 
     provider: str
     base_url: str
@@ -31,13 +31,13 @@ class LocalServer:
 
 
 def find_local(servers: Mapping[str, ServerRow]) -> tuple[LocalServer, ...]:
-    """The local ones of these servers that answer with a list of models. Blocks for a moment; never raises."""
+    """Return the local servers that answer with a list of models. Blocks for a moment; never raises."""
     asked = ((name, row, _models(row.base_url)) for name, row in servers.items() if row.local)
     return tuple(LocalServer(name, row.base_url, models) for name, row, models in asked if models is not None)
 
 
 def _models(base_url: str) -> tuple[str, ...] | None:
-    """The names of the models; None if nothing answers there, or something else."""
+    """Return the names of the models; None if there is no valid answer."""
     try:
         target = target_of(f"{base_url.rstrip('/')}/models")
         if target.secure:
@@ -60,7 +60,7 @@ def _names(entries: Iterable[Any]) -> Iterable[str]:
 
 @noun
 class SetupOption:
-    """One way: what it takes, in words that follow "or", and the command to type."""
+    """A way to set up a model: a description that can follow "or", and the command to type."""
 
     kind: Literal["key", "local", "demo"]
     what: str
@@ -73,7 +73,11 @@ class SetupOption:
 def setup_options(
     servers: Mapping[str, ServerRow], vendors: Iterable[str], answering: Sequence[LocalServer]
 ) -> tuple[SetupOption, ...]:
-    """``vendors`` are the providers that have a default model; ``answering`` the local servers that were found."""
+    """Return the ways to set up a model.
+
+    vendors    providers that have a default model
+    answering  local servers that were detected
+    """
     *most, last = (servers[name].key_variables[0] for name in vendors)
     variables = f"{', '.join(most)} or {last}" if most else last
     return (
@@ -84,7 +88,7 @@ def setup_options(
 
 
 def no_model_text(ways: Iterable[SetupOption]) -> str:
-    """All of it as one line."""
+    """Return the message that no model is set, with the ways to set one up."""
     return f"{NO_MODEL}: {'; or '.join(map(str, ways))}"
 
 

@@ -1,6 +1,6 @@
-"""Makes a Model of a name: its server, facts, key and options, and the family of its API, which is imported then.
+"""Opens models by name: finds the server, facts, key and options, and imports the API family.
 
-The model that comes out lays the settings under every request:
+The settings of a request are merged in this order of precedence:
 
     CALLGATE_EFFORT  >  the turn's effort  >  the session's  >  models.options.NAME.effort  >  models.effort  >  default
 """
@@ -50,17 +50,17 @@ FAMILIES: Mapping[str, str] = {
     "openai-chat": "openai_chat:OpenAIChat",
     "gemini": "gemini:Gemini",
 }
-"""The module and the class of each family, imported when a model of it is opened."""
+"""The module and class of each family, imported when a model of it is opened."""
 
 REPLAY = "replay/"
-"""The beginning of a name whose rest is a folder of recordings."""
+"""The prefix of a model name whose rest is a folder of recordings."""
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _OLLAMA_PORT = 11434
 
 
 class ConfiguredModel:
-    """A model with the settings that count for it. ``notes`` are told with its first answer. Images of requests are
-    made to fit; one that the server refuses is named, and not sent again."""
+    """A model with its settings. ``notes`` are sent before the events of the first answer. Images are fitted to the
+    model's limits; an image that the server refuses is not sent again."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class ConfiguredModel:
             options = replace(options, effort=self._forced)
         request = replace(request, options=options, cache=request.cache if self._caching else _UNCACHED)
         if any(self._with_images.of(request.messages, has_image)):
-            request, told = await to_thread(self._images.fit, request)  # decoding takes long
+            request, told = await to_thread(self._images.fit, request)  # decoding is slow
             self._notes += told
         notes, self._notes = self._notes, []
         for note in notes:
@@ -110,7 +110,7 @@ class ConfiguredModel:
             raise self._named(error) from None
 
     def effort_in_force(self, wanted: WantedEffort | None, source: EffortSource) -> EffortInForce:
-        """The effort of a request that says ``wanted``, with what counts before and after it."""
+        """Return the effort of a request, after overrides and defaults are applied."""
         if self._forced is not None:
             wanted, source = self._forced, "environment"
         elif wanted is None and self._options.effort is not None:
@@ -123,7 +123,7 @@ class ConfiguredModel:
         await self._inner.aclose()
 
     def _named(self, error: ModelError) -> ModelError:
-        """The error; one about an image names those that were new, which are left out from now on."""
+        """Return the error; an error about images gets the names of the new images, which are not sent again."""
         refused = self._images.refused() if error.kind == "image" else []
         if not refused:
             return error
@@ -135,16 +135,16 @@ _UNCACHED = CacheHints(tools=False, system=False, messages=None)
 
 
 class ModelSource:
-    """Opens models for the settings of a person.
+    """Opens models with the user's settings.
 
     settings  from ``Config.models``
-    clock     for time limits of the wire
+    clock     for timeouts
     environ   the environment, for keys and base URLs
-    folder    of the person's own settings, where their models.toml is
-    keys      the keys that were stored
-    today     decides which of two prices counts
+    folder    the folder with the user's models.toml
+    keys      the stored keys
+    today     selects among prices with different start dates
     recorder  records the exchanges of every model
-    learn     called with a name and a value for each key, and each header that proves who asks, before it is used
+    learn     called with a name and a value for each secret (keys, headers with credentials) before it is used
     """
 
     def __init__(
@@ -170,8 +170,11 @@ class ModelSource:
         self.catalogue = Catalogue(folder, servers=self._laid, today=today)
 
     def open(self, name: str) -> ConfiguredModel:
-        """The model of this name. UsageError for a name or a setting that cannot be; ModelError of the kind ``no_key``
-        without a key that its server needs. Blocks: a command may have to print the key."""
+        """Open a model. May block for a command that prints the key.
+
+        UsageError for an invalid name or setting; ModelError of the kind ``no_key`` if its server needs a key and there
+        is none.
+        """
         model = self.catalogue.resolve(name)
         facts = self.catalogue.facts(model)
         key = self.key(model.provider)
@@ -181,31 +184,31 @@ class ModelSource:
         return self._opened(model, facts, key, notes)
 
     def key(self, provider: str) -> FoundKey | None:
-        """The key for a server, from the first place that has one; looked for once."""
+        """Return the key of a provider; the result is cached."""
         if provider not in self._found:
             row, own = self.catalogue.servers[provider], self._set(provider)
             found = find_key(provider, row.key_variables, own.key_command, self._keys, self._environ)
-            if found is None and provider == "openai-chat":  # another API of the same vendor
+            if found is None and provider == "openai-chat":  # OpenAI's other API
                 found = self._keys.find("openai")
             self._found[provider] = found
         return self._found[provider]
 
     def options(self, model: ModelName) -> RequestOptions:
-        """The options that the settings have for a model."""
+        """Return the options that the settings define for a model."""
         listed = self._settings.options
         own = listed.get(str(model)) or listed.get(model.name) or RequestOptions()
         return replace(own, effort=own.effort or self._settings.effort)
 
     def listed(self, provider: str) -> tuple[str, ...]:
-        """The names of the models that a local server has, () where it does not answer. Blocks for a moment."""
+        """Return the model names of a local server; empty if it does not answer. Blocks for a moment."""
         from callgate.providers.model_setup import find_local
 
         row = replace(self.catalogue.servers[provider], local=True)
         return next((each.models for each in find_local({provider: row})), ())
 
     def default(self) -> str:
-        """The name of the model that answers: the one of the settings, or that of the first vendor with a key.
-        ModelError of the kind ``no_key`` if there is none: it names local servers that answer, and all ways on."""
+        """Return the name of the default model: from the settings, otherwise of the first vendor with a key. ModelError
+        of the kind ``no_key`` if there is none, with the ways to set one up."""
         if self._settings.default is not None:
             return self._settings.default
         found = self.first_with_key()
@@ -216,13 +219,13 @@ class ModelSource:
         return f"{found}/{self.catalogue.defaults[found][0]}"
 
     def first_with_key(self) -> str | None:
-        """The first vendor with a default model whose key is there."""
+        """Return the first vendor that has a default model and a key."""
         return next((provider for provider in self.catalogue.defaults if self.key(provider) is not None), None)
 
     def setup_options(self) -> "tuple[SetupOption, ...]":
         """Return the ways to set up a model. Blocks for a moment: it looks for local servers."""
         from callgate.providers.model_setup import (
-            find_local,  # for this case alone
+            find_local,  # rarely needed
             setup_options,
         )
 
@@ -230,8 +233,8 @@ class ModelSource:
         return setup_options(servers, self.catalogue.defaults, find_local(servers))
 
     def cheap(self, model: str) -> str:
-        """The name of the model for titles and summaries: the one of the settings, or the small one of the vendor of
-        ``model``, or ``model`` itself."""
+        """Return the model for titles and summaries: from the settings, otherwise the cheap model of the vendor of
+        ``model``, otherwise ``model``."""
         if self._settings.cheap is not None:
             return self._settings.cheap
         provider = self.catalogue.resolve(model).provider
@@ -244,7 +247,7 @@ class ModelSource:
         return self._settings.servers.get(provider, ServerSettings())
 
     def _laid(self, vendors: Mapping[str, ServerRow]) -> Mapping[str, ServerRow]:
-        """The servers with what the environment and the settings say about them."""
+        """Apply the environment and the settings to the shipped servers."""
         names = dict.fromkeys((*vendors, *self._settings.servers))
         return {name: self._server(name, vendors.get(name)) for name in names}
 
@@ -265,18 +268,18 @@ class ModelSource:
         )
 
     def needs_key(self, provider: str) -> bool:
-        """True for a vendor's own address; servers elsewhere may take any key, or none."""
+        """Return True if the server is the vendor's own. Other servers may accept any key, or none."""
         row = self.catalogue.servers[provider]
         known = self.catalogue.vendors.get(provider)
         return known is not None and not known.local and row.base_url == known.base_url
 
     def _opened(self, model: ModelName, facts: ModelFacts, key: FoundKey | None, notes: list[str]) -> ConfiguredModel:
         try:
-            from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # brings the network along
+            from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # imports the network modules
             from callgate.providers.pool import ConnectionPool
         except ImportError as error:
             raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
-        if self._pool is None:  # one for all models: certificates are read once, and connections shared
+        if self._pool is None:  # all models share certificates and connections
             self._pool = ConnectionPool(self._clock, self._environ)
         row, own = self.catalogue.servers[model.provider], self._set(model.provider)
         if key is not None and not _is_private(row.base_url):
@@ -313,9 +316,9 @@ class ModelSource:
 
 
 def open_replay(place: Path) -> tuple[ConfiguredModel, ConfiguredModel]:
-    """Two models that serve recordings back: those of the model that was asked first, and those of all others, which
-    wrote titles and summaries. UsageError if there are none."""
-    from callgate.providers.replay import ReplayModel, recordings  # brings the network along
+    """Return two models that replay recordings: the exchanges of the first model of the recording, and those of all
+    other models, which wrote titles and summaries. UsageError if there are none."""
+    from callgate.providers.replay import ReplayModel, recordings  # imports the network modules
 
     found = recordings(place)
     name = f"{REPLAY}{place}"
@@ -326,7 +329,7 @@ def open_replay(place: Path) -> tuple[ConfiguredModel, ConfiguredModel]:
 
 
 def family_of(name: str, provider: str) -> Family:
-    """The family of APIs of this name. ``provider`` is the name of the server in its errors."""
+    """Return the API family of this name. ``provider`` is the name of the server in errors."""
     if name not in FAMILIES:
         raise UsageError(f"there is no family {name!r} of APIs; there are {', '.join(FAMILIES)}")
     module, _, kind = FAMILIES[name].partition(":")
@@ -335,7 +338,7 @@ def family_of(name: str, provider: str) -> Family:
 
 
 def _base_of(text: str, variable: str) -> str | None:
-    """The base URL in a variable. OLLAMA_HOST holds a host and a port, with or without a scheme."""
+    """Return the base URL in a variable. OLLAMA_HOST contains a host and a port, with or without a scheme."""
     text = text.strip().rstrip("/")
     if not text:
         return None
@@ -351,6 +354,6 @@ def _base_of(text: str, variable: str) -> str | None:
 
 
 def _is_private(base_url: str) -> bool:
-    """True if what is sent there cannot be read on the way."""
+    """Return True if requests are encrypted or stay on this machine."""
     rest = base_url.removeprefix("http://")
     return rest == base_url or rest.startswith(_LOOPBACK)

@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions API, which many other servers imitate.
 
-Most of these know a part of it, and some refuse a request for a field that they do not know. So a request has only the
-fields that it needs, and ``ModelFacts.quirks`` say what else a server takes or lacks: see ``QUIRKS``.
+Most of them support a part of it, and some reject requests with unknown fields. So a request has only the necessary
+fields, and ``ModelFacts.quirks`` list the differences of a server: see ``QUIRKS``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -115,7 +115,7 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
 def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[str]) -> None:
     wanted, level = request.options.thinking, request.options.effort
     effort = None if level is None else effort_value(facts, level, notes)
-    if isinstance(effort, Mapping):  # a server with fields of its own
+    if isinstance(effort, Mapping):  # fields of another server
         body.update(cast("Json", effort))
     elif effort is not None:
         body["reasoning_effort"] = effort
@@ -134,7 +134,8 @@ def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[s
 
 
 def _messages(request: Request, facts: ModelFacts, found: list["_Said"]) -> list[Json | Written]:
-    """A message of a tool has text alone: its images follow as a message of the user, after all results of a turn."""
+    """Combine the messages. Tool messages contain only text, so their images follow in a user message after all results
+    of a turn."""
     role = "developer" if "developer_role" in facts.quirks else "system"
     messages: list[Json | Written] = [{"role": role, "content": request.system}] if request.system else []
     images: list[Json] = []
@@ -159,7 +160,7 @@ _Said = tuple[list[Written], list[Json]]
 
 
 def _said(facts: ModelFacts, message: Message) -> _Said:
-    """The messages of the API for one of ours, and contents that may share a message of the user with others."""
+    """Return the API messages for one message, and contents that can be merged into a user message with others."""
     contents: list[Json] = []
     said: list[Json] = []
     if message.role == "tool":
@@ -174,7 +175,7 @@ def _said(facts: ModelFacts, message: Message) -> _Said:
 
 
 def _simple(content: list[Json]) -> str | list[Json]:
-    """Plain text where it is no more: every server takes that."""
+    """Return a single text as a string, which every server accepts."""
     return content[0]["text"] if len(content) == 1 and content[0]["type"] == "text" else content
 
 

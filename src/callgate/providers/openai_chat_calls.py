@@ -1,5 +1,8 @@
-"""The calls of a stream of Chat Completions. Pieces say in many ways which call they belong to: some servers repeat id
-and name with every piece, some give every call the same index or none, some give no ids or new ones all the time."""
+"""Assembles the calls of a Chat Completions stream.
+
+Servers identify the call of a piece in different ways: some repeat the id and name in each piece, some send the same
+index or none for all calls, some send no ids or a new id in each piece.
+"""
 
 from typing import Any, cast
 
@@ -9,7 +12,7 @@ from callgate.providers.request_json import compact
 
 
 class CallPiece:
-    """One element of ``tool_calls``. Arguments that are an object instead of its JSON are written as JSON."""
+    """One element of ``tool_calls``. Arguments that are an object are converted to JSON text."""
 
     __slots__ = ("extra", "id", "index", "name", "text")
 
@@ -19,7 +22,7 @@ class CallPiece:
         self.index = index
         self.id = str(data.get("id") or "")
         self.name = str(function.get("name") or "")
-        self.extra: object = data.get("extra_content")  # Google's signatures of thoughts
+        self.extra: object = data.get("extra_content")  # thought signatures of Google
         self.text: str = arguments if arguments.__class__ is str else _json_of(arguments)
 
 
@@ -28,7 +31,8 @@ def _json_of(arguments: object) -> str:
 
 
 class StreamedCall:
-    """A call so far. ``part`` is negative until its arguments begin: before that its name may not be whole."""
+    """A call during streaming. ``part`` is negative until its arguments begin, because its name may be incomplete
+    before."""
 
     __slots__ = ("closed", "extra", "id", "name", "part", "pieces")
 
@@ -41,7 +45,7 @@ class StreamedCall:
         self.closed = False
 
     def take(self, piece: CallPiece) -> str:
-        """Takes all of a piece but its arguments, and gives these."""
+        """Store all of a piece but its arguments, which are returned."""
         self.id = self.id or piece.id
         if piece.extra:
             self.extra["extra_content"] = piece.extra
@@ -50,7 +54,7 @@ class StreamedCall:
         return piece.text
 
     def is_followed_by(self, piece: CallPiece) -> bool:
-        """True if a piece for the place of this call begins another call: only pieces with a name do."""
+        """Return True if a piece with the index of this call begins another call. Only pieces with a name do."""
         if not piece.name:
             return False
         if piece.id and self.id:
@@ -60,7 +64,7 @@ class StreamedCall:
         return bool(piece.text) and (self.closed or self.is_whole())
 
     def is_whole(self) -> bool:
-        """True if its arguments are a JSON object, to which nothing but white space can be added."""
+        """Return True if the arguments are a complete JSON object."""
         if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
             return False
         try:

@@ -1,8 +1,9 @@
-"""Reads the stream of OpenAI's Chat Completions API, as OpenAI and the servers that imitate it send it.
+"""Parses streams of the Chat Completions API, from OpenAI and compatible servers.
 
-The reason to finish is the end marker: a stream without one is cut off, one without ``[DONE]`` is not. The usage comes
-after it, so the message ends with ``[DONE]`` or with the connection. Calls have no end marker of their own: one is
-closed when another begins, if its arguments are a whole JSON object by then, and all are when the message finishes.
+The finish reason is the end marker: a stream without it is cut off, a stream without ``[DONE]`` is not. The usage
+follows the finish reason, so the message ends with ``[DONE]`` or with the connection. Calls have no end marker. A call
+is closed when another one begins and its arguments are a complete JSON object; all calls are closed when the message
+finishes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,14 +43,14 @@ _STOPS: Mapping[str, StopReason] = {
     "content_filter": "refusal",
     "sensitive": "refusal",
 }
-"""A message with calls that has ended stops for them, whatever reason its server gives. A reason that is not here is no
-proof that the message is whole."""
+"""Maps finish reasons. A finished message with calls stops for the calls, whatever the reason. With an unknown reason
+the message counts as cut off."""
 _FAILURES = {
     "error": "server_error",
     "network_error": "server_error",
     "insufficient_system_resource": "overloaded_error",
 }
-"""Reasons to finish that are failures of the server, and the code of the error."""
+"""Finish reasons that report a server failure, and the error code."""
 THINKING_FIELDS = ("reasoning_content", "reasoning")
 _QUIET = frozenset({"role", "content", "tool_calls"})
 
@@ -58,8 +59,8 @@ class ChatParser:
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider
         self._parts = 0
-        self._open: tuple[PartKind, int] | None = None  # the text or the thinking that goes on
-        self._calls: dict[object, StreamedCall] = {}  # the newest for each index
+        self._open: tuple[PartKind, int] | None = None  # the open text or thinking part
+        self._calls: dict[object, StreamedCall] = {}  # the latest call of each index
         self._all: list[StreamedCall] = []
         self._details: list[Json] = []
         self._details_part = -1
@@ -85,12 +86,12 @@ class ChatParser:
             return out
         except _ServerFailure as failure:
             return self._failed(failure.data)
-        except Exception as error:  # whatever a server sends, the stream ends with an error of ours
+        except Exception as error:  # invalid data of any kind ends the stream with a ModelError
             self._over = True
             return (broken(self._provider, f"{type(error).__name__}: {error}", text),)
 
     def end(self) -> Out:
-        """The end of the stream. The message is whole if a reason to finish came."""
+        """Handle the end of the stream. The message is complete if there was a finish reason."""
         if self._over or self._reason is None:
             self._over = True
             return ()
@@ -102,7 +103,7 @@ class ChatParser:
         return out
 
     def _unusual(self, event: ServerEvent, data: Json) -> Out:
-        """The first chunk, one with the usage, or one without a choice."""
+        """Handle the first chunk, a chunk with usage, or a chunk without a choice."""
         if data.get("error") or (event.event == "error" and not data.get("choices")) or data.get("object") == "error":
             return self._failed(data)
         out: list[ModelEvent] = []
@@ -115,7 +116,7 @@ class ChatParser:
         return out
 
     def _failed(self, data: object) -> Out:
-        from callgate.providers.openai_faults import stream_fault  # costly to load, and rarely needed
+        from callgate.providers.openai_faults import stream_fault  # slow to import, rarely needed
 
         self._over = True
         return (stream_fault(data, self._provider),)
@@ -124,7 +125,7 @@ class ChatParser:
 
     def _choice(self, out: list[ModelEvent], choices: list[Json]) -> None:
         choice = choices[0]
-        if choice.get("index"):  # further answers to the same question, which were not asked for
+        if choice.get("index"):  # additional answers, which were not requested
             choice = next((each for each in choices if not each.get("index")), None)
             if choice is None:
                 return
@@ -161,7 +162,7 @@ class ChatParser:
         out.append(make(self._open[1], text))
 
     def _contents(self, out: list[ModelEvent], contents: Iterable[Json]) -> None:
-        """A list of contents, which Mistral's thinking models send."""
+        """Handle a list of contents, which Mistral's thinking models send."""
         for each in contents:
             if each["type"] == "thinking":
                 inner: Any = each["thinking"]
@@ -186,7 +187,7 @@ class ChatParser:
             self._piece(out, "function_call", {"function": delta["function_call"]})
 
     def _add_details(self, out: list[ModelEvent], details: Iterable[Json]) -> None:
-        """OpenRouter's reasoning in the form of the provider behind it. Pieces of one text are joined."""
+        """Collect OpenRouter's ``reasoning_details``. Pieces of one text are joined."""
         if self._details_part < 0:
             self._details_part = self._new_part(out, "opaque")
         for each in details:
@@ -256,7 +257,7 @@ class ChatParser:
             self._open = None
 
     def _close_all(self, out: list[ModelEvent]) -> None:
-        """A call that was cut off, such as by the limit of tokens, stays open: what reads these events refuses it."""
+        """Close all parts. A call whose arguments are incomplete stays open, so that it is refused."""
         self._close(out)
         ended = _STOPS.get(self._reason or "") == "end"
         for call in self._all:

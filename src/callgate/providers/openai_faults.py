@@ -1,5 +1,5 @@
-"""Errors of OpenAI and of compatible servers. These differ much, so an error is read by its code, by its type, and last
-by its words. Loaded when the first error is read."""
+"""Maps errors of OpenAI and compatible servers to faults, by code, by type, and then by words of the message. Imported
+when the first error is parsed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _CODES_OF: Mapping[Fault, str] = {
     "service_unavailable",
     "server": "server_error internal_error internal_server_error vector_store_timeout",
 }
-"""The codes and types of errors, by what they are."""
+"""The codes and types of errors for each fault."""
 _CODES: Mapping[str, Fault] = {code: fault for fault, codes in _CODES_OF.items() for code in codes.split()}
 _WORDS: Sequence[tuple[re.Pattern[str], Fault]] = (
     (
@@ -55,17 +55,17 @@ _WORDS: Sequence[tuple[re.Pattern[str], Fault]] = (
     (re.compile(r"insufficient (balance|credits?|quota|funds)|exceeded your current quota", re.I), "no_credit"),
 )
 _WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s)\b")
-"""In the words of a rate limit that is told inside a stream, where there are no headers."""
+"""Finds the retry delay in the message of a rate limit inside a stream, where there are no headers."""
 _ADVICE = {
     "invalid_encrypted_content": "the reasoning in this session was made for another account: compact the session, or "
     "start a new one",
 }
 _EXACT_STATUS = frozenset({400, 401, 403, 404, 413, 422, 429, 500})
-"""Statuses that say too little: the words of the answer may say more."""
+"""Statuses that are not specific: the message of the answer may be more specific."""
 
 
 def _said(error: object, depth: int = 0) -> tuple[list[str], str]:
-    """The codes and the words of an error in any of the shapes that servers give it."""
+    """Return the codes and the message of an error, in any of the forms that servers use."""
     if isinstance(error, list):
         return _said(cast("list[object]", error)[0], depth + 1) if error and depth < 5 else ([], "")
     if not isinstance(error, dict):
@@ -77,14 +77,15 @@ def _said(error: object, depth: int = 0) -> tuple[list[str], str]:
     codes = [str(told[key]) for key in ("code", "type") if isinstance(told.get(key), str | int)]
     words = [told[key] for key in ("message", "detail", "msg") if isinstance(told.get(key), str)]
     details: Any = told.get("detail")
-    if isinstance(details, list):  # FastAPI's own form, which vLLM has for fields that it does not know
+    if isinstance(details, list):  # the form of FastAPI, which vLLM uses for unknown fields
         words += [f"{_said(each, 5)[1]} {object_of(each).get('loc', '')}" for each in cast("list[object]", details)[:3]]
-    raw: Any = object_of(told.get("metadata")).get("raw")  # OpenRouter: the words of the provider behind it
+    raw: Any = object_of(told.get("metadata")).get("raw")  # OpenRouter: the message of the underlying provider
     return codes, "; ".join([*words[:3], *([raw] if isinstance(raw, str) else [])])
 
 
 def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
-    """The fault that an error names, None where it says no more than the status, and its words."""
+    """Return the fault that an error names and its message. The fault is None if it is no more specific than the
+    status."""
     codes, words = _said(error)
     words = "; ".join([*(_ADVICE[code] for code in codes if code in _ADVICE), words])
     named: Fault | None = next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None)
@@ -93,7 +94,7 @@ def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
         if by_words is not None and not (named == "rate_limited" and by_words not in ("too_long", "no_credit")):
             return by_words, words
     if named == "server" and status is not None and status > 500:
-        named = None  # the status says more
+        named = None  # the status is more specific
     if named is None and status is None:
         number = next((int(code) for code in codes if code.isdecimal() and len(code) == 3), None)
         named = None if number is None or number < 400 else fault_by_status(number)
@@ -106,7 +107,7 @@ def read_fault(status: int, headers: Mapping[str, str], body: bytes, provider: s
         error: object = loads(text)
     except (ValueError, RecursionError):
         error = "" if text.startswith("<") else text
-    if status < 300:  # some servers report a failure with the status of a success
+    if status < 300:  # some servers report failures with a success status
         fault, words = fault_in(error, None)
         return http_fault(status, headers, provider, words, fault=fault or "server")
     fault, words = fault_in(error, status)
@@ -114,8 +115,7 @@ def read_fault(status: int, headers: Mapping[str, str], body: bytes, provider: s
 
 
 def stream_fault(error: object, provider: str) -> ModelError:
-    """The ModelError for an error that came inside a stream. One without a known cause counts as
-    the server's."""
+    """Return the ModelError for an error inside a stream. An unknown one counts as a server failure."""
     fault, words = fault_in(error, None)
     wait = _WAIT.search(words)
     seconds = float(wait[1]) * (0.001 if wait[2] == "ms" else 1.0) if wait else None

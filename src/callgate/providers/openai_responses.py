@@ -1,5 +1,5 @@
-"""OpenAI's Responses API, without state on the server: every request has the whole conversation, and reasoning comes
-encrypted, to be sent back in its place."""
+"""OpenAI's Responses API without server-side state: each request contains the whole conversation, including encrypted
+reasoning."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +47,8 @@ class OpenAIResponses(OpenAIFamily):
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
         if facts.abilities.deferred and all(tool.name != SEARCH for tool in request.tools):
-            # Items of the search belong to a request that has it: without it they are calls and results as all others.
+            # Search items are only valid in requests with the search tool; otherwise the search is an ordinary function
+            # call.
             facts = replace(facts, abilities=replace(facts.abilities, deferred=False))
         items = self._messages.of(request.messages, partial(_written, facts), facts)
         tools = self._tools.of(request.tools, partial(_tool, facts), facts)
@@ -73,7 +74,7 @@ def _search(tool: ToolSpec) -> Json:
 
 
 def _searches(name: str, facts: ModelFacts) -> bool:
-    """True for the search of deferred tools, where the API has its own form for it."""
+    """Return True if the tool is the search for deferred tools and the API has an item type for it."""
     return name == SEARCH and facts.abilities.deferred
 
 
@@ -137,7 +138,7 @@ def _items(message: Message, facts: ModelFacts) -> list[Json]:
     if message.role == "tool":
         results = [part for part in message.parts if isinstance(part, ResultPart)]
         found = [item for part in results for item in _outputs(part, facts)]
-        return sorted(found, key=lambda item: item["type"] == "message")  # words about a search follow all results
+        return sorted(found, key=lambda item: item["type"] == "message")  # texts of a search follow all results
     content = [*map(_content, pieces(message.parts, facts))]
     return [{"type": "message", "role": "user", "content": content}] if content else []
 
@@ -173,17 +174,17 @@ def _outputs(result: ResultPart, facts: ModelFacts) -> list[Json]:
     call_id = safe_name(result.call_id, _LONGEST_ID)
     output: Json = {"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed"}
     words = [*map(_content, pieces(rest, facts))]
-    own = _text(f"[{SEARCH} answers, not the user:]")  # names and texts of servers may be among them
+    own = _text(f"[{SEARCH} answers, not the user:]")  # they may contain names and texts of servers
     said: list[Json] = [{"type": "message", "role": "user", "content": [own, *words]}] if words else []
     return [{**output, "tools": tools}, *said]
 
 
 def _answer(message: Message, facts: ModelFacts) -> list[Json]:
-    """The items of an answer as they came. Reasoning with no item after it, of an answer that was cut off, is left
-    out: the API refuses it."""
+    """Return the items of an answer. Trailing reasoning of a cut-off answer is left out, because the API rejects it."""
     items: list[Json] = []
     said: _Said | None = None
-    for part, following in zip(message.parts, (*message.parts[1:], None), strict=False):  # no parts: none follows
+    # the last part has no following one
+    for part, following in zip(message.parts, (*message.parts[1:], None), strict=False):
         match part:
             case Text(text):
                 if said is None:
@@ -208,7 +209,7 @@ def _answer(message: Message, facts: ModelFacts) -> list[Json]:
 
 
 class _Said:
-    """A message of the answer. Its data has None in place of each text; without data it is plain text."""
+    """A message item of the answer. Its data has None in place of each text; without data it is plain text."""
 
     def __init__(self, data: Mapping[str, Any], items: list[Json]) -> None:
         self._item: Json = {**data, "content": [] if "content" in data else ""}
@@ -227,7 +228,7 @@ class _Said:
         self._pass_others()
 
     def _pass_others(self) -> None:
-        """Contents that are no text, or an empty one, are there already."""
+        """Append contents that are not text, or an empty text."""
         while self._forms and all(self._forms[0].get(field, "") is not None for field in TEXT_FIELDS):
             self._item["content"].append(self._forms.pop(0))
             self._put()
@@ -238,8 +239,8 @@ class _Said:
 
 
 def _reasoning(data: Mapping[str, Any], thought: str) -> list[Json]:
-    """The item with its texts. Without its encrypted content or its texts it is known by its id alone, and the server
-    has kept nothing under that: then there is none."""
+    """Return the reasoning item with its texts, or nothing if it has neither encrypted content nor texts: the server
+    stores no reasoning."""
     item = {key: value for key, value in data.items() if key != LENGTHS}
     if LENGTHS in data:
         texts = _cut(thought, data[LENGTHS])
@@ -250,7 +251,7 @@ def _reasoning(data: Mapping[str, Any], thought: str) -> list[Json]:
 
 
 def _cut(thought: str, lengths: Sequence[int]) -> list[str]:
-    """The texts that were joined with empty lines. Where a secret was masked the lengths fit no longer: all is one."""
+    """Split text joined by empty lines. If masking has changed the length, return it as one text."""
     if len(thought) != sum(lengths) + 2 * (len(lengths) - 1):
         return [thought, *("" for _ in lengths[1:])]
     ends = [*accumulate(length + 2 for length in lengths)]
@@ -258,8 +259,8 @@ def _cut(thought: str, lengths: Sequence[int]) -> list[str]:
 
 
 def _kept(call: CallPart, *, search: bool) -> Json:
-    """The data that came with a call, as long as it goes back in the form in which it came: ids and fields of a search
-    are not those of a function. Only a search says where it is executed."""
+    """Return the data stored with a call if the call is sent back as the same item type. Only search items have the
+    field ``execution``."""
     kept = kept_for(FAMILY, call.kept)
     return kept if ("execution" in kept) == search else {}
 

@@ -1,10 +1,9 @@
-"""Reads the stream of OpenAI's Responses API.
+"""Parses streams of OpenAI's Responses API.
 
-An answer is a list of items. Text and function calls have words of ours. Every item has one part that gives it back in
-the next request: a call has its own data with it, any other item is an ``opaque`` part that starts with the item, so
-that it keeps its place, and gets the item's data when the item is done. Texts for people are parts of their own, on
-record once and masked like all text: the data of a message or of reasoning has None in their place. Unknown events are
-passed over, and unknown items are kept like the known ones.
+An answer is a list of items. For each item one part stores the data that the next request sends back: a call stores its
+own data; any other item becomes an ``opaque`` part that starts with the item and gets its data at the end. Texts are
+separate parts, so that they are logged once and masked; the data has None in their place. Unknown events are ignored,
+unknown items are stored like known ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,18 +32,22 @@ Out = Sequence[ModelEvent | ModelError]
 FAMILY = "openai"
 _arguments_delta, _text_delta, _thinking_delta = maker(ArgumentsDelta), maker(TextDelta), maker(ThinkingDelta)
 _TEXTS = {"output_text": "text", "refusal": "refusal"}
-"""The contents of a message that are text for people, and the field that has it."""
+"""The text contents of a message, and the field with the text."""
 TEXT_FIELDS = frozenset(_TEXTS.values())
 THOUGHTS = ("summary", "content")
 """The lists of texts in a reasoning item."""
 LENGTHS = "callgate_lengths"
-"""A field of our own in the data of a reasoning item: the number of characters of each of its texts."""
+"""Our own field in the data of a reasoning item: the length of each of its texts."""
 _INCOMPLETE: Mapping[str, StopReason] = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 
 
 class _Item:
-    """One item of the answer. ``called`` is the tool of a call; ``part`` is the call, or the opaque part; ``texts``
-    are its parts for people, by their index in the item, each with the number of the part and the pieces that came."""
+    """One item of the answer.
+
+    called  the name of the called tool
+    part    the number of the call part, or of the opaque part
+    texts   the text parts by content index: the part number and the received pieces
+    """
 
     __slots__ = ("called", "done", "last", "part", "pieces", "texts", "type")
 
@@ -62,7 +65,7 @@ class ResponsesParser:
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider
         self._items: dict[int, _Item] = {}
-        self._places: dict[object, int] = {}  # of items by their ids, for servers that give no index
+        self._places: dict[object, int] = {}  # indices of items by id, for servers that send no index
         self._parts = 0
         self._started = False
         self._over = False
@@ -93,7 +96,7 @@ class ResponsesParser:
             if step is not None:
                 return step(data)
             return self._failed(data) if kind == "" and data.get("error") else ()
-        except Exception as error:  # whatever a server sends, the stream ends with an error of ours
+        except Exception as error:  # invalid data of any kind ends the stream with a ModelError
             self._over = True
             return (broken(self._provider, f"{type(error).__name__}: {error}", event.data),)
 
@@ -126,7 +129,8 @@ class ResponsesParser:
         return PartStarted(part, "text"), _text_delta(part, delta)
 
     def _thinking(self, data: Json) -> Out:
-        """All the summaries of a reasoning item, or its texts, are one part with empty lines between them."""
+        """Append to the thinking part. All summaries or texts of a reasoning item are one part, separated by empty
+        lines."""
         item, delta = self._item_of(data), data["delta"]
         if delta.__class__ is not str:
             raise TypeError("a piece of text is wanted")
@@ -192,7 +196,7 @@ class ResponsesParser:
         if item.done or data["type"] != item.type:
             raise ValueError(f"item {index} ends twice, or as another one")
         if item.called and data.get("status") == "incomplete":
-            return  # the call stays open: its arguments are cut off
+            return  # the call stays open: its arguments are incomplete
         item.done = True
         kept = data
         if item.called:
@@ -216,7 +220,7 @@ class ResponsesParser:
             raise ValueError("the arguments of a call differ from the pieces that came before")
 
     def _content(self, out: list[ModelEvent], item: _Item, index: int, content: Json) -> Json:
-        """The content with None in place of its text, of which what did not stream is told now."""
+        """Return the content with None in place of its text. Text that was not streamed is emitted now."""
         field = _TEXTS.get(content["type"])
         if field is None:
             return content
@@ -233,7 +237,8 @@ class ResponsesParser:
         return {**content, field: None} if whole else content
 
     def _reasoning(self, out: list[ModelEvent], item: _Item, data: Json) -> Json:
-        """The item with None in place of its texts, and their lengths: joined they are the thinking part behind it."""
+        """Return the item with None in place of its texts, and their lengths. The joined texts are the thinking
+        part."""
         texts = [each["text"] for name in THOUGHTS for each in data.get(name) or ()]
         whole = "\n\n".join(texts)
         if not item.texts and whole:
@@ -280,21 +285,21 @@ class ResponsesParser:
         return _INCOMPLETE.get(reason, "cut_off"), reason
 
     def _failed(self, data: Json) -> Out:
-        from callgate.providers.openai_faults import stream_fault  # costly to load, and rarely needed
+        from callgate.providers.openai_faults import stream_fault  # slow to import, rarely needed
 
         self._over = True
         return (stream_fault(data, self._provider),)
 
 
 def _tool_called(data: Json) -> str:
-    """The tool that an item calls; empty for one that is no call of ours, such as a search by the server."""
+    """Return the called tool; empty if the item is not a call for us, such as a server-side search."""
     if data["type"] == "tool_search_call" and data.get("execution") == "client":
         return SEARCH
     return str(data["name"]) if data["type"] == "function_call" else ""
 
 
 def usage_of(data: object) -> Usage:
-    """Nothing where the server does not say."""
+    """Convert the usage of a response; missing counts are 0."""
     told = object_of(data)
     read, made = object_of(told.get("input_tokens_details")), object_of(told.get("output_tokens_details"))
     return make_usage(

@@ -1,4 +1,4 @@
-"""The parts that both of OpenAI's APIs have in common: JSON, headers, contents, options and usage."""
+"""Functions that both OpenAI APIs share: JSON, contents, options and usage."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -20,7 +20,7 @@ _decode = JSONDecoder(parse_constant=refuse_constant).decode
 
 
 def read_object(text: str) -> Json:
-    """A JSON object. ValueError for anything else."""
+    """Parse a JSON object. ValueError for anything else."""
     value = _decode(text)
     if value.__class__ is not dict:
         raise ValueError(f"an object is wanted, not {text[:80]!r}")
@@ -28,13 +28,13 @@ def read_object(text: str) -> Json:
 
 
 class OpenAIFamily:
-    """The part that both APIs share. ``provider`` is the name of the server in errors."""
+    """The base class of both families. ``provider`` is the name of the server in errors."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        from callgate.providers.openai_faults import read_fault  # costly to load, and rarely needed
+        from callgate.providers.openai_faults import read_fault  # slow to import, rarely needed
 
         return read_fault(status, headers, body, self._provider)
 
@@ -53,7 +53,7 @@ def file_name(piece: ContentPiece) -> str:
 
 
 def result_words(texts: Sequence[str], *, is_error: bool) -> str:
-    """The text of a result. The APIs have no mark for a failure, so it is said in words."""
+    """Join the texts of a result. The APIs have no error flag, so a failure gets the prefix "Error:"."""
     text = "\n".join(texts)
     if is_error and text[:5].lower() != "error":
         return f"Error: {text}"
@@ -61,8 +61,8 @@ def result_words(texts: Sequence[str], *, is_error: bool) -> str:
 
 
 def arguments_text(call: CallPart) -> str:
-    """The arguments as the model wrote them. Text that is no JSON object is wrapped in one: servers read the arguments
-    of earlier calls again and refuse the whole conversation for one that they cannot."""
+    """Return the arguments as the model wrote them. Invalid JSON is wrapped in an object, because servers parse the
+    arguments of earlier calls and reject the request if they are invalid."""
     raw = call.raw_arguments
     if raw is not None:
         try:
@@ -74,7 +74,7 @@ def arguments_text(call: CallPart) -> str:
 
 
 def kept_for(provider: str, kept: Opaque | None) -> Json:
-    """The data that this provider put on a call; nothing if another one did."""
+    """Return the data that this provider stored with a call; empty if another provider did."""
     if kept is not None and kept.provider == provider and isinstance(kept.data, Mapping):
         return dict(kept.data)
     return {}
@@ -124,7 +124,7 @@ def answer_schema(request: Request, facts: ModelFacts, notes: list[str]) -> Json
 
 
 def cache_key(request: Request) -> str | None:
-    """Requests with the same key are sent to the machine that has their common beginning in its cache."""
+    """Return the key by which the provider routes requests with a common prefix to the same cache."""
     if not request.session or not (request.cache.tools or request.cache.system):
         return None
     return request.session if len(request.session) <= 64 else sha256(request.session.encode()).hexdigest()
@@ -137,12 +137,12 @@ _STRICT = frozenset(
         *("maximum", "exclusiveMaximum", "minItems", "maxItems"),
     ]
 )
-"""The keywords of JSON Schema that strict mode knows."""
+"""The JSON Schema keywords that strict mode supports."""
 
 
 def is_strict(schema: object, *, root: bool = True) -> bool:
-    """True if strict mode takes the schema: every object closed, every property required, and no keyword that it does
-    not know."""
+    """Return True if strict mode supports the schema: all objects are closed, all properties required, all keywords
+    known."""
     if not isinstance(schema, Mapping):
         return False
     node = cast("Mapping[str, Any]", schema)
@@ -172,7 +172,7 @@ def count(value: object) -> int:
 
 
 def make_usage(*, prompt: int, cached: int, written: int, output: int, reasoning: int) -> Usage:
-    """OpenAI's prompt tokens include those read from and written to the cache."""
+    """Convert token counts; OpenAI includes cached tokens in the prompt."""
     return Usage(
         input=max(0, prompt - cached - written),
         cache_read=cached,
@@ -183,8 +183,8 @@ def make_usage(*, prompt: int, cached: int, written: int, output: int, reasoning
 
 
 class ChatUsage:
-    """The usage of a stream of Chat Completions so far. Chunks tell totals, some servers in every one:
-    the highest of each counts."""
+    """Accumulates the usage of a Chat Completions stream. Chunks contain totals, so the maximum of each count is
+    used."""
 
     def __init__(self) -> None:
         self._prompt = self._cached = self._written = self._output = self._reasoning = self._total = 0
@@ -208,11 +208,12 @@ class ChatUsage:
             prompt=self._prompt,
             cached=self._cached,
             written=self._written,
-            output=self._output + self._reasoning if apart else self._output,  # xAI counts reasoning apart
+            # xAI does not include reasoning in the output
+            output=self._output + self._reasoning if apart else self._output,
             reasoning=self._reasoning,
         )
 
 
 def broken(provider: str, error: object, data: str) -> ModelError:
-    """The ModelError for an event that is not what the API promises."""
+    """Return the ModelError for an invalid event."""
     return fault_of("protocol", provider, f"{error}: {data[:200]}")

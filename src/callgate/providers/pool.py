@@ -1,4 +1,4 @@
-"""Connections that wait for their next exchange, and how new ones are made."""
+"""A pool of idle HTTP connections."""
 
 import os
 import ssl
@@ -12,11 +12,11 @@ from callgate.providers.watchdog import Watchdog
 
 MOST_IDLE = 4
 IDLE_SECONDS = 60.0
-"""An older one is not used again: a router on the way may have forgotten it without a word."""
+"""Older connections are not reused: a router on the path may have dropped them silently."""
 
 
 class ConnectionPool:
-    """May be shared by the models of a session. Connections that wait are closed by ``close``, or by their server."""
+    """Can be shared by the models of a session. Idle connections are closed by ``close`` or by the server."""
 
     def __init__(self, clock: Clock, environment: Mapping[str, str] | None = None) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class ConnectionPool:
         self._lock = Lock()
 
     def waiting(self, origin: ServerAddress) -> Connection | None:
-        """A connection to this server whose last exchange is over, newest first."""
+        """Return the newest idle connection to a server, or None."""
         now = self._clock.monotonic()
         for index in reversed(range(len(self._idle))):
             since, connection = self._idle[index]
@@ -41,7 +41,7 @@ class ConnectionPool:
         return await connected(origin, proxy_for(origin, self._environment), self._certificates, watchdog)
 
     def give_back(self, connection: Connection) -> None:
-        """Keeps it. The end of its last answer may still be under way."""
+        """Store an idle connection. The end of its last answer may still be in transit."""
         self._idle.append((self._clock.monotonic(), connection))
         if len(self._idle) > MOST_IDLE:
             self._idle.pop(0)[1].close()
@@ -52,7 +52,7 @@ class ConnectionPool:
         self._idle.clear()
 
     def _certificates(self) -> ssl.SSLContext:
-        """The system's certificates, or those of SSL_CERT_FILE and SSL_CERT_DIR; read once, in a worker thread."""
+        """Load the system's certificates, or those of SSL_CERT_FILE and SSL_CERT_DIR, once. Runs in a worker thread."""
         with self._lock:
             if self._context is None:
                 context = ssl.create_default_context()

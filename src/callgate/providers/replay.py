@@ -1,4 +1,4 @@
-"""Serves recordings of the wire back, without a network: the same events through the same parsers."""
+"""Replays recorded exchanges without a network: the recorded events go through the same parsers."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from callgate.words.noun import nothing, noun
 
 @noun
 class RecordedExchange:
-    """One file. ``end`` is its last line; ``content`` the body of an answer that was no stream."""
+    """One recording. ``end`` is its last line; ``content`` is the body of an answer that was not a stream."""
 
     model: str
     family: str
@@ -27,7 +27,8 @@ class RecordedExchange:
 
 
 class ReplayModel:
-    """Answers each request with the next exchange, whatever is asked. ``family_of`` finds a family by its name."""
+    """Answers each request with the next recorded exchange, whatever the request. ``family_of`` returns a family by
+    name."""
 
     def __init__(
         self, exchanges: Sequence[RecordedExchange], family_of: Callable[[str], Family], name: str = "replay"
@@ -46,7 +47,7 @@ class ReplayModel:
         return Abilities()
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
         if not self._left:
@@ -70,8 +71,8 @@ class ReplayModel:
 
 
 def recordings(place: Path) -> list[RecordedExchange]:
-    """The exchanges of a file, or of all files of a folder in the order of their names. UsageError names a file and a
-    line that cannot be read."""
+    """Read a recording, or all recordings of a folder in the order of their names. UsageError names an invalid file and
+    line."""
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     if not files:
         raise UsageError(f"there is no recording in {place}: make one with CALLGATE_RECORD={place}")

@@ -1,4 +1,5 @@
-"""Compact JSON of fixed bytes, resources in words and names that APIs accept, for the writers of request bodies."""
+"""Encodes request bodies as compact JSON, with functions that all families share: names, headers, effort, output
+limit."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from json import JSONEncoder, dumps, loads
@@ -18,11 +19,11 @@ _NOT_A_NAME = late_pattern(r"[^a-zA-Z0-9_-]")
 
 
 class Written(bytes):
-    """A value that is JSON already: an item of a list in a body, such as a message that was sent before."""
+    """A value that is already JSON, such as an item of a list in a body."""
 
 
 def compact(body: Mapping[str, Any]) -> bytes:
-    """The body as JSON without spaces. The same body gives the same bytes: keys keep their order."""
+    """Encode a body as JSON without spaces. Equal bodies give equal bytes: the order of keys is kept."""
     return b"{%b}" % b",".join(b"%b:%b" % (encoded(name), _field(value)) for name, value in body.items())
 
 
@@ -34,8 +35,7 @@ def _field(value: Any) -> bytes:
 
 
 def encoded(value: Any) -> bytes:
-    """A value as JSON without spaces. Halves of a character, which UTF-8 cannot say, are joined or replaced; numbers
-    that JSON does not have become null."""
+    """Encode a value as JSON without spaces. Lone surrogates are joined or replaced; NaN and infinity become null."""
     try:
         try:
             text = _encode(value)
@@ -58,14 +58,16 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-# Made once: ``dumps`` would make an encoder for the arguments of every call in every request.
+# Created once, because ``dumps`` with options creates an encoder for each call.
 _encode = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain).encode
 
 
 class RequestMemo(Generic[G, T]):
-    """Keeps what was made of each message, or each tool, of the last request. They never change, and a session sends
-    the very same objects again, so a long conversation costs what is new in it. ``under`` are the circumstances that
-    count for all of them: where another one is given, all is made anew."""
+    """Caches the conversion of each message or tool of the last request.
+
+    Messages and tools never change, and a session sends the same objects again, so only new ones are converted. With
+    another value of ``under`` everything is converted again.
+    """
 
     def __init__(self) -> None:
         self._under: object = None
@@ -73,10 +75,10 @@ class RequestMemo(Generic[G, T]):
         self._made: list[T] = []
 
     def of(self, given: Sequence[G], make: Callable[[G], T], under: object = None) -> list[T]:
-        """The values that ``make`` gives. They are kept, so they must not be changed."""
+        """Return the converted values, which must not be changed. ``make`` converts one."""
         now = list(given)
         same = self._under is under or self._under == under
-        if same and len(now) >= len(self._given) and all(map(is_, now, self._given)):  # most requests add some
+        if same and len(now) >= len(self._given) and all(map(is_, now, self._given)):  # most requests only append
             made = [*self._made, *map(make, now[len(self._given) :])]
         else:
             known = {id(each): at for at, each in enumerate(self._given)} if same else {}
@@ -86,8 +88,8 @@ class RequestMemo(Generic[G, T]):
 
 
 def safe_name(name: str, longest: int) -> str:
-    """The id or name as it is, if it consists of letters, digits, ``_`` and ``-``; otherwise with ``_`` for everything
-    else and a checksum, so that different ones stay different and the same one stays the same."""
+    """Return a name that APIs accept: unchanged if it has only letters, digits, ``_`` and ``-``. Otherwise other
+    characters become ``_`` and a checksum is appended, so that different names stay different."""
     if name and len(name) <= longest and _NOT_A_NAME.search(name) is None:
         return name
     mark = f"{crc32(name.encode('utf-8', 'replace')):08x}"
@@ -112,8 +114,8 @@ def add_own_fields(body: dict[str, Any], own: Mapping[str, Any]) -> None:
 
 
 def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> Any:
-    """The provider's own value for a level of effort; a level that the model lacks is the next lower one, which is
-    said. None for ``auto`` and for a model that has no levels."""
+    """Return the provider's value for an effort level, or for the next lower level of the model, with a note. None for
+    ``auto`` and for a model without levels."""
     if wanted == "auto":
         return None
     found = effort_level(tuple(facts.efforts or ()), wanted)
@@ -126,7 +128,7 @@ def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> A
 
 
 def effort_level(levels: Collection[Effort], wanted: Effort) -> Effort | None:
-    """The level that is used where a model has these: the wanted one, the next lower one, or the lowest."""
+    """Return the wanted level if the model has it, otherwise the next lower one, otherwise the lowest."""
     order: tuple[Effort, ...] = get_args(Effort)
     lower: list[Effort] = [level for level in order[: order.index(wanted) + 1] if level in levels]
     known: list[Effort] = [level for level in order if level in levels]
@@ -134,7 +136,7 @@ def effort_level(levels: Collection[Effort], wanted: Effort) -> Effort | None:
 
 
 def output_limit(facts: ModelFacts, wanted: int | None) -> int:
-    """The most tokens of the answer: as wanted, but not more than the model is known to write."""
+    """Return the output limit: the wanted one, at most that of the model."""
     if wanted is None:
         return facts.output_tokens
     return max(1, min(wanted, facts.output_tokens) if facts.known else wanted)

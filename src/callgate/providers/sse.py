@@ -1,25 +1,25 @@
-"""Server-sent events of a byte stream, as the HTML standard defines them, cut anywhere.
+"""Parses server-sent events of a byte stream, as defined by the HTML standard.
 
-Lines end with LF, CR or CRLF. An event ends with an empty line; one that the end of the stream cuts off is dropped.
-Ids and retry times are not used by any provider, so they are skipped like comments.
+Lines end with LF, CR or CRLF. An event ends with an empty line; an incomplete event at the end of the stream is
+dropped. Ids and retry times are ignored, because no provider uses them.
 """
 
 from callgate.providers.family import ServerEvent
 
 MOST_EVENT_BYTES = 32 * 1024 * 1024
-"""The largest event that is read. A whole answer of the largest models in one event is below a tenth of this."""
+"""The maximum size of an event. The complete answer of the largest model is less than a tenth of this."""
 
 
 class EventTooLarge(Exception):
-    """An event has passed the limit before its end."""
+    """An event is larger than the limit."""
 
 
 class ServerEventReader:
-    """``feed`` takes the next bytes and gives the events that they complete."""
+    """``feed`` takes the next bytes and returns the events that they complete."""
 
     def __init__(self, most_bytes: int = MOST_EVENT_BYTES) -> None:
         self._most = most_bytes
-        self._line: list[bytes] = []  # pieces of the line that has not ended
+        self._line: list[bytes] = []  # pieces of the incomplete line
         self._event = ""
         self._data: list[str] = []
         self._size = 0  # of the pieces and the data

@@ -1,4 +1,4 @@
-"""A limit on silence, on the Clock port, so that a virtual clock drives it too."""
+"""An idle timeout on the Clock port, so that a virtual clock drives it too."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class SilentTooLong(Exception):
-    """Nothing has come for the whole time that silence may last."""
+    """The idle timeout has passed."""
 
 
 class Watchdog:
-    """Limits each wait for the other side. Time between two waits, when the consumer is busy, does not count.
+    """Limits each wait for the server. The time between two waits, while the consumer is busy, does not count.
 
-    One timer serves many waits: when it is due it looks at how long the present wait has lasted, and is set again for
-    the rest. So a wait costs no timer of its own.
+    One timer serves many waits: when it fires, it checks how long the current wait has lasted and is started again for
+    the rest.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -29,7 +29,7 @@ class Watchdog:
         self._fired = False
 
     async def wait(self, coming: Awaitable[T]) -> T:
-        """SilentTooLong if it does not come in time; it is cancelled then."""
+        """Wait for an awaitable. After the timeout it is cancelled and SilentTooLong is raised."""
         self._task = task = asyncio.current_task()
         self._since = self._clock.monotonic()
         if self._timer is None:
@@ -51,7 +51,7 @@ class Watchdog:
     def _due(self) -> None:
         self._timer = None
         if self._task is None:
-            return  # the next wait sets it again
+            return  # the next wait starts it again
         left = self._seconds - (self._clock.monotonic() - self._since)
         if left > 0:
             self._timer = self._clock.call_later(left, self._due)

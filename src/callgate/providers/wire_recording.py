@@ -1,4 +1,4 @@
-"""Recordings of the wire: one file for each exchange, JSON lines, without keys.
+"""Records HTTP exchanges without keys, one file of JSON lines for each.
 
     {"model": "anthropic/claude-…", "family": "anthropic", "url": "https://…", "at": 1794846411.5}
     {"sent": {"content-type": "application/json", …}, "body": {…}}
@@ -7,7 +7,7 @@
     {"content": "…"}                                    the body of an answer that is no stream
     {"end": "whole"}                                    or cut off, closed, or failed with kind, text and retryable
 
-``replay.py`` serves such files back. A file is written when its exchange is over, by a worker thread.
+``replay.py`` replays such files. A worker thread writes the file when the exchange has ended.
 """
 
 import json
@@ -42,11 +42,11 @@ _KEPT = (
     "x-request-id",
     "x-should-retry",
 )
-"""Headers whose values are recorded. Any other one may hold a secret under a name that nobody knows."""
+"""Headers whose values are recorded. All others may contain a secret."""
 
 
 class WireTape:
-    """The recording of one exchange, kept in memory until its end."""
+    """The recording of one exchange, kept in memory until it ends."""
 
     def __init__(self, path: Path, clean: Callable[[str], str], report: Callable[[str], None]) -> None:
         self._path = path
@@ -70,14 +70,14 @@ class WireTape:
         self._lines.append({"content": body.decode("utf-8", "replace")})
 
     def ended(self, how: str, error: BaseException | None = None) -> None:
-        """Hands the lines to a worker thread, which writes them."""
+        """Write the lines in a worker thread."""
         last: dict[str, Any] = {"end": how}
         if isinstance(error, ModelError):
             last |= {"kind": error.kind, "text": str(error), "retryable": error.retryable}
         self._lines.append(last)
         try:
             get_running_loop().run_in_executor(None, self._write)
-        except RuntimeError:  # the loop is on its way out and takes no more work
+        except RuntimeError:  # the loop is shutting down and starts no more threads
             self._write()
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -108,8 +108,8 @@ class WireTape:
 
 
 class WireRecorder:
-    """Records the exchanges of a process into a folder, which is made, for its owner alone. ``mask`` removes known
-    secrets from a text. ``faults`` says what could not be written."""
+    """Records the exchanges of a process into a private folder, which is created. ``mask`` removes known secrets from a
+    text. ``faults`` are write errors."""
 
     def __init__(self, folder: Path, mask: Callable[[str], str], clock: Clock) -> None:
         try:
