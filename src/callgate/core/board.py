@@ -1,11 +1,11 @@
-"""The next step of each call of a message: a state machine without I/O, clock or event loop.
+"""The board decides the next step of each call of a message: a state machine without I/O, clock or event loop.
 
-Inputs are methods: a call arrived, was judged, answered, granted its locks, started, finished, was cancelled; the
-message is over. Each moves calls through the one table ``MOVES`` and queues actions; the engine performs them in order
-and feeds back their outcome. An input that the table does not know is a StateError.
+Inputs are methods: a call arrived, was judged, answered, granted its locks, started, settled, was cancelled; the
+message ended. Each input moves calls through the table ``MOVES`` and queues actions. The engine performs the actions in
+order and feeds their outcomes back. An input that is not in the table raises StateError.
 
-The board owns the order of calls (no overtaking), the number that run at once, what may start before the message is
-whole, what a failure or a cancel takes along, and which results may leave.
+The board owns the order of calls, the number of calls that run at once, the calls that may start before the message
+ends, the calls that a failure or a cancel affects, and the release of results.
 """
 
 from collections import deque
@@ -23,38 +23,38 @@ Start = Literal["early", "eager", "after"]
 
 
 class Stage(StrEnum):
-    """The stages of a call, by the thing it waits for."""
+    """The stages of a call, each with what it waits for."""
 
     JUDGING = "judging"  # the gate
     HELD = "held"  # earlier calls, or the end of the message
-    PREPARING = "preparing"  # hooks, a preview or the record, before a person can be asked
+    PREPARING = "preparing"  # hooks, a preview or the record, before the question
     ASKED = "asked"  # a person
     READY = "ready"  # a free place to run
     LOCKING = "locking"  # locks of the host
-    STARTING = "starting"  # the record: nothing of it has run
+    STARTING = "starting"  # the record; its tool has not been called
     RUNNING = "running"  # its tool
     STOPPING = "stopping"  # its tool, which was cancelled
-    STRAY = "stray"  # settled, but its tool could not be stopped and keeps its locks
+    STRAY = "stray"  # its tool, which did not stop: settled, but it keeps its locks
     SETTLED = "settled"
 
 
 class Move(StrEnum):
     DECIDED = "decided"
-    CLEARED = "cleared"  # no earlier call conflicts, so its question may be put
+    CLEARED = "cleared"  # no earlier call conflicts, so its question may be asked
     ASKED = "asked"
     ANSWERED = "answered"
-    REBOUND = "rebound"  # its paths lead elsewhere than when it was judged
+    REBOUND = "rebound"  # its paths resolve to other files than when it was judged
     QUEUED = "queued"
-    BLOCKED = "blocked"  # an earlier call got other locks meanwhile
-    LOCKED = "locked"  # it asks the host for its locks
-    DEFERRED = "deferred"  # it got them when no place was free
+    BLOCKED = "blocked"  # the locks of an earlier call changed
+    LOCKED = "locked"  # it requests its locks from the host
+    DEFERRED = "deferred"  # it got its locks when no place was free
     BEGUN = "begun"
     STARTED = "started"
     CANCELLED = "cancelled"
-    OVERDUE = "overdue"  # its grace period is over
+    OVERDUE = "overdue"  # its grace period ended
     ENDED = "ended"
     SETTLED = "settled"
-    HALTED = "halted"  # it stays open on record
+    HALTED = "halted"  # the session stops; the call stays open on record
 
 
 _S, _M = Stage, Move
@@ -80,11 +80,11 @@ MOVES: Mapping[Stage, Mapping[Move, Stage]] = {
     _S.SETTLED: {},
 }
 
-# By name, because looking a member up in its class costs more than comparing it.
+# As globals: an attribute lookup in an enum class is slower than a comparison.
 JUDGING, HELD, PREPARING, ASKED, READY, LOCKING, STARTING, RUNNING, STOPPING, STRAY, SETTLED = Stage
 DECIDED, QUEUED, LOCKED, BEGUN, STARTED = Move.DECIDED, Move.QUEUED, Move.LOCKED, Move.BEGUN, Move.STARTED
 ACTIVE = frozenset((STARTING, RUNNING, STOPPING))
-_WAITING = frozenset((HELD, ASKED, STRAY, SETTLED))  # stages that only another event ends
+_WAITING = frozenset((HELD, ASKED, STRAY, SETTLED))  # stages without work under way
 
 
 def _counted(before: Stage, after: Stage) -> tuple[Stage, int, int]:
@@ -99,7 +99,17 @@ _STEPS = {
 
 
 class BoardCall:
-    """A call on the board. ``index`` is its place among the calls of the message."""
+    """A call on the board.
+
+    index      the position among the calls of the message
+    early      the call has no effects
+    cascade    a failure of the call cancels the others
+    yields     a message of the user cancels the call
+    asks       a person has to allow the call
+    reason     the reason for its cancel, or None; ``because`` is a sentence
+    has_place  the call counts as one of the calls that run at once
+    held       the result waits for results of earlier calls
+    """
 
     __slots__ = (
         *("asks", "because", "cascade", "early", "has_place", "held", "id", "index", "locks", "reason", "result"),
@@ -111,14 +121,10 @@ class BoardCall:
         self.index = -1
         self.stage: Stage = JUDGING
         self.locks: BoundLocks = EXCLUSIVE
-        self.early = False  # it has no effects
-        self.cascade = False  # its failure cancels the others
-        self.yields = False  # it gives way to a message of the user
-        self.asks = False  # a person has to say yes
-        self.reason: str | None = None  # why it is being cancelled
+        self.early = self.cascade = self.yields = self.asks = False
+        self.reason: str | None = None
         self.because = ""
-        self.has_place = False  # it counts as one of the calls that run at once
-        self.held = False  # its result waits for earlier ones
+        self.has_place = self.held = False
         self.result: Result | None = None
 
     @property
@@ -132,7 +138,7 @@ C_contra = TypeVar("C_contra", bound=BoardCall, contravariant=True)
 
 
 class Actions(Protocol[C_contra]):
-    """The performer of a board's actions, one method each. None may raise for what foreign code does."""
+    """Performs the actions of a board. No method may raise an exception of foreign code."""
 
     def judge(self, call: C_contra, /) -> None:
         """Ask the gate, then feed ``judged`` or ``settled``."""
@@ -147,66 +153,72 @@ class Actions(Protocol[C_contra]):
         ...
 
     def limit_wait(self, call: C_contra, /) -> None:
-        """Limit the time in which the call waits for calls of this message that hold no locks."""
+        """Start the time limit for a call that waits for running calls without locks."""
         ...
 
     def defer(self, call: C_contra, /) -> None:
-        """Give the locks back and keep the place in their queue."""
+        """Release the locks and keep the position in the queue for them."""
         ...
 
     def start(self, call: C_contra, /) -> None:
-        """Put the start on record, feed ``started``, run the tool, feed ``settled`` or, for a stray, ``ended``."""
+        """Record the start, feed ``started``, run the tool, then feed ``settled``, or ``ended`` for a stray."""
         ...
 
     def cancel_tool(self, call: C_contra, /) -> None:
-        """Cancel the tool; feed ``overdue`` if it does not end within its grace period."""
+        """Cancel the tool. Feed ``overdue`` if it does not end within the grace period."""
         ...
 
     def withdraw(self, call: C_contra, /) -> None:
-        """Drop whatever is under way or waited for, for a call that has not started."""
+        """Cancel all work for a call that has not started."""
         ...
 
     def unlock(self, call: C_contra, /) -> None:
-        """Give the locks back."""
+        """Release the locks."""
         ...
 
     def settle(self, call: C_contra, /) -> None:
-        """Put ``call.result`` on record."""
+        """Record ``call.result``."""
         ...
 
     def release(self, call: C_contra, /) -> None:
-        """Let the result leave: all earlier ones have left."""
+        """Release the result: all earlier results are released."""
         ...
 
 
 class Board(Generic[C]):
-    """``actions`` are to be performed in order; performing one may feed the board, which adds more."""
+    """The state of the calls of one message, and the actions to perform.
+
+    actions            performed in order; performing one may feed the board, which adds more
+    front              the number of calls at the start whose results are released
+    moving             the number of calls that do not wait for a person or an earlier call
+    whole              the message is complete
+    cancelled_because  the reason why later calls of the message do not start either, or None
+    stopped            the turn ends after this message
+    interruptible      calls are running, and a message of the user would cancel all of them
+    """
 
     def __init__(self, performer: Actions[C], max_concurrency: int = 10, start: Start = "early") -> None:
         self.actions: deque[tuple[Callable[[C], None], C]] = deque()
         self.calls: list[C] = []
-        self.front = 0  # every call before it has settled and left
-        self.moving = 0  # calls that do not wait for a person
-        self.whole = False  # the message has ended as it should
-        self.cancelled_because: tuple[str, str] | None = None  # why later arrivals do not start either
-        self.stopped = False  # the turn is over
-        self.interruptible = False  # something runs, and all of it gives way to a message of the user
+        self.front = self.moving = 0
+        self.whole = self.stopped = self.interruptible = False
+        self.cancelled_because: tuple[str, str] | None = None
         self._do = performer
         self._halted = False
         self._free_places = max_concurrency
         self._eager = start == "eager"
-        self._begins = start != "after"  # calls may start before the message is whole
+        self._begins = start != "after"  # calls may start before the message ends
         self._lanes = Lanes()
-        self._relocked = False  # only then can a free call become blocked
+        self._relocked = False  # locks of a call changed, so a free call may be blocked again
         self._ready: list[int] = []
-        self._active = self._blocking = 0  # calls that run, and those of them that do not give way
-        self._shared: set[int] = set()  # running calls that hold no locks
-        self._parked: list[C] = []  # exclusive calls that wait for these
+        self._active = self._blocking = 0  # running calls, and running calls that do not yield
+        self._shared: set[int] = set()  # running calls without locks
+        self._parked: list[C] = []  # exclusive calls that wait for them
 
     # ---- what happened to one call ------------------------------------------------------------------------------
 
     def arrived(self, call: C, refused: Result | None = None) -> None:
-        """It takes the last place; ``refused`` is its result if it goes no further."""
+        """Append the call. ``refused`` is its result if it must not run."""
         call.index = len(self.calls)
         self.calls.append(call)
         self.moving += 1
@@ -219,7 +231,7 @@ class Board(Generic[C]):
         self.actions.append((self._do.judge, call))
 
     def recalled(self, call: C, result: Result) -> None:
-        """It had settled before the message was taken up again; it only keeps its place."""
+        """Append a call of a resumed message that had settled."""
         call.index = len(self.calls)
         call.stage = SETTLED
         call.result = result
@@ -234,14 +246,14 @@ class Board(Generic[C]):
             self._fill()
 
     def relocked(self, call: C, locks: BoundLocks) -> None:
-        """Other arguments: it keeps its place, and waits for what conflicts now."""
+        """Replace the locks of a call whose arguments changed. It keeps its position."""
         call.locks = locks
         self._relocked = True
         self._advance_all(self._lanes.relock(call.index, locks))
         self._fill()
 
     def rebound(self, call: C, locks: BoundLocks) -> None:
-        """Its paths lead elsewhere now: it has to be judged again."""
+        """Replace the locks of a call whose paths resolve to other files now, and judge it again."""
         self._free_place(call)
         self._move(call, Move.REBOUND)
         self.relocked(call, locks)
@@ -254,15 +266,15 @@ class Board(Generic[C]):
         self._move(call, Move.ANSWERED)
 
     def lock_busy(self, call: C) -> None:
-        """The host's locks are not free: the call waits for them and takes no place meanwhile."""
+        """The locks are not free: the call waits for them and gives its place back."""
         self._free_place(call)
         self._fill()
 
     def granted(self, call: C) -> None:
-        """It holds its locks."""
+        """The call holds its locks."""
         if call.has_place or self._free_places:
             self._begin(call)
-        else:  # locks are never held while waiting for a place, which a call may have that waits for them
+        else:  # a call that waits for a place holds no locks: a call with a place may wait for them
             self.actions.append((self._do.defer, call))
             self._move(call, Move.DEFERRED)
             heappush(self._ready, call.index)
@@ -272,24 +284,24 @@ class Board(Generic[C]):
         self._move(call, STARTED)
 
     def settled(self, call: C, result: Result, *, stop: str = "") -> None:
-        """Its one result. ``stop`` says why the whole turn ends with it."""
+        """Settle a call. ``stop`` is the reason if the turn ends with it."""
         self._settle(call, result)
         if stop:
             self.stop(stop)
         self._fill()
 
     def expired(self, call: C, result: Result) -> None:
-        """It waited too long for its locks."""
+        """Settle a call that waited too long for its locks."""
         self._withdraw(call, result)
         self._fill()
 
     def overdue(self, call: C, result: Result) -> None:
-        """It did not stop within its grace period: it settles, and keeps its locks until it ends."""
+        """Settle a call that did not stop within the grace period. It keeps its locks until its tool ends."""
         self._settle(call, result, Move.OVERDUE)
         self._fill()
 
     def ended(self, call: C) -> None:
-        """A stray has ended."""
+        """The tool of a stray ended."""
         self.actions.append((self._do.unlock, call))
         self._move(call, Move.ENDED)
         self._unshare(call)
@@ -302,7 +314,7 @@ class Board(Generic[C]):
     # ---- what happened to the message ---------------------------------------------------------------------------
 
     def over(self, *, whole: bool) -> None:
-        """The message has ended. Unless it is whole, what has not started will not start."""
+        """The message ended. If it is not whole, calls that have not started settle."""
         self.whole = self._begins = whole
         if whole:
             self._advance_all(range(len(self.calls)))
@@ -313,18 +325,18 @@ class Board(Generic[C]):
         self._fill()
 
     def cancel_all(self, reason: str, because: str) -> None:
-        """Cancel everything of the message, and what still arrives."""
+        """Cancel all calls of the message, also later ones."""
         self._cancel_all(reason, because)
         self._fill()
 
     def stop(self, because: str) -> None:
-        """The turn is over."""
+        """End the turn: cancel all calls."""
         if not self.stopped:
             self.stopped = True
             self._cancel_all("user", because)
 
     def halted(self, because: str) -> None:
-        """Cancel what runs. What has not started stays open, and nothing begins any more."""
+        """Cancel running calls. The others stay open on record and do not start."""
         self._halted = True
         for call in reversed(self.calls):
             if call.stage in ACTIVE:
@@ -345,7 +357,7 @@ class Board(Generic[C]):
         return [call for call in self.calls if call.stage is stage]
 
     def in_the_way(self) -> list[str]:
-        """Return the labels of the running calls that hold no locks."""
+        """Return the labels of the running calls without locks."""
         return [self.calls[index].label for index in sorted(self._shared)]
 
     # ---- moves --------------------------------------------------------------------------------------------------
@@ -368,7 +380,7 @@ class Board(Generic[C]):
             self._advance(self.calls[index])
 
     def _advance(self, call: C) -> None:
-        """Move a held call on if nothing is in its way."""
+        """Move a held call on if no earlier call blocks it."""
         if call.stage is not HELD or self._halted:
             return
         if call.asks:
@@ -388,7 +400,7 @@ class Board(Generic[C]):
                 continue
             if call.locks is SHARED:
                 self._begin(call)
-            elif call.locks is EXCLUSIVE and self._shared:  # they had started before, or are strays
+            elif call.locks is EXCLUSIVE and self._shared:  # running calls without locks
                 self._move(call, LOCKED)
                 self._parked.append(call)
                 self.actions.append((self._do.limit_wait, call))
@@ -398,7 +410,7 @@ class Board(Generic[C]):
                 self.actions.append((self._do.lock, call))
 
     def _begin(self, call: C) -> None:
-        if self._relocked and not self._lanes.free(call.index):  # an earlier call got other locks meanwhile
+        if self._relocked and not self._lanes.free(call.index):  # the locks of an earlier call changed
             self._free_place(call)
             self.actions.append((self._do.unlock, call))
             self._move(call, Move.BLOCKED)
@@ -420,7 +432,7 @@ class Board(Generic[C]):
             self._free_places += 1
 
     def _unshare(self, call: C) -> None:
-        """Exclusive calls waited for those that hold no locks."""
+        """A call without locks ended: let parked calls continue after the last one."""
         self._shared.discard(call.index)
         while self._parked and not self._shared:
             parked = self._parked.pop()
@@ -451,7 +463,7 @@ class Board(Generic[C]):
         self._release()
 
     def _release(self) -> None:
-        """Let results leave in arrival order."""
+        """Release results in arrival order."""
         calls, front = self.calls, self.front
         while front < len(calls) and calls[front].result is not None:
             self.actions.append((self._do.release, calls[front]))

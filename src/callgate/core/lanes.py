@@ -1,8 +1,7 @@
-"""The order of the calls of one message by their declared locks: no overtaking.
+"""The order of the calls of one message by their declared locks: a call never overtakes a conflicting one.
 
-A call is *free* once no earlier call that conflicts with it is left. Nothing is stored between two calls except one
-edge: a call that waits watches one earlier call in its way, and looks for another when that one leaves.
-"""
+A call is *free* when no earlier conflicting call is left. A blocked call watches one earlier conflicting call, and
+looks for another one when this leaves."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ from callgate.words.traits import Locks
 
 @noun
 class BoundLocks:
-    """Locks with their paths in the host's normal form, so that equal paths compare equal."""
+    """Locks with normalised paths, so that equal paths compare equal."""
 
     scope: str
     reads: tuple[str, ...] = ()
@@ -29,7 +28,7 @@ EXCLUSIVE = BoundLocks("exclusive")
 
 
 def bind_locks(locks: Locks, normal: Callable[[str], str]) -> BoundLocks:
-    """Bind declared locks to paths. ``normal`` is the host's method."""
+    """Normalise the paths of declared locks. ``normal`` is the method of the host."""
     if locks.scope == "shared":
         return SHARED
     if locks.scope == "exclusive":
@@ -38,7 +37,7 @@ def bind_locks(locks: Locks, normal: Callable[[str], str]) -> BoundLocks:
 
 
 def check_covered(changes: ChangeSet, bound: BoundLocks, normal: Callable[[str], str]) -> None:
-    """ToolFailure when a change reaches a file that the call did not declare to write."""
+    """Raise ToolFailure if a change writes a file that the locks of the call do not cover."""
     if bound is EXCLUSIVE:
         return
     for path in changes.paths:
@@ -48,7 +47,7 @@ def check_covered(changes: ChangeSet, bound: BoundLocks, normal: Callable[[str],
 
 
 def conflict(one: BoundLocks, other: BoundLocks) -> bool:
-    """One writes what the other reads or writes; exclusive conflicts with everything."""
+    """Return whether one writes a path that the other reads or writes; exclusive locks conflict with all locks."""
     if one.scope == "exclusive" or other.scope == "exclusive":
         return True
     return _meet(one.writes, other.writes) or _meet(one.writes, other.reads) or _meet(one.reads, other.writes)
@@ -59,7 +58,7 @@ def _meet(some: Iterable[str], others: Iterable[str]) -> bool:
 
 
 def above(path: str) -> tuple[str, ...]:
-    """The folders above a path, the nearest first."""
+    """Return the folders above a path, the nearest first."""
     found: list[str] = []
     folder = dirname(path)
     while folder != path:
@@ -69,7 +68,7 @@ def above(path: str) -> tuple[str, ...]:
 
 
 class _Index:
-    """Numbers of claims in rising order, by the path they lock and by every folder above it."""
+    """Sorted numbers of claims, by the path that they lock and by each folder above it."""
 
     __slots__ = ("_above", "at", "below")
 
@@ -99,7 +98,8 @@ class _Index:
         return found
 
     def latest(self, path: str, before: int) -> int:
-        """The highest number below ``before`` that locks the path, something below it or a folder above it; or -1."""
+        """Return the highest number below ``before`` that locks the path, a path below it or a folder above it; or
+        -1."""
         found = max(_latest(self.at.get(path), before), _latest(self.below.get(path), before))
         for folder in self.folders(path):
             numbers = self.at.get(folder)
@@ -147,18 +147,18 @@ def _latest(numbers: list[int] | None, before: int) -> int:
 
 
 class Claims:
-    """Numbered claims, and the latest of them that conflicts with given locks.
+    """Numbered claims, with a search for the latest one that conflicts with given locks.
 
-    Claims that write nothing are put into the index when the first writer asks for them: as long as all only read, a
-    claim costs one entry, however deep its folder.
+    Claims without writes are indexed when the first writer looks for them: as long as all claims only read, each costs
+    one dict entry.
     """
 
     __slots__ = ("_all", "_exclusive", "_filed", "_read", "_unfiled", "_written")
 
     def __init__(self) -> None:
-        self._unfiled: dict[int, BoundLocks] = {}  # readers that are not in the index yet
+        self._unfiled: dict[int, BoundLocks] = {}  # readers that are not indexed yet
         self._filed: dict[int, BoundLocks] = {}
-        self._all: list[int] = []  # those in the index
+        self._all: list[int] = []  # indexed numbers
         self._exclusive: list[int] = []
         self._read = _Index()
         self._written = _Index()
@@ -188,7 +188,7 @@ class Claims:
             self._written.drop(path, number)
 
     def latest(self, locks: BoundLocks, before: int) -> int:
-        """The highest number below ``before`` with a conflicting claim; -1 when there is none."""
+        """Return the highest number below ``before`` with a conflicting claim, or -1."""
         if locks.scope == "exclusive":
             self._file_readers()
             return _latest(self._all, before)
@@ -202,7 +202,7 @@ class Claims:
         return found
 
     def earliest(self) -> Iterable[int]:
-        """All numbers in rising order."""
+        """Return all numbers in rising order."""
         self._file_readers()
         return iter(self._all)
 
@@ -229,7 +229,7 @@ K = TypeVar("K")
 
 
 class Watched(Generic[K]):
-    """One edge for each that waits: the one it watches."""
+    """A map from each waiting item to the one item that it watches."""
 
     __slots__ = ("_watchers", "waits")
 
@@ -250,7 +250,7 @@ class Watched(Generic[K]):
                 del self._watchers[blocker]
 
     def freed_by(self, blocker: K) -> list[K]:
-        """Those that watched it; they do so no longer."""
+        """Remove the watchers of an item and return them."""
         watchers = self._watchers.pop(blocker, None)
         if watchers is None:
             return []
@@ -260,7 +260,7 @@ class Watched(Generic[K]):
 
 
 class Lanes(Claims):
-    """The calls of one message, each with its place as number. Pure: its return values say which calls are free."""
+    """The calls of one message, numbered by position. Methods return the numbers of the calls that became free."""
 
     __slots__ = ("_watched",)
 
@@ -269,12 +269,12 @@ class Lanes(Claims):
         self._watched: Watched[int] = Watched()
 
     def free(self, number: int) -> bool:
-        """True if no earlier call is in the way. Otherwise ``leave`` or ``relock`` returns the number when it becomes
-        free."""
+        """Return True if no earlier call blocks this one. Otherwise ``leave`` or ``relock`` returns the number
+        later."""
         return not self._filed or (number not in self._watched.waits and self._look(number))
 
     def leave(self, number: int) -> list[int]:
-        """Take the call out, whether it was free or not. Gives those that are free now and were not."""
+        """Remove a call, and return the calls that became free."""
         if self._unfiled.pop(number, None) is None:
             if number not in self._filed:
                 return []
@@ -282,7 +282,7 @@ class Lanes(Claims):
         return self._freed_by(number) if self._watched.waits else []
 
     def relock(self, number: int, locks: BoundLocks) -> list[int]:
-        """Other arguments, other locks: the call keeps its place. Gives those that are free now and were not."""
+        """Replace the locks of a call, and return the calls that became free."""
         self.drop(number)
         self.put(number, locks)
         return self._freed_by(number)

@@ -1,8 +1,8 @@
-"""The locks of a host, shared by every executor on it: all locks of a call at once or none, first come first served.
+"""The locks of a host, shared by all executors: a call gets all of its locks at once, first come first served.
 
-A claim *holds* its locks or waits. It waits for every conflicting claim that holds, and for every conflicting one that
-waits before it. A descendant never waits for its ancestors. It also passes those that wait, directly or behind others,
-for an ancestor of it, because that ancestor itself waits for the descendant to end.
+A claim *holds* its locks or waits for conflicting claims that hold locks or wait before it. A nested call never waits
+for the calls around it. It also overtakes claims that wait for a call around it, directly or through other claims,
+because that call waits for the nested call to end.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,18 @@ _NAMED = 10
 
 
 class Claimant(Protocol):
-    """The call that wants the locks; ``label`` names it for those that wait for it."""
+    """The call that requests locks; ``label`` names it in messages to waiting calls."""
 
     @property
     def label(self) -> str: ...
 
 
 class Claim:
-    """``granted`` is called with the claimant when a claim that had to wait gets its locks, from whichever thread gave
-    them back. ``lineage`` is the path of call ids from the root, the claimant's own last."""
+    """A request for locks.
+
+    granted  called with the claimant when a waiting claim gets its locks, on the thread that released them
+    lineage  the call ids from the root to the claimant
+    """
 
     __slots__ = ("granted", "holds", "lineage", "locks", "number", "who")
 
@@ -40,7 +43,7 @@ class Claim:
 
 
 class LockTable:
-    """Safe to use from several threads, each with an event loop of its own."""
+    """The claims of a host. Thread-safe: each thread may have its own event loop."""
 
     def __init__(self) -> None:
         self._guard = Lock()
@@ -54,7 +57,7 @@ class LockTable:
         return len(self._claims)
 
     def enter(self, claim: Claim) -> bool:
-        """True if the claim has its locks now; otherwise it waits, behind those already there."""
+        """Request the locks. Return False if the claim has to wait."""
         with self._guard:
             self._number(claim)
             if self._watched.waits:
@@ -66,7 +69,7 @@ class LockTable:
             return self._look(claim)
 
     def leave(self, claim: Claim) -> None:
-        """Take the claim out, whether it holds or waits; it keeps its place for ``retry``."""
+        """Release the locks or stop waiting. The claim keeps its number for ``retry``."""
         granted: list[Claim] = []
         with self._guard:
             if self._claims.pop(claim.number, None) is not None:
@@ -80,13 +83,13 @@ class LockTable:
             other.granted(other.who)
 
     def retry(self, claim: Claim) -> bool:
-        """A claim that has left wants its locks again: in front of those that came after it and wait."""
+        """Request the locks of a claim again, before all later claims that wait. Return False if it has to wait."""
         with self._guard:
             self._claims[claim.number] = claim
             return self._look(claim)
 
     def holders(self, claim: Claim) -> list[str]:
-        """The labels of those the claim waits for, a few of them if there are many."""
+        """Return the labels of claims that block this one, at most ten."""
         with self._guard:
             numbers = [*self._holding.earliest(), *self._waiting.earliest()]
             found: list[str] = []
@@ -104,7 +107,7 @@ class LockTable:
         self._claims[claim.number] = claim
 
     def _look(self, claim: Claim) -> bool:
-        # One that waits first: it leaves after those that hold, so that few look again when one of these leaves.
+        # Waiting claims first: they leave after claims that hold, so fewer claims look again.
         blocker, waits = None, False
         if len(self._waiting):
             blocker, waits = self._in_the_way(claim, self._waiting, claim.number), claim.number in self._waiting
@@ -131,8 +134,8 @@ class LockTable:
         return None
 
     def _pass_waiting(self, claim: Claim) -> None:
-        """Those that wait for an ancestor of the claim come after it. Among themselves they keep their order, and no
-        other waits behind one of them, so that no conflicting pair but these changes places."""
+        """Move claims that wait for an ancestor of the claim behind it. They keep their order, and no other claim waits
+        for one of them, so the order of all other conflicting pairs stays."""
         if self._in_the_way(claim, self._waiting, _ALL) is None:
             return
         ahead = Claims()

@@ -1,4 +1,4 @@
-"""The words a model reads when a call did not simply succeed. Each says why, and what is known about the world."""
+"""Results of calls that did not simply succeed: their text for the model and the known effects."""
 
 from dataclasses import replace
 from traceback import format_exception
@@ -11,7 +11,7 @@ from callgate.words.messages import Text
 from callgate.words.traits import Effects
 
 RANK: dict[str, int] = {"discarded": 4, "timed_out": 3, "sibling": 2, "user": 1}
-"""Which reason is reported when several apply to one call; the strongest wins."""
+"""Precedence of the reasons for a cancel; the highest one is reported."""
 
 _CODES: dict[str, Code] = {
     "discarded": "discarded",
@@ -22,7 +22,7 @@ _CODES: dict[str, Code] = {
 
 
 def sentence(text: str) -> str:
-    """With a full stop, so that the next one can follow."""
+    """Return the text with a full stop at the end."""
     text = text.strip()
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
@@ -56,7 +56,7 @@ def not_started(reason: str, because: str) -> Result:
 
 
 def stopped(reason: str, because: str, effects: Effects, said: str = "") -> Result:
-    """It had started and gave in to the cancel; ``said`` is what it told about that."""
+    """A call that was running and stopped after the cancel. ``said`` is the text that its tool returned."""
     text = f"{because} {_interrupted(effects)}" + (f" It said: {said}" if said else "")
     return Result.failed(_CODES[reason], text, effects=_after(effects), started=True)
 
@@ -69,7 +69,7 @@ def discarded(result: Result, because: str, effects: Effects) -> Result:
 
 
 def unstoppable(reason: str, because: str, effects: Effects) -> Result:
-    """It had started and did not end within its grace period."""
+    """A call that was running and did not end within the grace period."""
     known = _after(effects)
     code: Code = "outcome_unknown" if known == "unknown" and reason in ("user", "sibling") else _CODES[reason]
     text = f"{because} It did not stop in time and may still be running. {_interrupted(effects)}"
@@ -77,7 +77,7 @@ def unstoppable(reason: str, because: str, effects: Effects) -> Result:
 
 
 def too_late(because: str, late: Result, effects: Effects) -> Result:
-    """It finished, but only after its time was up: what it did is done."""
+    """A call that finished after its timeout: its effects are done."""
     done = "" if effects == "none" else ", so its effects are done"
     note = Text(f"{because} It finished after that{done}. What it returned:\n")
     details: dict[str, Any] = {**late.details, "effects": "none" if effects == "none" else "done", "started": True}
@@ -91,12 +91,12 @@ def locked_out(waited: float, holders: list[str]) -> Result:
 
 
 def from_exception(error: BaseException, effects: Effects) -> Result:
-    """The result for an exception: a ToolFailure gives its own words, any other is reported as raised."""
+    """The result for an exception: the message of a ToolFailure, or a report of any other."""
     return failed(str(error), effects) if isinstance(error, ToolFailure) else raised(error, effects)
 
 
 def raised(error: BaseException, effects: Effects) -> Result:
-    """The tool broke: type and message for the model, the traceback for the record."""
+    """An unexpected exception: type and message for the model, the traceback for the record."""
     return Result.failed(
         "tool_error",
         in_words(error),
@@ -107,12 +107,12 @@ def raised(error: BaseException, effects: Effects) -> Result:
 
 
 def failed(message: str, effects: Effects) -> Result:
-    """The tool said no in its own words."""
+    """A ToolFailure: its message for the model."""
     return Result.failed("tool_error", message, effects=_after(effects))
 
 
 def outcome_unknown(effects: Effects, files: str = "") -> Result:
-    """``files``: a sentence about the files that it was changing, where that is known."""
+    """A call that had started before a crash. ``files``: a sentence about the files that it was changing."""
     text = f"Outcome unknown: it had started when the program ended.{files} Check before repeating it."
     return Result.failed("outcome_unknown", text, effects=_after(effects), started=True)
 
@@ -133,7 +133,7 @@ def left_behind() -> Result:
 
 
 def unrecorded(error: BaseException) -> Result:
-    """Nothing runs that is not on record."""
+    """A call whose start could not be recorded, so it did not run."""
     return Result.failed("tool_error", f"Not started: {in_words(error)}", effects="none", started=False)
 
 
@@ -150,5 +150,5 @@ def _interrupted(effects: Effects) -> str:
 def _traceback(error: BaseException) -> str:
     try:
         return "".join(format_exception(error))[-8_000:]
-    except Exception:  # an exception whose own __str__ raises must not cost the result
+    except Exception:  # its __str__ may raise
         return type(error).__name__

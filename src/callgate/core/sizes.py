@@ -15,7 +15,7 @@ from callgate.words.messages import Content, Image, Text
 PROGRESS_CHARS = 10_000
 _PIECE = 1_000_000
 _NOTE = 300
-"""Characters, about, of the note in a result that was cut: a shorter one would not get shorter."""
+"""Approximate length of the note in a cut result. Shorter results are not cut."""
 _HALF = late_pattern("[\ud800-\udfff]")
 _CUT = "\n… output truncated\n"
 
@@ -25,7 +25,7 @@ def cut_progress(text: str) -> str:
 
 
 def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgressed:
-    """Two reports of one call as one: text is joined up to a limit, the newer gauge wins."""
+    """Merge two reports of one call: the text is joined up to a limit, the newer gauge is used."""
     text = before.text if before.text.endswith(_CUT) else cut_progress(before.text + after.text)
     gauge = before if after.current is None else after
     return CallProgressed(after.at, after.call_id, text, gauge.current, gauge.total)
@@ -40,7 +40,7 @@ def size_of(result: Result) -> int:
 
 
 def named_if_empty(name: str, result: Result) -> Result:
-    """A result without content still has to say something to the model."""
+    """Return the result with a text for the model if it has no content."""
     for part in result.content:
         if not isinstance(part, Text) or part.text:
             return result
@@ -48,7 +48,7 @@ def named_if_empty(name: str, result: Result) -> Result:
 
 
 def encodable(result: Result) -> Result:
-    """Half characters, as broken file names have them, are written as escapes: no request could carry them."""
+    """Escape lone surrogates, as in invalid file names: requests cannot contain them."""
     if all(isinstance(part, Image) or _is_encodable(part.text or "") for part in result.content):
         return result
     return replace(result, content=tuple(map(_escaped, result.content)))
@@ -71,7 +71,7 @@ def head_and_tail(text: str, limit: int, note: str) -> str:
 
 
 def cut_to(result: Result, limit: int) -> Result:
-    """A result over the limit keeps its head and its tail."""
+    """Cut a result over the limit to its head and tail."""
     if size_of(result) <= limit:
         return result
     full, rest = _split(result)
@@ -80,13 +80,13 @@ def cut_to(result: Result, limit: int) -> Result:
 
 
 async def spilled(name: str, call_id: str, result: Result, limit: int, host: Host) -> Result:
-    """A result over the limit goes whole to an artifact; the model gets its head, its tail and the path."""
+    """Store a result over the limit as an artifact. Return its head and tail with the path of the artifact."""
     full, rest = _split(result)
     data = await _encoded(full)
     left_out = f"{len(full) - limit:,} of {len(full):,} characters left out"
     try:
         path = await host.keep(f"{name}-{call_id}.txt", data)
-    except Exception as error:  # a full disk must not turn a success into a failure
+    except Exception as error:  # a full disk does not fail the call
         note = f"{left_out}; the whole could not be kept: {in_words(error)}"
         return replace(result, content=(Text(head_and_tail(full, limit, note)), *rest))
     content = (Text(head_and_tail(full, limit, f"{left_out}; the whole is in {path}")), *rest)
@@ -96,8 +96,8 @@ async def spilled(name: str, call_id: str, result: Result, limit: int, host: Hos
 async def bounded_together(
     results: Sequence[tuple[str, str, Result]], limit: int, host: Host
 ) -> list[tuple[str, str, Result]]:
-    """The results of one message, each with its tool and call id, in at most ``limit`` characters: the largest ones go
-    to artifacts, all of those cut to the same length."""
+    """Limit the results of one message to ``limit`` characters together: the largest ones are cut to the same length,
+    and stored whole as artifacts. Each result comes with its tool and call id."""
     sizes = [size_of(result) for _, _, result in results]
     if sum(sizes) <= limit:
         return list(results)
@@ -109,7 +109,7 @@ async def bounded_together(
 
 
 def _level(sizes: list[int], limit: int) -> int:
-    """The greatest length such that all together are within the limit, once none is longer."""
+    """Return the maximum length of a result such that all results together are within the limit."""
     left, many = limit, len(sizes)
     for size in sorted(sizes):
         if size * many > left:
@@ -119,7 +119,7 @@ def _level(sizes: list[int], limit: int) -> int:
 
 
 async def _encoded(text: str) -> bytes:
-    """In pieces, each in a thread if the text is long, so that the loop goes on meanwhile."""
+    """Encode the text, in a thread if it is long."""
     if len(text) <= _PIECE:
         return text.encode("utf-8", "surrogatepass")
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
@@ -128,7 +128,7 @@ async def _encoded(text: str) -> bytes:
 
 
 def _split(result: Result) -> tuple[str, tuple[Content, ...]]:
-    """All text in one, and the parts that are none."""
+    """Return the joined text, and the parts without text."""
     rest = tuple(
         part for part in result.content if isinstance(part, Image) or not (isinstance(part, Text) or part.text)
     )
