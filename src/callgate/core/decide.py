@@ -1,11 +1,11 @@
-"""The decision about a call: read, judge, and, if the gate does not answer at once, ask a person.
+"""Decisions about calls: read the arguments, ask the gate, and if needed ask a person.
 
-An Allow or a Deny of the gate is acted on at once. Everything else is one task of the call, ``Decider._approve``, which
-reads from top to bottom. Its guarantees: a question is on record before anybody sees it; the first answer wins; an
-answer that makes a policy releases every other question that the policy matches; changed arguments are judged again.
+An immediate Allow or Deny of the gate needs no task. Anything else is one task of the call, ``Decider._approve``, from
+top to bottom. Guarantees: a question is on record before it is published; the first answer counts; an answer with a
+policy also answers all other questions that the policy matches; changed arguments are judged again.
 """
 
-# Checks come from outside and may not keep to their types.
+# Checks of other packages may violate their types.
 # pyright: reportUnnecessaryIsInstance=false
 
 from asyncio import Future, current_task, get_running_loop, shield
@@ -32,7 +32,7 @@ _make_arrived, _make_decided = maker(CallArrived), maker(CallDecided)
 
 
 class _Withdrawn(BaseException):
-    """The call stopped waiting for its task."""
+    """The call was withdrawn while its task waited."""
 
 
 class Decider:
@@ -58,7 +58,7 @@ class Decider:
         self._clock = setup.host.clock
         self._patience = setup.settings.patience
         self._answers = list(setup.confirmations)
-        self._refused: list[tuple[Confirmation, str]] = []  # answers given beforehand that were not taken
+        self._refused: list[tuple[Confirmation, str]] = []  # answers given beforehand that were refused
         self._path = setup.path
         self._begin = begin
         self._perform = perform
@@ -77,9 +77,9 @@ class Decider:
                 arguments, repairs, hashed = read.arguments, read.repairs or given.repairs, call.case.arguments_hash
                 if not repairs and call.name == given.name:
                     raw = None
-        if given.id not in self._ledger.calls:  # otherwise resumed: on record already
+        if given.id not in self._ledger.calls:  # otherwise it is resumed and on record
             if given.edited is not None:
-                arguments = given.edited.before  # the decision on record brings the change
+                arguments = given.edited.before  # the recorded decision contains the change
             self._record.write(
                 _make_arrived(
                     at=self._clock.now(),
@@ -104,7 +104,7 @@ class Decider:
             call.note = ""
 
     def judge(self, call: Call) -> None:
-        """Ask the gate about a call that has arrived, or whose paths lead elsewhere than when it was judged."""
+        """Ask the gate about a new call, or about a call whose paths resolve to other files than when it was judged."""
         if call.stage is not JUDGING:
             return
         before = call.decision
@@ -112,7 +112,7 @@ class Decider:
             self._ask_gate(call, self._gate.judge, call.case, before if isinstance(before, Allow) else None)
             return
         before = self._decided_before(call)
-        if isinstance(before, Deny):  # on record; it had only not settled yet
+        if isinstance(before, Deny):  # on record, but the call had not settled
             self._decide(call, None, before)
         elif before is not None:
             self._ask_gate(call, self._gate.judge_again, call.case, before)
@@ -131,7 +131,7 @@ class Decider:
         return before if asked_about or before.arguments == case.arguments else None
 
     def _ask_gate(self, call: Call, judge: Callable[[Case], Any], case: Case, before: Decision | None) -> None:
-        """Decide by the verdict of the gate, at once or when it comes. A verdict of None keeps the decision before."""
+        """Decide by the verdict of the gate, at once or in a task. A verdict of None keeps the decision ``before``."""
         verdict: Any = None
         try:
             verdict = judge(case)
@@ -151,7 +151,7 @@ class Decider:
         self._decide(call, verdict if error is None else refused("gate", error), before)
 
     def _decide(self, call: Call, verdict: Decision | None, before: Decision | None) -> None:
-        """Put the decision on record and feed it to the board. If it changes the arguments, these are judged first."""
+        """Record the decision and feed it to the board. Changed arguments are judged first."""
         case, entry = call.case, self._ledger.calls[call.id]
         decision = verdict
         if type(decision) is not Allow:
@@ -162,7 +162,7 @@ class Decider:
             if decision.arguments is not None and decision.arguments != case.arguments:
                 self._change_arguments(call, decision)
                 return
-            if isinstance(decision, Ask) and entry.status is Status.EXECUTING:  # never repeated after a crash by a no
+            if isinstance(decision, Ask) and entry.status is Status.EXECUTING:  # it had started before a crash
                 self._board.settled(call, outcomes.outcome_unknown(case.traits.effects))
                 return
         if decision is not entry.decision:
@@ -176,7 +176,7 @@ class Decider:
         self._board.settled(call, outcomes.denied(decision.code, decision.by, decision.reason), stop=stop)
 
     def _change_arguments(self, call: Call, decision: Allow | Ask) -> None:
-        """Validate other arguments, compute the locks again, and judge what must hold for any arguments."""
+        """Validate changed arguments, bind their locks, and ask the checks that apply to any arguments."""
         read = self._performer.read_again(call, decision)
         if isinstance(read, Result):
             self._board.settled(call, read)
@@ -187,7 +187,7 @@ class Decider:
         self._ask_gate(call, self._gate.judge_again, call.case, replace(decision, arguments=read.arguments))
 
     def rebound(self, call: Call) -> bool:
-        """Have a call judged again if its paths lead elsewhere since its locks were bound. Return whether they do."""
+        """Judge a call again if its paths resolve to other files now. Return whether they do."""
         locks = self._performer.rebind_locks(call)
         if locks == call.locks:
             return False
@@ -198,8 +198,8 @@ class Decider:
     # ---- the task of a call that waits --------------------------------------------------------------------------
 
     async def _task(self, call: Call, steps: Coroutine[Any, Any, None]) -> None:
-        """Run the steps to a decision as the task of a call. A call whose steps fail is settled, but one with an open
-        question stays open on record."""
+        """Run the steps to a decision as the task of a call. If they fail, settle the call, except with an open
+        question, which stays on record."""
         task = current_task()
         try:
             await steps
@@ -216,7 +216,7 @@ class Decider:
             self._perform()
 
     async def _outcome(self, call: Call, work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-        """Wait on behalf of a call. Return the value of the work, or the exception that it raised."""
+        """Await work for a call. Return its value and its exception. Raise _Withdrawn if the call was withdrawn."""
         task, value, error = current_task(), None, None
         self._perform()
         try:
@@ -232,16 +232,16 @@ class Decider:
     # ---- ask a person -------------------------------------------------------------------------------------------
 
     def ask(self, call: Call) -> None:
-        """Get the answer to the question about a call: no earlier call conflicts with it."""
+        """Start the task that gets the answer to the question about a call."""
         if call.stage is PREPARING and not self.rebound(call):
             self._begin(call, self._task(call, self._approve(call)))
 
     async def _approve(self, call: Call) -> None:
-        """Find the answer to the question about a call, in this order, and act on it.
+        """Get the answer to the question about a call from the first of these, and act on it.
 
-        1. an answer given beforehand, if the preview that it was about is still the same
+        1. an answer given beforehand, if the preview has not changed since
         2. an answer remembered since the call was judged
-        3. an answer of hooks in place of a person
+        3. an answer of hooks
         4. the answer of a person, who sees the preview
         """
         if isinstance(call.decision, Ask):
@@ -271,8 +271,8 @@ class Decider:
         await self._act(call, answer, written)
 
     async def _restore_preview(self, call: Call) -> bool:
-        """Show a call with an answer given beforehand as it was shown then. If its preview has to be made again and is
-        another change now, the answer is refused. Return False if the call settled."""
+        """Restore the preview of a call that was answered beforehand. If it has to be made again and differs, refuse
+        the answer. Return False if the call settled."""
         given = [each for each in self._answers if each.call_id == call.id]
         if not given:
             return True
@@ -316,7 +316,7 @@ class Decider:
         return f"call {call_id} was answered already, or needed no answer"
 
     async def _preview(self, call: Call) -> ChangeSet | None:
-        """Make the preview. Without one the call settles, and None is returned."""
+        """Make the preview. If that fails, settle the call and return None."""
         shown, _ = await self._outcome(call, self._performer.preview(call))
         if isinstance(shown, ChangeSet):
             return shown
@@ -324,15 +324,15 @@ class Decider:
         return None
 
     def _judge_preview(self, call: Call, shown: ChangeSet) -> None:
-        """Judge a call by the files that its preview shows, because its tool does not say which files it writes. The
-        decision before stays if nothing speaks against it."""
+        """Judge a call by the files in its preview, because its tool does not declare the files that it writes. The
+        decision stays unless a check objects."""
         case = call.case
         shown_case = replace(case, traits=replace(case.traits, declared_locks=writes(*shown.paths)))
         self._board.answered(call)
         self._ask_gate(call, self._gate.judge_again, shown_case, call.decision)
 
     async def _answered_by_hooks(self, call: Call, ask: Ask) -> bool:
-        """Let hooks answer in place of a person, once. Return whether they did."""
+        """Ask the hooks for an answer, once. Return whether they answered."""
         if call.requested:
             return False
         call.requested = True
@@ -354,7 +354,7 @@ class Decider:
         return None if pending is None else await pending
 
     async def _put_question(self, call: Call) -> bool:
-        """Put the question on record, then before people. Return False if the call settled because that failed."""
+        """Record the question, then publish it. If that fails, settle the call and return False."""
         ask, case = call.decision, call.case
         assert isinstance(ask, Ask)
         choices = () if ask.unconditional else questions.choices_of(self._gate, case)
@@ -372,7 +372,7 @@ class Decider:
         return True
 
     def _asked(self, call: Call, question: Question) -> bool:
-        """Open the question for answers, once it is on record. Return False if the call has settled meanwhile."""
+        """Open a recorded question for answers. Return False if the call has settled."""
         if call.stage is not PREPARING or call.question is not question:
             return False
         self._board.asked(call)
@@ -383,7 +383,7 @@ class Decider:
         return True
 
     def _overdue(self, call: Call, no: Confirmation) -> None:
-        """No answer came in time: the default is no."""
+        """Answer no after the deadline."""
         if call.stage is ASKED:
             self.answer(call, no)
             self._perform()
@@ -391,7 +391,7 @@ class Decider:
     # ---- act on an answer ---------------------------------------------------------------------------------------
 
     def answer(self, call: Call, answer: Confirmation) -> str | None:
-        """Take the answer to an open question. Return None, or the reason why it does not fit."""
+        """Accept the answer to an open question. Return None, or the reason to refuse it."""
         fault = questions.answer_fault(call, answer)
         if fault is None:
             assert call.answer is not None
@@ -399,7 +399,7 @@ class Decider:
         return fault
 
     def _accept(self, call: Call, answer: Confirmation) -> Future[None] | None:
-        """Put an answer on record, unless it was before. Return what is waited for until it is durable."""
+        """Record an answer, unless it is on record. Return a future that is done when it is durable."""
         call.stop_timer()
         self._board.answered(call)
         if self._ledger.calls[call.id].answer == answer:  # given before this program started
@@ -409,7 +409,7 @@ class Decider:
         return self._record.write(QuestionAnswered(self._clock.now(), answer, edited), first=True)
 
     async def _act(self, call: Call, answer: Confirmation | Allow, written: Future[None] | None) -> None:
-        """Decide by an answer once it is durable: by that of a person, or by a policy that was added meanwhile."""
+        """Decide by an answer of a person, or the Allow of a new policy, once it is durable."""
         if written is not None:
             _, error = await self._outcome(call, shield(written))
             if error is not None:
@@ -420,14 +420,14 @@ class Decider:
             self._decide(call, decision, None)
             return
         policy = questions.policy_of(call, answer, self._gate, self._clock.now())
-        if policy is not None:  # first, so that it is not lost with the program
+        if policy is not None:  # before the decision, so that a crash cannot lose it
             self._record.write(PolicyAdded(policy.created_at, policy))
         self._allow(call, decision)
         if policy is not None:
             self.release_matching()
 
     def _allow(self, call: Call, allow: Allow) -> None:
-        """A person or a hook says yes. What a mode that was set meanwhile forbids stays forbidden."""
+        """Allow a call. If the mode changed since it was judged, the checks for any arguments judge it again."""
         mode = self._ledger.mode
         if mode == call.case.mode:
             self._decide(call, allow, None)
@@ -436,7 +436,7 @@ class Decider:
             self._ask_gate(call, self._gate.judge_again, call.case, allow)
 
     def release_matching(self) -> bool:
-        """Answer every open question that a remembered answer allows. Return True if there was one."""
+        """Answer every open question that a remembered answer allows. Return whether there was one."""
         released = False
         for call in self._board.at(ASKED):
             allow = self._remembered_answer(call)
@@ -464,7 +464,7 @@ class Decider:
         try:
             now = replace(call.case, policies=ledger.policies, mode=ledger.mode, now=self._clock.now())
             allow = self._gate.remembered(now)
-        except Exception:  # then a person is asked, which is what was decided
+        except Exception:  # then a person is asked
             return None
         return None if allow is None else replace(allow, context=ask.context)
 

@@ -63,7 +63,7 @@ class Engine:
     # ---- the actions of the board, in order ---------------------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform the queued actions and those that they queue. A nested call returns at once."""
+        """Perform all queued actions. A nested call returns at once."""
         if self._performing:
             return
         self._performing = True
@@ -91,27 +91,27 @@ class Engine:
             changed.set_result(None)
 
     async def change(self) -> None:
-        """Wait until something has changed."""
+        """Wait until the state of a call has changed."""
         if self._changed is None:
             self._changed = self.loop.create_future()
         await asyncio.shield(self._changed)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that runs this message, looked up once."""
+        """The event loop of this message."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._thread = get_ident()
         return self._loop
 
     def begin(self, call: Call, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Make the body the task of a call."""
+        """Start the task of a call."""
         call.task = task = (self._loop or self.loop).create_task(body)
         self.tasks.add(task)
         return task
 
     def follow(self, call: Call, body: Coroutine[Any, Any, None]) -> None:
-        """Make the body the task of a call that is not decided yet."""
+        """Start the task of a call that is not decided yet."""
         self.begin(call, body).add_done_callback(self.forget)
 
     def forget(self, task: asyncio.Task[None] | None) -> None:
@@ -122,7 +122,7 @@ class Engine:
     # ---- lock ---------------------------------------------------------------------------------------------------
 
     def lock(self, call: Call) -> None:
-        """Take all locks of a call at once, or a place in the queue for them."""
+        """Take all locks of a call, or queue for them."""
         if call.stage is not LOCKING:
             return
         if call.bound != self._performer.changes and self.decider.rebound(call):
@@ -140,7 +140,7 @@ class Engine:
             self.limit_wait(call)
 
     def limit_wait(self, call: Call) -> None:
-        """Limit the whole time that a call waits for locks, also when it waits for a place to run in between."""
+        """Limit the total time that a call waits for locks, including waits for a place to run in between."""
         if call.late:
             self._locked_out(call)
         elif call.timer is None:
@@ -150,7 +150,7 @@ class Engine:
         return call.case.traits.timeout or self._settings.lock_wait
 
     def _granted(self, call: Call) -> None:
-        """Continue a call that got its locks, on the thread of its own loop."""
+        """Continue a call that got its locks, on the thread of its loop."""
         if get_ident() == self._thread:
             if call.stage is LOCKING:
                 self.board.granted(call)
@@ -186,12 +186,12 @@ class Engine:
             self._locks.leave(claim)
 
     def withdraw(self, call: Call) -> None:
-        """Drop what a call that has not started waits for. Work that ignores its cancellation is not waited for beyond
-        the grace period."""
+        """Cancel the locks and the task of a call that has not started. The task is forgotten after the grace
+        period."""
         self.unlock(call)
         task, call.task = call.task, None
         if task is not None and not task.done():
-            # Not at once: a task that was never begun would leave the coroutines inside it unawaited.
+            # Not at once: the coroutines in a task that has not begun would never be awaited.
             self.loop.call_soon(task.cancel)
             timer = self._clock.call_later(self._settings.grace, lambda: self.forget(task))
             task.add_done_callback(lambda _: timer.cancel())
@@ -205,7 +205,7 @@ class Engine:
             call.body = self.begin(call, self._run(call))
 
     async def _run(self, call: Call) -> None:
-        """Run a call from its start on record to its one result; without a result if it has settled before."""
+        """Record the start of a call, run its tool and settle it, unless it has settled before."""
         task, performer = call.body, self._performer
         result: Result | None = None
         error: BaseException | None = None
@@ -213,17 +213,17 @@ class Engine:
             result = self._begin(call) if call.early else await self._begin_durably(call)
             if call.stage is RUNNING and call.run is not None:
                 call.finished = result = await performer.run(call, call.run)
-                if call.result is None:  # otherwise it was abandoned
+                if call.result is None:  # otherwise it is a stray
                     if call.reason is None and call.timer is not None:
                         call.stop_timer()
                     finished = performer.finish(call, result)
                     result = finished if isinstance(finished, Result) else await finished
-                    if call.reason == "discarded":  # perhaps while a hook was at work
+                    if call.reason == "discarded":  # perhaps while a hook ran
                         result = outcomes.discarded(result, call.because, call.case.traits.effects)
         except BaseException as raised:
             error = raised
         self.tasks.discard(task)
-        del call.body  # the call may outlive its task by far
+        del call.body  # frees the task
         try:
             if call.task is task:  # otherwise the call was withdrawn
                 call.task = None
@@ -235,7 +235,7 @@ class Engine:
             raise error
 
     def _begin(self, call: Call) -> Result | None:
-        """Put the start of a call without effects on record. Return a Result if that fails."""
+        """Record the start of a call without effects. Return a Result if that fails."""
         if call.stage is STARTING:
             try:
                 self._record.write(self._start_of(call))
@@ -245,7 +245,7 @@ class Engine:
         return None
 
     async def _begin_durably(self, call: Call) -> Result | None:
-        """Put the start of a call with effects on record, and wait until it is durable."""
+        """Record the start of a call with effects, and wait until it is durable. Return a Result if that fails."""
         if call.stage is not STARTING:
             return None
         self._performer.changes += 1
@@ -299,7 +299,7 @@ class Engine:
     # ---- cancel -------------------------------------------------------------------------------------------------
 
     def cancel_tool(self, call: Call) -> None:
-        """Cancel the tool of a call. If it does not end within the grace period, the call settles without it."""
+        """Cancel the tool of a call. After the grace period the call settles as a stray."""
         if call.stage is not STOPPING:
             return
         call.stop_timer()
@@ -322,7 +322,7 @@ class Engine:
     # ---- settle -------------------------------------------------------------------------------------------------
 
     def settle(self, call: Call) -> None:
-        """Put the one result of a call on record."""
+        """Record the result of a call."""
         result = call.result
         assert result is not None
         if call.timer is not None:
@@ -333,7 +333,7 @@ class Engine:
         if result.is_error:
             result = cut_to(result, self._settings.max_error_chars)
         call.update = result.context_update
-        if call.update is not None:  # on record as data; a function once it is evaluated
+        if call.update is not None:  # a function is recorded when it is evaluated
             data = None if callable(call.update) else plain_json(call.update)
             result = replace(result, context_update=data)
         taken = None if call.started is None else (self._clock.monotonic() - call.started) * 1000
@@ -351,7 +351,7 @@ class Engine:
         )
 
     def release(self, call: Call) -> None:
-        """Apply the context update of a call, and publish that its result has left."""
+        """Apply the context update of a call, and publish the release of a held result."""
         if call.update is not None:
             self.update_context(call)
         if call.held and self._record.has_listeners and not self.is_silent:

@@ -1,8 +1,8 @@
-"""The engine of one message as an object: calls in, answers in, exactly one result out for each call.
+"""The executor runs the calls of one message: calls and answers in, exactly one result for each call out.
 
-executor  the interface of a turn, and with BareExecutor of a program without a session
-engine    performs what the board says
-board     which call may do what next; no I/O, no event loop
+executor  the interface for turns; BareExecutor for programs without a session
+engine    performs the actions of the board
+board     decides the next step of each call; no I/O, no event loop
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ Released = ToolCall | CallProgressed
 class CallExecutor:
     """Runs the calls of one message while it streams.
 
-    ``add`` calls as they close, ``close`` when the message has ended, wait with ``stalled``. Use it as a context
-    manager: at its end, calls that have not settled are cancelled, or, if it is ``resumable``, left open on record.
+    ``add`` each call when it is complete, ``close`` at the end of the message, and wait with ``stalled``. It is a
+    context manager: on exit it cancels calls that have not settled, or leaves them open on record if it is
+    ``resumable``.
 
-    record         the events so far; their ledger has the context, so ``context`` is for an executor without a record
-    lineage        call ids from the root to the call in which this executor works
+    context        the first context; only without ``record``, whose ledger has the context
+    record         the record of the session
+    lineage        call ids from the root to the call around this executor
     confirmations  answers given beforehand
-    path           labels of the nested agents that a question comes through
+    path           names of the agents from the root to this session, for questions
     skip           returns a Result for a call of this name and traits that must not run now, or None
     deps           the object that tools get as ``run.deps``
     """
@@ -95,8 +97,8 @@ class CallExecutor:
     # ---- calls in -----------------------------------------------------------------------------------------------
 
     def add(self, call: ToolCall, *, refused: Result | None = None, attempt: int = 1) -> None:
-        """Take a complete call. ``refused`` settles it at once with that result. A call that was decided before (of a
-        resumed message, or of a batch that is run again) keeps its decision."""
+        """Add a complete call. ``refused`` is its result if it must not run. A call of a resumed message or batch keeps
+        its decision."""
         if self._discarded or self._closed:
             how = "discarded" if self._discarded else "closed"
             raise StateError(f"call {call.id} was added after the message was {how}")
@@ -111,8 +113,8 @@ class CallExecutor:
         self._engine.perform()
 
     def recall(self, call: ToolCall, *, updated: bool) -> None:
-        """Add a call of a resumed message that had settled, so that results and context updates leave in order.
-        ``updated`` says whether its context update was applied."""
+        """Add a settled call of a resumed message, so that results and context updates keep their order. ``updated``:
+        its context update was applied."""
         result = call.result
         if result is None:
             raise StateError(f"call {call.id} has no result to recall")
@@ -124,7 +126,7 @@ class CallExecutor:
         self._engine.perform()
 
     def close(self, stop_reason: str = "tool_calls") -> None:
-        """Declare the message complete. After a stop reason that cut it off, calls that have not started settle."""
+        """End the message. After the stop reason of an incomplete message, calls that have not started settle."""
         if not self._closed:
             self._closed = True
             self._board.over(whole=stop_reason in WHOLE)
@@ -133,12 +135,12 @@ class CallExecutor:
     # ---- wait ---------------------------------------------------------------------------------------------------
 
     async def stalled(self) -> None:
-        """Wait until nothing can move without a person's answer, or all has settled."""
+        """Wait until all calls have settled or wait for a person."""
         await self._unless_cancelled(lambda: self._board.moving == 0)
 
     async def changed(self, on_resumed: Callable[[], None] = lambda: None) -> None:
-        """After ``stalled``: wait until an answer or a cancel changed something. ``on_resumed`` is called when the
-        message continues without a person or has settled, before any call runs."""
+        """After ``stalled``: wait for an answer or a cancel. ``on_resumed`` is called when the message continues or has
+        settled, before any call runs."""
         seen = iter((False, True))
         self._engine.on_resumed = on_resumed
         try:
@@ -147,7 +149,7 @@ class CallExecutor:
             self._engine.on_resumed = None
 
     async def unwound(self) -> None:
-        """After ``stalled``: wait, within the grace period, until what was cancelled has ended."""
+        """After ``stalled``: wait until cancelled calls have ended, at most for the grace period."""
         while self._engine.tasks.difference(call.task for call in self._board.at(ASKED)):
             await self._engine.change()
 
@@ -167,7 +169,7 @@ class CallExecutor:
 
     @property
     def interruptible(self) -> bool:
-        """True if a message of the user would interrupt: something runs, and all of it gives way."""
+        """True if calls are running and a message of the user would cancel all of them."""
         return self._board.interruptible
 
     @property
@@ -176,7 +178,7 @@ class CallExecutor:
 
     @property
     def stopped(self) -> bool:
-        """True if the turn is over: a person rejected a call with "stop", or a hook stopped the turn."""
+        """True if a person or a hook stopped the turn."""
         return self._board.stopped
 
     @property
@@ -185,11 +187,12 @@ class CallExecutor:
         return tuple(call.question for call in self._board.at(ASKED) if call.question is not None)
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """Every call of the message as it is now, in arrival order."""
+        """Return all calls of the message in arrival order."""
         return tuple(self._ledger.call(call.id) for call in self._board.calls)
 
     def lineage_of(self, task: Task[Any] | None) -> tuple[str, ...]:
-        """The lineage of the call that runs in this task, or of the only one that runs; empty if there is none."""
+        """Return the lineage of the call that runs in this task, or of the only running call; otherwise an empty
+        one."""
         busy = [call for call in self._board.calls if call.task is not None and not call.task.done()]
         running = [call for call in busy if call.stage is not ASKED]
         of_task = [call for call in running if call.task is task] or running
@@ -198,7 +201,7 @@ class CallExecutor:
     # ---- answers ------------------------------------------------------------------------------------------------
 
     def answer(self, confirmation: Confirmation) -> str | None:
-        """Answer an open question. Return None, or the reason why the answer was not taken."""
+        """Answer an open question. Return None, or the reason why the answer was refused."""
         call = self._calls.get(confirmation.call_id)
         if call is None:
             return f"there is no call {confirmation.call_id}"
@@ -209,24 +212,24 @@ class CallExecutor:
         return fault
 
     def reconsider(self) -> bool:
-        """Release every question that an answer remembered elsewhere matches. Return True if there was one."""
+        """Answer all questions that a remembered answer matches. Return whether there was one."""
         released = self._engine.decider.release_matching()
         self._engine.perform()
         return released
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
-        """Return the confirmations given beforehand that were not taken, and why."""
+        """Return the confirmations given beforehand that were refused, with the reasons."""
         return self._engine.decider.refused_answers()
 
     # ---- cancel -------------------------------------------------------------------------------------------------
 
     def interrupt(self, because: str = "Interrupted by the user.") -> None:
-        """Cancel what runs, with grace; nothing else of this message starts."""
+        """Cancel all calls of the message, also later ones."""
         self._board.cancel_all("user", outcomes.sentence(because))
         self._engine.perform()
 
     def cancel(self, call_id: str, because: str = "Cancelled by the user.") -> None:
-        """Cancel one call and no other."""
+        """Cancel one call. Raise UsageError for an unknown id."""
         call = self._calls.get(call_id)
         if call is None:
             raise UsageError(f"there is no call {call_id!r} in this message")
@@ -234,7 +237,7 @@ class CallExecutor:
         self._engine.perform()
 
     def steer(self) -> bool:
-        """Cancel what runs for a message of the user, if all of it gives way. Return whether it does."""
+        """Cancel the running calls for a message of the user, if all of them yield. Return whether they do."""
         if not self.interruptible:
             return False
         for call in self._board.active():
@@ -243,7 +246,7 @@ class CallExecutor:
         return True
 
     async def discard(self) -> tuple[ToolCall, ...]:
-        """Abandon the message: publish nothing more, and cancel what runs. Return the calls that had effects, or may
+        """Discard the message: cancel all calls and publish nothing more. Return the calls that had effects, or may
         have had some."""
         if not self._discarded:
             self._discarded = self._engine.is_silent = True
@@ -254,19 +257,18 @@ class CallExecutor:
         return tuple(self._ledger.call(call.id) for call in self._board.calls if call.had_effects)
 
     def apply_updates(self) -> None:
-        """Apply the context updates of what has settled, although earlier calls still wait: the batch pauses here, and
-        what runs later comes after them."""
+        """Apply the context updates of all settled calls, although earlier calls are open: the batch pauses here."""
         for call in self._board.calls[self._board.front :]:
             if call.result is not None:
                 self._engine.update_context(call)
 
     def leave(self, because: str) -> None:
-        """Cancel what runs. What has not started stays open on record, questions included, to be resumed."""
+        """Cancel running calls. The others, with their questions, stay open on record and can be resumed."""
         self._board.halted(because)
         self._engine.perform()
 
     async def aclose(self) -> None:
-        """Cancel every started call, and wait for it within the grace period."""
+        """Cancel all calls, and wait for running ones at most for the grace period."""
         because = "The program stopped waiting for it."
         if not self.settled and self._resumable:
             self.leave(because)
@@ -278,9 +280,9 @@ class CallExecutor:
 
 
 class BareExecutor(CallExecutor):
-    """A CallExecutor whose results a program fetches: ``completed`` at any time, ``remaining`` after ``close``.
+    """A CallExecutor for a program that fetches results: ``completed`` at any time, ``remaining`` after ``close``.
 
-    Results leave in arrival order, progress at once. Progress that is not fetched yet is merged.
+    Results come in arrival order, progress at once. Progress that is not fetched yet is merged.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -294,11 +296,11 @@ class BareExecutor(CallExecutor):
         self._progress[event.call_id] = event if before is None else merged_progress(before, event)
 
     def completed(self) -> list[Released]:
-        """Return progress and results that can leave now, without waiting."""
+        """Return the progress and the results that are available now."""
         return [*iter(self._next, None)]
 
     def _next(self) -> Released | None:
-        """Return the next progress or result, or None. The rest stays until it is fetched."""
+        """Return the next progress or result, or None."""
         if self._discarded:
             return None
         if self._progress:
@@ -309,7 +311,7 @@ class BareExecutor(CallExecutor):
         return self._ledger.call(self._board.calls[self._fetched - 1].id)
 
     async def remaining(self) -> AsyncIterator[Released]:
-        """Yield the rest as it becomes ready, until every call's result has left."""
+        """Yield progress and results until the last result."""
         if not self._closed and not self._discarded:
             raise StateError("remaining() before close(): the message may still grow")
         try:

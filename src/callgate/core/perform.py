@@ -1,9 +1,9 @@
-"""The steps of a call that run foreign code: read its arguments, preview, run, post hooks.
+"""The steps of a call that run foreign code: read the arguments, preview, run, post hooks.
 
-The only place where an exception becomes a Result. What is raised because the program itself is being stopped goes on.
+The only place where an exception becomes a Result. Exceptions that stop the program propagate.
 """
 
-# Tools and hooks come from outside and may not keep to their types.
+# Tools and hooks of other packages may violate their types.
 # pyright: reportUnnecessaryIsInstance=false
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from callgate.words.traits import Traits, workspace
 _CONTENT = (Text, Image, Resource)
 _make_case = maker(Case)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-# Of a call whose traits raise: the gate does not know its subject, so a person must consent.
+# For a call whose traits raise: its subject is unknown, so a person has to allow it.
 _UNKNOWN = Traits(requires_interaction=True)
 
 
 class Performer:
-    """Runs what belongs to others, and makes a Result of whatever they do.
+    """Runs foreign code for calls, and converts its outcomes to results.
 
     progress  receives the progress of a call, on the thread of the loop
     changes   the number of calls with effects that have begun
@@ -66,7 +66,7 @@ class Performer:
     # ---- name and arguments -------------------------------------------------------------------------------------
 
     def read(self, call: Call) -> Accepted | Result:
-        """Find the tool and read the arguments. A Result when the call ends right here."""
+        """Find the tool and validate the arguments. Return a Result if that fails."""
         given = call.given
         written = given.raw_arguments
         raw = given.arguments if given.arguments or given.edited is not None or written is None else written
@@ -80,7 +80,7 @@ class Performer:
             return _broken(error)
 
     def read_again(self, call: Call, decision: Allow | Ask) -> Accepted | Result:
-        """Read arguments that did not come from the model."""
+        """Validate arguments of a person or a hook."""
         case = call.case
         title = f"{call.name} (changed by {decision.by})"
         try:
@@ -129,13 +129,13 @@ class Performer:
         return read
 
     def _careful(self, call: Call, traits: Traits, error: BaseException) -> Traits:
-        """Traits that raise are the most careful ones: alone, with effects, not to be interrupted."""
+        """Return the most restrictive traits for traits that raised: exclusive locks, effects, no interrupt."""
         call.locks = EXCLUSIVE
         call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
         return replace(traits, effects="mutating", interrupt="block")
 
     def rebind_locks(self, call: Call) -> BoundLocks:
-        """Return the locks of a call, with their paths resolved again if calls with effects have begun meanwhile."""
+        """Return the locks of a call. Resolve their paths again if calls with effects have begun since."""
         if call.bound == self.changes or call.locks.scope != "paths":
             return call.locks
         call.bound = self.changes
@@ -144,7 +144,7 @@ class Performer:
     # ---- run ----------------------------------------------------------------------------------------------------
 
     async def preview(self, call: Call) -> ChangeSet | Result:
-        """Make the change that a call shows, named after the message and the call."""
+        """Make the preview of a call, with an id made of the message and the call."""
         try:
             return await self._previewed(call, self.make_run(call))
         except BaseException as error:
@@ -153,7 +153,6 @@ class Performer:
             return outcomes.from_exception(error, "none")
 
     async def _previewed(self, call: Call, run: CallRun) -> ChangeSet:
-        """ToolFailure if its locks do not cover it."""
         case = call.case
         changes = await case.tool.preview(case.arguments, run)
         check_covered(changes, call.locks, run.host.normal)
@@ -161,7 +160,7 @@ class Performer:
         return replace(changes, id=named, tool=changes.tool or call.name)
 
     async def run(self, call: Call, run: CallRun) -> Result:
-        """Apply its change, if it has a preview, and run the tool."""
+        """Apply the preview, if the tool has one, and run the tool."""
         case = call.case
         effects = case.traits.effects
         try:
@@ -180,11 +179,12 @@ class Performer:
             return result
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            task.uncancel()  # the tool took the cancel and went on: it is not the program's
+            task.uncancel()  # the tool caught the cancel of its call
         return _late(call, result)
 
     async def _apply(self, call: Call, run: CallRun) -> Result | None:
-        """Apply what was shown, or what would have been. A refusal has changed nothing, unless it is HalfApplied."""
+        """Apply the preview, or make it now. Return a Result on failure; nothing was changed then, except after
+        HalfApplied."""
         try:
             changes = call.preview or await self._previewed(call, run)
         except Exception as error:
@@ -193,7 +193,7 @@ class Performer:
             if call.reason is None:
                 raise
             return outcomes.stopped(call.reason, call.because, "none")
-        if call.reason is not None:  # the preview came although it was cancelled
+        if call.reason is not None:  # the preview ignored the cancel
             return outcomes.stopped(call.reason, call.because, "none")
         try:
             run.changes = await self._host.apply(changes)
@@ -207,7 +207,7 @@ class Performer:
     # ---- afterwards ---------------------------------------------------------------------------------------------
 
     def finish(self, call: Call, result: Result) -> Result | Awaitable[Result]:
-        """Post hooks, then the size limit; awaitable only where there is something to wait for."""
+        """Run post hooks and apply the size limit. Awaitable only if there is something to wait for."""
         try:
             after = self._after(call.case, result)
         except BaseException as error:
@@ -237,8 +237,7 @@ class Performer:
         return _noted(result, f"[{note}]")
 
     def _complete(self, call: Call, result: Result) -> Result | Awaitable[Result]:
-        """Nothing is left for the model to guess: no output is said, and so is a change of its arguments. A result over
-        its limit is spilled."""
+        """Add notes about empty output, changed arguments and hooks. Store a result over the limit as an artifact."""
         result = encodable(named_if_empty(call.name, result))
         decision, edited = call.decision, self._ledger.calls[call.id].edited
         if edited is not None:
@@ -253,7 +252,7 @@ class Performer:
         return spilled(call.name, call.id, result, limit, self._host)
 
     def cut(self, call: Call, result: Result) -> Result:
-        """For a result that must leave now: its head and tail, without an artifact."""
+        """Cut a result to its head and tail, without an artifact."""
         return cut_to(result, self._limit_of(call))
 
     def _limit_of(self, call: Call) -> int:
@@ -269,8 +268,8 @@ class Performer:
         return run
 
     def evaluate(self, update: ContextUpdate) -> Mapping[str, Any]:
-        """Return a context update as data. Raise what its function raises, and TypeError or ValueError if it is not
-        JSON."""
+        """Return a context update as data. Raise TypeError or ValueError if it is not JSON; exceptions of its function
+        propagate."""
         context = self._ledger.context
         data: Mapping[str, Any] = update(MappingProxyType(deepcopy(dict(context)))) if callable(update) else update
         try:
@@ -280,25 +279,25 @@ class Performer:
 
 
 def _noted(result: Result, note: str) -> Result:
-    """A result with a line for the model behind its content."""
+    """Append a line for the model to the content."""
     return replace(result, content=(*result.content, Text(f"\n{note}" if result.content else note)))
 
 
 def broken_off(call: Call) -> Result:
-    """The program is being stopped while the call runs: it still gets its one result."""
+    """Return the result of a call that was running when the program stopped."""
     reason = call.reason or "user"
     return call.finished or outcomes.stopped(reason, "The program stopped.", call.case.traits.effects)
 
 
 def _broken(error: BaseException) -> Result:
-    """A tool or a toolbox that raises before the call could begin."""
+    """Return the result for a tool or a toolbox that raised before the call began."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     return outcomes.raised(error, "none")
 
 
 def _late(call: Call, result: Result) -> Result:
-    """It ended although it was being cancelled: what it says of itself is the truth, if it says anything."""
+    """Return the result of a tool that ended after a cancel: its own result, if it has content."""
     assert call.reason is not None
     effects = call.case.traits.effects
     if call.reason == "discarded":
@@ -312,7 +311,7 @@ def _late(call: Call, result: Result) -> Result:
 
 
 def _sound(name: str, result: object) -> Result:
-    """The value that a tool or a hook gave back, as a consistent Result."""
+    """Return the value of a tool or a hook as a consistent Result."""
     if not isinstance(result, Result):
         return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")
     content = result.content

@@ -1,7 +1,6 @@
-"""The Protocols that core needs other packages to implement, with contracts in prose.
+"""The Protocols that other packages implement for core, with their contracts.
 
-"Must not raise" means: the implementation turns its own failures into the value it promises. The executor still
-survives one that does raise, but the call then ends as an error.
+"Must not raise": the implementation reports failures in its return value. If it raises, the call ends as an error.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ else:
     Deps = TypeVar("Deps", covariant=True)
 
 Maybe = Awaitable[None] | None
-"""Nothing to wait for, or something: lets the common case stay free of a trip through the event loop."""
+"""An awaitable, or None if there is nothing to wait for, which saves a pass through the event loop."""
 
 
 class Timer(Protocol):
@@ -38,20 +37,20 @@ class Timer(Protocol):
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Wall time in seconds since the epoch; may jump."""
+        """Return the wall time in seconds since the epoch. It may jump."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back; only differences mean something."""
+        """Return seconds of a monotonic clock."""
         ...
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """Call back on the event loop's thread after the delay, unless cancelled."""
+        """Call the callback on the event loop's thread after the delay, unless the timer is cancelled."""
         ...
 
 
 class Host(Protocol):
-    """The world as tools and the executor may touch it. One host is shared by every executor on it."""
+    """Files, clock and locks for tools and executors. Executors share a host."""
 
     @property
     def clock(self) -> Clock: ...
@@ -60,7 +59,7 @@ class Host(Protocol):
     def locks(self) -> LockTable: ...
 
     def normal(self, path: str) -> str:
-        """The one absolute spelling of a place, with ``/`` between its parts; relative paths start at the workspace.
+        """Return the normalised absolute path, with ``/`` between its parts. Relative paths start at the workspace.
         Must not raise."""
         ...
 
@@ -69,24 +68,24 @@ class Host(Protocol):
         ...
 
     async def keep(self, name: str, data: bytes) -> str:
-        """Store an artifact for good and give its path."""
+        """Store an artifact permanently and return its path."""
         ...
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
-        """Apply all of it or nothing; ToolFailure says which files were not as the preview found them. Gives it back
-        with all that was found on the way: its inverse takes it back."""
+        """Apply all changes or none. Raise ToolFailure if files differ from the preview. Return the changes with the
+        facts found while applying them, so that the inverse reverts them."""
         ...
 
 
 class Run(Protocol[Deps]):
-    """All a tool gets to know about the call it serves. ``Run[Database]`` says of which type ``deps`` is."""
+    """The call that a tool runs for. ``Run[Database]``: ``deps`` is a Database."""
 
     @property
     def call_id(self) -> str: ...
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt at this call, also after a crash."""
+        """A key that is the same for every attempt at this call, also after a crash."""
         ...
 
     @property
@@ -97,41 +96,41 @@ class Run(Protocol[Deps]):
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """Frozen: what earlier calls said in their context updates."""
+        """The context of the session, read-only: context updates of earlier calls."""
         ...
 
     @property
     def deps(self) -> Deps:
-        """The object given as ``Session(deps=…)``: the very one, never copied and never on record."""
+        """The object passed as ``Session(deps=…)``. It is not copied and not recorded."""
         ...
 
     @property
     def deadline(self) -> float | None:
-        """On the host's monotonic clock."""
+        """The time of the timeout on the host's monotonic clock, or None."""
         ...
 
     @property
     def cancelled(self) -> bool:
-        """True once the call should stop; for tools that run in a thread and look now and then."""
+        """True when the call should stop. Tools in threads poll it."""
         ...
 
     @property
     def changes(self) -> ChangeSet | None:
-        """For a tool with a preview: the change that was just applied."""
+        """The applied changes, for a tool with a preview."""
         ...
 
     @property
     def answers(self) -> tuple[FieldAnswer, ...]:
-        """Of a person, to the fields that the tool's trait ``asks`` gives, in their order."""
+        """A person's answers to the fields of the trait ``asks``, in their order."""
         ...
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Call ids from the root to this call: what a nested executor takes as its own."""
+        """Call ids from the root to this call; the lineage of a nested executor."""
         ...
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
-        """Tell how far it is. From any thread; never blocks, never raises."""
+        """Report progress. Thread-safe; never blocks and never raises."""
         ...
 
 
@@ -149,11 +148,11 @@ class Tool(Protocol):
 
     @property
     def previews(self) -> bool:
-        """True if the tool shows its change first; ``preview`` is only called then."""
+        """True if the tool makes a preview of its changes before they are applied."""
         ...
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Repair and validate what the model wrote. Must not raise."""
+        """Repair and validate arguments. Must not raise."""
         ...
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits: ...
@@ -161,13 +160,13 @@ class Tool(Protocol):
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet: ...
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        """Do it. Raise ToolFailure to fail in your own words. On cancel, stop soon or finish and return; return only
-        when nothing of it goes on any more."""
+        """Run the call. Raise ToolFailure to fail with a message for the model. After a cancel, stop soon or finish.
+        Nothing of the call may run after the return."""
         ...
 
 
 class Target(NamedTuple):
-    """The tool a name stands for and the arguments it gets, which a toolbox may have unwrapped."""
+    """The tool of a call and its arguments, which a toolbox may have unwrapped."""
 
     tool: Tool
     raw: str | Mapping[str, Any]
@@ -175,8 +174,11 @@ class Target(NamedTuple):
 
 @noun
 class Unknown:
-    """``close`` are names that may have been meant; they may be found only when they are read. ``reason`` is a sentence
-    on a tool that is known and cannot be called now, with what to do about it."""
+    """A name without a tool.
+
+    close   similar names of tools; may be computed when it is read
+    reason  a sentence about a tool that exists but cannot be called now, with a remedy
+    """
 
     name: str
     close: Sequence[str] = ()
@@ -184,7 +186,7 @@ class Unknown:
 
     @property
     def sentence(self) -> str:
-        """For the model: the reason, or else the names that may have been meant."""
+        """A message for the model with the reason or similar names."""
         hint = self.reason or (f"Did you mean {', '.join(self.close)}?" if self.close else "")
         return f"There is no tool named {self.name[:80]!r}. {hint}".rstrip()
 
@@ -193,11 +195,11 @@ class ToolSource(Protocol):
     """A source of tools that the model is not told about has ``all_tools()`` too: those that can be called."""
 
     def tools(self) -> Sequence[Tool]:
-        """The tools a model is told about, in a stable order."""
+        """Return the tools in requests to the model, in a stable order."""
         ...
 
     def resolve(self, name: str, raw: str | Mapping[str, Any]) -> Target | Unknown:
-        """Find the tool by name or alias; may turn the call into one of another tool. Must not raise."""
+        """Find the tool by name or alias. May turn the call into one of another tool. Must not raise."""
         ...
 
 
@@ -208,8 +210,13 @@ def unresolved_path(path: str) -> ResolvedPath:
 
 @noun
 class Hooked:
-    """The combined answer of the hooks before a call: a Deny ends it; an Ask and an Allow are weighed with the rules
-    and the modes; ``arguments`` replace those of the call, ``by`` names who set them; ``context`` is for the model."""
+    """The combined answer of the hooks before a call.
+
+    by         the hook that decided or set the arguments
+    decision   a Deny ends the call; an Ask or Allow is combined with rules and modes
+    arguments  replace the arguments of the call
+    context    texts for the model
+    """
 
     by: str = "hook"
     decision: Allow | Ask | Deny | None = None
@@ -219,8 +226,8 @@ class Hooked:
 
 @noun
 class Case:
-    """A call, for a check to judge. ``recent`` are the hashes of the calls before this one, newest last; ``hooked`` is
-    the answer of the hooks, once they were asked."""
+    """A call that checks judge. ``recent`` has the hashes of the calls before it, newest last; ``hooked`` the answer of
+    the hooks after they were asked."""
 
     call_id: str
     tool: Tool
@@ -242,11 +249,12 @@ Verdict = Allow | Ask | Deny | None
 
 @noun
 class Check:
-    """One rule of the gate. ``judge`` answers None when it does not apply; it may be awaitable. Hooked, the answer of
-    hooks, is not the end of it: the checks go on with it, from the first one if it changed the arguments.
+    """One rule of the gate.
 
-    ``again``: judged once more after the arguments were changed by a hook or a person. ``idle``: it answers None unless
-    the case has remembered answers or an answer of hooks, so that without these it is not asked.
+    judge  returns a decision, or None if the check does not apply; may return an awaitable. After Hooked, the answer of
+           hooks, the checks continue, from the first one if the arguments changed
+    again  judge again after a hook or a person changed the arguments
+    idle   returns None without remembered answers and hooks, so it is skipped then
     """
 
     name: str
@@ -257,8 +265,8 @@ class Check:
 
 @noun
 class Judged:
-    """One step of a gate: a check, its answer and the case it was given. ``later``: it answers only when the call is
-    made, and was not waited for. ``skipped``: another had decided before."""
+    """One step of a gate: a check, its answer and its case. ``later``: the answer is awaitable and was not awaited.
+    ``skipped``: an earlier check decided."""
 
     check: str
     answer: Verdict | Hooked
@@ -267,48 +275,49 @@ class Judged:
 
 
 class Gate(Protocol):
-    """Decides about calls. An exception inside is a Deny with the exception as reason."""
+    """Decides about calls. An exception counts as a Deny."""
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]: ...
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        """After a change of the arguments: only the checks that must hold for any arguments."""
+        """Ask only the checks with ``again``, after the arguments changed."""
         ...
 
     def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
-        """Called before a person is asked; may answer in their place, or None."""
+        """Called before a person is asked. Return an answer in place of the person, or None."""
         ...
 
     def remembered(self, case: Case, /) -> Allow | None:
-        """An answer remembered since the case was judged that allows it; never for an unconditional question."""
+        """Return the Allow of an answer remembered since the case was judged, or None. Not called for an unconditional
+        question."""
         ...
 
     def choices(self, case: Case, /) -> tuple[Choice, ...]:
-        """The scopes an "always" may have, narrowest first."""
+        """Return the choices for "always", narrowest first."""
         ...
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
-        """Post hooks: what the model gets for this result."""
+        """Run post hooks. Return the result for the model."""
         ...
 
 
 class EventLog(Protocol):
-    """An append-only list of events with one writer. Only the event loop's thread calls it."""
+    """An append-only list of events with one writer, on the event loop's thread."""
 
     @property
     def number(self) -> int:
-        """The number of the last event on record: 1 for the first, one more with each, also over restarts."""
+        """The number of the last event on record: 1 for the first one, also after a restart."""
         ...
 
     def append(self, event: Durable) -> None:
-        """Take the event into the order of the record. Must not block."""
+        """Append the event. Must not block."""
         ...
 
     def barrier(self) -> Maybe:
-        """None when everything appended so far is as durable as it gets; otherwise wait for that. JournalError when it
-        cannot be; nothing is lost by that, and to ask again is to try again."""
+        """Wait until all appended events are durable; None if they are. Raises JournalError if they cannot be written;
+        a further call tries again, and nothing is lost."""
         ...
 
     def room(self) -> Maybe:
-        """None while the record keeps up; otherwise wait until it does. Fails like ``barrier``."""
+        """Wait until the log has written enough of its queue; None if it has. Raises like ``barrier``."""
         ...

@@ -1,6 +1,6 @@
-"""The one writer: journal, then ledger, then doors.
+"""The record writes events: to the journal, then to the ledger, then to listeners.
 
-``Record.write`` is the only thing that changes state. A resumed turn is the same code on a longer log.
+Only ``CallRecord.write`` changes state. A resumed turn runs the same code on a longer log.
 """
 
 from asyncio import Future, ensure_future, get_running_loop, shield
@@ -25,7 +25,7 @@ else:
 
 
 class DiscardedLog:
-    """An event log that keeps nothing: the log of an executor or a batch without a journal."""
+    """An event log that stores nothing, for an executor or a batch without a journal."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -41,17 +41,17 @@ class DiscardedLog:
 
 
 Listener = Callable[[AgentPath, int, Event], None]
-"""Called with the path of the session that wrote the event, the number of the event in the record of that session (0 if
-it is not on record) and the event: on the loop's thread, in order, and never in the middle of a step of the engine, so
-it may act on the event. Must not block. A listener that raises is reported and not called again."""
+"""Called with the path of the session that wrote the event, the number of the event in its record (0 if it is not on
+record) and the event. Called on the loop's thread, in order, and between steps of the engine, so it may act on the
+event. Must not block. A listener that raises is reported and removed."""
 
 OwnListener = Callable[[Event], None]
-"""Called like a Listener, and only with the events that this record wrote."""
+"""Like Listener, but only called with events of this session."""
 
 
 @final
 class _Held:
-    """An event that is published once it is durable; None if it must not be published. Later events wait behind it."""
+    """An event that is published when it is durable, or None if it must not be published. Later events wait for it."""
 
     __slots__ = ("event", "number", "waits")
 
@@ -65,8 +65,8 @@ _FIRST = {cls for cls, row in EVENTS.items() if row.published == "durable"} | {C
 
 
 class CallRecord(Generic[L]):
-    """The one writer. Listeners receive events in the order of the record, each at the moment that the column ``told``
-    of the table of events says. An event that could not be made durable is published when a later one is.
+    """Writes the events of a session. Listeners receive events in order; the column ``published`` of the table of
+    events says when. An event that could not be made durable is published with the next durable event.
 
     folds  functions that fold durable events of a class into state beside the ledger; none may raise
     path   the names of the agents from the root to the session of this record
@@ -91,27 +91,27 @@ class CallRecord(Generic[L]):
         self._pending: deque[tuple[AgentPath, int, Event] | _Held] = deque()
         self._failed: list[tuple[int, Event]] = []  # not durable so far, because the journal failed
         self.position = journal.number
-        """The number of the last event on record that was published, and all before it; see ``Journal.number``."""
-        self._with_effects: set[str] = set()  # calls whose start was made durable first: so is their end
+        """The number of the last event on record that was published with all events before it."""
+        self._with_effects: set[str] = set()  # calls whose start and end wait until they are durable
         self._scheduled = False
         self._delivering = False
         for each in listeners:
             self.on_event(each)
 
     def adopt(self, ledger: L, folds: Mapping[type, Callable[[Any], None]]) -> None:  # pyright: ignore[reportGeneralTypeIssues]
-        """Use this state from now on, with these functions that fold events into state beside it."""
+        """Replace the ledger and the functions that fold events into other state."""
         self.ledger = ledger
         self._routes = {cls: (ledger.FOLDS.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call the listener with every event of this session and of the sessions inside it from now on. Return a
-        function that stops this."""
+        """Call the listener with every later event of this session and of nested sessions. Return a function that
+        removes the listener."""
         self.deliver()
         self._listeners = (*self._listeners, listener)
         return lambda: self._drop(listener)
 
     def on_event(self, listener: OwnListener) -> Callable[[], None]:
-        """Call the listener with every event of this session from now on. Return a function that stops this."""
+        """Call the listener with every later event of this session. Return a function that removes the listener."""
 
         def own(path: AgentPath, number: int, event: Event) -> None:
             if path is self.path:
@@ -121,17 +121,17 @@ class CallRecord(Generic[L]):
 
     @property
     def has_listeners(self) -> bool:
-        """False if transient events need not be published."""
+        """False if passing events need not be published."""
         return bool(self._listeners)
 
     def write(
         self, event: Durable, *, first: bool = False, then: Callable[[], bool] | None = None
     ) -> Future[None] | None:
-        """Append to the journal, fold into the ledger, publish. Return a future that is done once the event is durable,
-        or None if nothing has to be waited for.
+        """Append the event to the journal, fold it into the ledger, and publish it. Return a future that is done when
+        the event is durable, or None.
 
-        ``first``: publish it only once it is durable. ``then`` is called at that moment; it returns False if the event
-        must not be published.
+        first  publish the event only when it is durable
+        then   called at that moment; returns False if the event must not be published
         """
         self._append(event)
         self._number = number = self._number + 1
@@ -149,14 +149,14 @@ class CallRecord(Generic[L]):
         return None
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
-        """``write`` with ``first``, for a caller that waits: one that gives up must not cancel the journal's work."""
+        """``write`` with ``first`` for a caller that waits; a cancel of the caller does not cancel the journal."""
         if isinstance(event, CallStarted):
             self._with_effects.add(event.call_id)
         durable = self.write(event, first=True, then=then)
         return None if durable is None else shield(durable)
 
     def _is_first(self, event: Durable) -> bool:
-        """The end of a call is told before it is durable, unless its start was not."""
+        """Return whether the event is published only when it is durable. CallSettled is, if CallStarted was."""
         if type(event) is not CallSettled:
             return True
         if event.call_id not in self._with_effects:
@@ -165,19 +165,19 @@ class CallRecord(Generic[L]):
         return True
 
     def publish(self, event: Passing) -> None:
-        """For what is never stored."""
+        """Fold and publish a passing event."""
         self.ledger.fold(event)
         self._publish(event)
 
     def relay(self, path: AgentPath, number: int, event: Event) -> None:
-        """Publish an event of a session inside this one: a Listener of the record of that session."""
+        """Publish an event of a nested session. This is a Listener of the nested record."""
         if self._listeners:
             self._pending.append((path, number, event))
             if not self._scheduled:
                 self._schedule()
 
     def deliver(self) -> bool:
-        """Call the listeners now with the events so far. Not from inside a step of the engine. False: some events wait
+        """Call the listeners with all pending events, between steps of the engine. Return False if some events wait
         until they are durable."""
         if self._delivering:
             return True
@@ -193,14 +193,14 @@ class CallRecord(Generic[L]):
                 else:
                     path, number, event = first
                 pending.popleft()
-                # A reader that continues at this position must not miss the failed ones.
+                # A program that continues from this position must not miss failed events.
                 if path is self.path and number > self.position and not failed:
                     self.position = number
                 if event is not None:
                     for listener in self._listeners:
                         try:
                             listener(path, number, event)
-                        except Exception as error:  # a broken listener must not stop the work
+                        except Exception as error:
                             self._drop(listener)
                             note = f"a listener failed and is not called any more: {in_words(error)}"
                             self.write(Noted(event.at, note, "error"))
@@ -211,7 +211,7 @@ class CallRecord(Generic[L]):
     def _hold(
         self, number: int, event: Durable, waiting: Maybe, then: Callable[[], bool] | None
     ) -> Future[None] | None:
-        """Publish the event once ``waiting`` is over."""
+        """Publish the event when ``waiting`` is done."""
         if waiting is None:
             if then is None or then():
                 self._publish(event, number)
@@ -249,7 +249,7 @@ class CallRecord(Generic[L]):
         try:
             get_running_loop().call_soon(self._deliver_later)
             self._scheduled = True
-        except RuntimeError:  # without a loop no step of the engine is under way
+        except RuntimeError:  # no loop: no step of the engine is running
             self.deliver()
 
     def _deliver_later(self) -> None:

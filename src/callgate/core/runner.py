@@ -1,7 +1,7 @@
-"""BatchRunner: the stateless batch door of the same engine.
+"""BatchRunner runs closed batches of calls without state.
 
-It feeds the executor a closed batch and comes back when nothing can move without an answer. The caller keeps
-everything; running on after an answer is the same method again.
+It returns when all calls have settled or wait for answers. The caller keeps the calls, and runs them again with the
+answers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @noun
 class RefusedAnswer:
-    """A confirmation that was not taken, and why."""
+    """A confirmation that was refused, and the reason."""
 
     confirmation: Confirmation
     reason: str
@@ -33,7 +33,7 @@ class RefusedAnswer:
 
 @noun
 class RunOutcome:
-    """The calls of the batch by their state, each list in arrival order; the next run starts from ``context``."""
+    """The calls of a batch by state, in arrival order. ``context`` is the context for the next run."""
 
     executed: tuple[ToolCall, ...] = ()
     still_needs_approval: tuple[ToolCall, ...] = ()
@@ -50,7 +50,7 @@ class RunOutcome:
 
 
 class BatchRunner:
-    """Holds no state between runs: same inputs, same outputs."""
+    """Runs closed batches of calls. It has no state between runs."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class BatchRunner:
         policies: Iterable[ApprovalPolicy] = (),
         context: Mapping[str, Any] | None = None,
     ) -> RunOutcome:
-        """Run what may run. Calls already settled are not run again and appear in no list."""
+        """Run the calls that may run. Settled calls are skipped and are in no list."""
         batch = _in_order(calls)
         answers = _all_of(Confirmation, confirmations)
         given = _all_of(ApprovalPolicy, policies)
@@ -118,13 +118,13 @@ class BatchRunner:
             refused=tuple(RefusedAnswer(*refused) for refused in executor.refused_answers()),
             context=dict(ledger.context),
         )
-        executor.leave("The batch pauses.")  # nothing waits for an answer any more
+        executor.leave("The batch pauses.")  # end the questions
         await executor.unwound()
         return outcome
 
 
 def _all_of(kind: type[T], given: Iterable[T]) -> tuple[T, ...]:
-    """A list of these, and not one of them or something else."""
+    """Return the items. Raise UsageError for a single item, or one of another type."""
     found = (given,) if isinstance(given, kind) else tuple(given)
     wrong = next((each for each in found if not isinstance(each, kind)), None)
     if wrong is not None or isinstance(given, kind):
@@ -138,7 +138,7 @@ def _having(calls: Sequence[ToolCall], *statuses: Status) -> tuple[ToolCall, ...
 
 
 def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
-    """Unsettled calls by arrival; a call without an index arrives behind those passed before it."""
+    """Return the unsettled calls by index. A call without an index comes after the calls before it."""
     batch: list[ToolCall] = []
     last = -1
     for call in _all_of(ToolCall, calls):
@@ -153,8 +153,8 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
 
 
 def _judged_anew(call: ToolCall) -> ToolCall:
-    """An Allow that comes back from outside was for earlier arguments, which may have changed: it is asked for again.
-    It holds only if the arguments are still those that a person gave with their yes."""
+    """Remove an Allow that a program passed back, because the arguments may have changed since. It stays valid only for
+    arguments that a person gave with the answer."""
     decision = call.decision
     if isinstance(decision, Allow) and (call.edited is None or decision.arguments != call.arguments):
         return replace(call, decision=None)
