@@ -25,7 +25,16 @@ from callgate.policy.entries import (
     StatusLineSettings,
 )
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.layers import FILES, FOLDER, MANAGED, Layers, gather, is_within, read_repository, spoken
+from callgate.policy.layers import (
+    FILES,
+    FOLDER,
+    MANAGED,
+    Layers,
+    gather,
+    is_within,
+    read_repository,
+    settings_of_arguments,
+)
 from callgate.policy.memory import Memory
 from callgate.policy.setting_rows import VALUE_ROWS, VARIABLES, SettingValues, VariableUse, from_variables
 from callgate.policy.settings import LayerSettings, SetValue, read_settings, settings_of, shown
@@ -187,7 +196,7 @@ def load_config(
             *repository,
             LayerSettings("command line", plain=tuple(variables["value"])),
             *(() if settings is None else (_asked_for(settings),)),
-            spoken(
+            settings_of_arguments(
                 "command line",
                 mode=mode,
                 allow=_rules(allow),

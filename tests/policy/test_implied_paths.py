@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callgate.admin.call_judge import CallJudge, CallToJudge
-from callgate.policy.implied_paths import filled, may_hold, says_little, secrets_in, spellings
+from callgate.policy.implied_paths import filled, is_broad_glob, may_contain, secrets_in, spellings
 from callgate.policy.path_patterns import parse_path_pattern
 from callgate.shell.analysis import analyse
 from callgate.shell.effects import sweeps
@@ -39,8 +39,8 @@ def test_the_number_of_guesses_has_a_bound() -> None:
 
 
 def test_a_pattern_that_does_not_say_how_a_name_begins_says_little() -> None:
-    assert all(map(says_little, ["*", "a/*.txt", "?x", "[ab]c", ".*", "*/a"]))
-    assert not any(map(says_little, ["s*", "a", "secret.???", ".e*", "a*/b*"]))
+    assert all(map(is_broad_glob, ["*", "a/*.txt", "?x", "[ab]c", ".*", "*/a"]))
+    assert not any(map(is_broad_glob, ["s*", "a", "secret.???", ".e*", "a*/b*"]))
 
 
 @pytest.mark.parametrize("command", ["cat s*.txt", "cat < s*", "head secret.???", "cp s* b", "x=secret.txt; cat $x"])
@@ -105,7 +105,7 @@ def test_what_reads_whole_folders_is_known(command: str, expected: list[str]) ->
 )
 def test_a_folder_may_hold_what_a_rule_is_about(rule: str, folder: str, expected: bool) -> None:
     pattern = parse_path_pattern(rule, root=ROOT, home=HOME)
-    assert may_hold(place(folder), pattern, root=ROOT, home=HOME) is expected
+    assert may_contain(place(folder), pattern, root=ROOT, home=HOME) is expected
 
 
 def test_hidden_and_ignored_files_count(tmp_path: Path) -> None:

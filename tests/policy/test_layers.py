@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from callgate.policy.entries import HookLine, Layer, RuleLine, SettingsFault
-from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
+from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, settings_of_arguments
 from callgate.policy.settings import LayerSettings, SetValue
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import Mode
@@ -253,7 +253,7 @@ def test_values_carry_where_they_came_from() -> None:
 
 def test_the_words_of_a_command_line_are_settings_of_their_own() -> None:
     origin = Origin("command line")
-    assert spoken("command line", mode="plan", allow=["A"], ask=["B"], deny=["C", "D"]) == LayerSettings(
+    assert settings_of_arguments("command line", mode="plan", allow=["A"], ask=["B"], deny=["C", "D"]) == LayerSettings(
         "command line",
         rules=(
             RuleLine("allow", "A", origin),
@@ -263,7 +263,7 @@ def test_the_words_of_a_command_line_are_settings_of_their_own() -> None:
         ),
         plain=(SetValue("mode", "plan", origin),),
     )
-    assert spoken("session") == LayerSettings("session")
+    assert settings_of_arguments("session") == LayerSettings("session")
 
 
 def repository(root: Path, **files: str) -> Path:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, RuleLine
-from callgate.policy.layers import Layers, gather, spoken
+from callgate.policy.layers import Layers, gather, settings_of_arguments
 from callgate.policy.setting_rows import SETTINGS, VALUE_ROWS
 from callgate.policy.settings import LayerSettings, SetValue, read_settings
 from callgate.words.decisions import Effect, Origin
@@ -149,5 +149,5 @@ def test_the_order_in_which_layers_are_handed_over_does_not_matter(layers: list[
 
 
 def test_a_grant_of_the_command_line_is_kept(tmp_path: Path) -> None:
-    said = spoken("command line", allow=["Bash"], mode="plan")
+    said = settings_of_arguments("command line", allow=["Bash"], mode="plan")
     assert [rule.text for rule in gather([said], trusted=False).rules] == ["Bash"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.policy.protected import danger, names_in_a_row
+from callgate.policy.protected import danger, protected_names
 from callgate.policy.sandbox_policy import profile_for
 from callgate.providers.keys import FILE, FoundKey, Keyring, KeyStore, find_key
 from callgate.words.errors import UsageError
@@ -184,7 +184,7 @@ def test_a_key_hides_in_its_representation() -> None:
 
 
 def test_the_gate_and_the_sandbox_keep_the_file_from_models(tmp_path: Path) -> None:
-    assert FILE in names_in_a_row(secret=True)
+    assert FILE in protected_names(secret=True)
     path = f"/data/anywhere/{FILE}"
     place = ResolvedPath(path, (path,), path, inside=False)
     assert danger(place, "read", root="/work", home="/home/me") is not None

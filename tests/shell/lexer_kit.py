@@ -1,17 +1,17 @@
 """Short ways to put a text to the strict reader."""
 
 from callgate.shell.command import Script, Simple, Unread, Word
-from callgate.shell.lexer import read_strictly
+from callgate.shell.lexer import parse_strictly
 
 
 def read(text: str) -> Script:
-    script = read_strictly(text)
+    script = parse_strictly(text)
     assert isinstance(script, Script), script
     return script
 
 
 def refused(text: str) -> str:
-    unread = read_strictly(text)
+    unread = parse_strictly(text)
     assert isinstance(unread, Unread), unread
     return unread.reason
 

@@ -404,8 +404,8 @@ def test_what_the_readers_must_agree_on(
     def widely(text: str, signs: int) -> tuple[Script, Unread | None]:
         return wide, None
 
-    monkeypatch.setattr(module, "read_strictly", strictly)
-    monkeypatch.setattr(module, "read_widely", widely)
+    monkeypatch.setattr(module, "parse_strictly", strictly)
+    monkeypatch.setattr(module, "parse_widely", widely)
     analysis = analyse.__wrapped__("a")
     assert analysis.fault == (said and f"it can be read in two ways: {said}")
     assert analysis.script == wide

@@ -1,7 +1,7 @@
 """What the strict reader does not understand as bash does, it refuses, and says why and where."""
 
 from callgate.shell.command import Unread
-from callgate.shell.lexer import DECLARING, MOST_COMMANDS, MOST_REDIRECTS, MOST_WORDS, RESERVED, read_strictly
+from callgate.shell.lexer import DECLARING, MOST_COMMANDS, MOST_REDIRECTS, MOST_WORDS, RESERVED, parse_strictly
 from callgate.shell.scanner import MOST_BRACKETS, MOST_PIECES
 from tests.rows import rows
 from tests.shell.lexer_kit import argument, only, read, refused, values
@@ -10,7 +10,7 @@ from tests.shell.lexer_kit import argument, only, read, refused, values
 @rows("word", sorted(RESERVED - {"time"}))
 def test_a_word_that_begins_something_else_is_refused_as_a_command(word: str) -> None:
     for text in (f"{word} a", f"a; {word}", f"A=1 {word} a", f"(a) {word}", f">f {word} a"):
-        assert isinstance(read_strictly(text), Unread) or (word == "!" and text == "! a")
+        assert isinstance(parse_strictly(text), Unread) or (word == "!" and text == "! a")
     if word not in ("{", "}", "!"):
         assert refused(f"{word} a") in (
             f"the word {word} at the start of a command",
@@ -147,11 +147,11 @@ def test_whatever_is_not_understood_is_refused(text: str, reason: str) -> None:
 
 
 def test_the_place_of_what_is_refused_is_told() -> None:
-    assert read_strictly("git log $x") == Unread("an expansion", 9)
-    assert read_strictly("a; b | `c`") == Unread("a command substitution", 8)
-    assert read_strictly("x <<E") == Unread("a here-document whose end is not plain", 4)
-    assert read_strictly("-a") == Unread("a command that begins like an option of the shell", 0)
-    assert read_strictly("(x <<E )") == Unread("a here-document without a body", 8)
+    assert parse_strictly("git log $x") == Unread("an expansion", 9)
+    assert parse_strictly("a; b | `c`") == Unread("a command substitution", 8)
+    assert parse_strictly("x <<E") == Unread("a here-document whose end is not plain", 4)
+    assert parse_strictly("-a") == Unread("a command that begins like an option of the shell", 0)
+    assert parse_strictly("(x <<E )") == Unread("a here-document without a body", 8)
 
 
 def test_a_job_is_one_only_in_the_place_of_a_program() -> None:

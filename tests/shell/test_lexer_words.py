@@ -1,7 +1,7 @@
 """The strict reader on words: quotes, globs, tildes, dollars and brace forms are what they are to bash."""
 
 from callgate.shell.command import Unread, Word
-from callgate.shell.lexer import read_strictly
+from callgate.shell.lexer import parse_strictly
 from callgate.shell.quotes import AFTER_DOLLAR, AFTER_DOLLAR_IN_DOUBLE
 from tests.rows import rows
 from tests.shell.lexer_kit import argument, only, read, refused
@@ -164,7 +164,7 @@ def test_a_bare_dollar_before_anything_else_is_refused(following: str) -> None:
 )
 def test_brace_forms(text: str, words: list[str] | None) -> None:
     if words is None:
-        assert isinstance(read_strictly(f"x {text}"), Unread)
+        assert isinstance(parse_strictly(f"x {text}"), Unread)
         return
     made = only(f"x {text}").words[1:]
     assert [word.value for word in made] == words

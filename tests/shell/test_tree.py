@@ -6,19 +6,19 @@ import pytest
 
 from callgate.shell import tree
 from callgate.shell.command import Redirect, Script, Simple, Unread, Word
-from callgate.shell.tree import MOST_SIGNS, read_widely
+from callgate.shell.tree import MOST_SIGNS, parse_widely
 from tests.rows import rows
 
 
 def read_tree(text: str) -> Script | Unread:
     """Every command of a text that the grammar accepts from end to end."""
-    script, unread = read_widely(text)
+    script, unread = parse_widely(text)
     return unread or script
 
 
 def salvage(text: str) -> Script:
     """The commands that can be made out, even where the text as a whole is not understood."""
-    return read_widely(text)[0]
+    return parse_widely(text)[0]
 
 
 def read(text: str) -> Script:

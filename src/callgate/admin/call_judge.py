@@ -13,7 +13,7 @@ from callgate.core.ports import Case
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
 from callgate.policy.explanation import EFFECT_OF
-from callgate.policy.layers import spoken
+from callgate.policy.layers import settings_of_arguments
 from callgate.policy.rules import Rulebook
 from callgate.policy.settings import LayerSettings, read_settings
 from callgate.policy.well_known import TABLE, StandIn
@@ -91,7 +91,7 @@ class CallJudge:
     ) -> tuple[CheckGate, Rulebook] | str:
         """Compile the rules. Return the fault of a given rule; a fault of the settings file makes the gate deny
         everything."""
-        given, settings = spoken("command line", allow=allow, ask=ask, deny=deny).rules, self._settings
+        given, settings = settings_of_arguments("command line", allow=allow, ask=ask, deny=deny).rules, self._settings
         faults = Rulebook.of(given, root=root, home=self._home).faults
         if faults:
             return "; ".join(fault.text for fault in faults)

@@ -18,7 +18,7 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.entries import SettingsFault
 from callgate.policy.explanation import ExplainedStep, Explanation, Reading, explain
 from callgate.policy.fingerprint import Fingerprint, fingerprint
-from callgate.policy.hooks.hook_protocol import UNTOLD
+from callgate.policy.hooks.hook_protocol import EVENTS_NOT_SENT
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.judge import Judge
 from callgate.policy.memory import KeptScope, Memory, Remembered
@@ -118,7 +118,7 @@ class WorkspacePolicy:
         untold = (
             SettingsFault(f"nothing tells {hook.event} yet, so this hook is never run", hook.origin)
             for hook in self.config.hooks
-            if hook.event in UNTOLD
+            if hook.event in EVENTS_NOT_SENT
         )
         return (*self.config.notes, *unused, *useless, *untold, *self._doubtful())
 

@@ -140,7 +140,7 @@ class Grants:
             return False
         return (self.edits and place.inside) or self.place(Touch(place, "write")) is not None
 
-    def may_touch(self, path: str) -> bool:
+    def may_use_paths(self, path: str) -> bool:
         """Return True if a command may use this path although no pattern names it: it is inside the workspace, or rules
         allow all accesses of the command to it."""
         place = self.subject.place_in_shell(path)
@@ -155,7 +155,7 @@ class Grants:
         subject = self.subject
         return shell.FileTests(
             may_write=self.may_write,
-            may_read=self.may_touch,
+            may_read=self.may_use_paths,
             stays=self.stays,
             folder=subject.is_folder,
             fills=subject.fills,

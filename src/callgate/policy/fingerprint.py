@@ -50,7 +50,7 @@ class Seen:
     executable: bool = False
     text: str | None = None
 
-    def is_like(self, other: "Seen") -> bool:
+    def same_content(self, other: "Seen") -> bool:
         mine, theirs = (self.kind, self.sha256, self.executable), (other.kind, other.sha256, other.executable)
         return mine == theirs
 
@@ -102,7 +102,7 @@ def fingerprint(root: Path) -> Fingerprint:
     """Read the folder. Nothing is run, and nothing outside of the root is opened."""
     top = os.path.realpath(root)
     settings = read_repository(Path(top))
-    survey = _Survey(top)
+    survey = _FileCollector(top)
     try:
         for name in (FOLDER, SERVERS_FILE):
             survey.add(os.path.join(top, name))
@@ -129,7 +129,7 @@ class _TooMuch(Exception):
     pass
 
 
-class _Survey:
+class _FileCollector:
     def __init__(self, top: str) -> None:
         self.found: dict[str, Seen] = {}
         self._top = top

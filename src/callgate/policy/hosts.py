@@ -13,7 +13,7 @@ from unicodedata import category
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
-_OF_THE_WEB = (80, 443)
+_WEB_PORTS = (80, 443)
 """Ports that are the same as no port: rules do not distinguish http and https."""
 _LAST_PORT = 65_535
 _HOST = late_pattern(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::([1-9][0-9]{0,4}))?")
@@ -25,7 +25,7 @@ _LABEL = late_pattern(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _LIKE_A_NUMBER = late_pattern(r"[0-9]+|0x[0-9a-f]*")
 # IDNA 2003 and 2008 encode these differently, so programs may connect to different hosts. (The two joiners are the
 # other such characters.)
-_READ_DIFFERENTLY = "ßς"
+_AMBIGUOUS_LETTERS = "ßς"
 
 
 @noun
@@ -112,7 +112,7 @@ def _read(text: str) -> tuple[str, int | None] | None:
         name, port = _v6(found[1]) if found[1] is not None else _name(found[2]), int(found[3] or 0)
     if name is None or port > _LAST_PORT:
         return None
-    return name, port if port and port not in _OF_THE_WEB else None
+    return name, port if port and port not in _WEB_PORTS else None
 
 
 def _v6(text: str) -> str | None:
@@ -158,7 +158,7 @@ def _international(label: str) -> str | None:
 
 def _in_a_name(sign: str) -> bool:
     """Return True for a character that IDNA 2008 accepts in a name and that IDNA 2003 reads in the same way."""
-    return sign == "-" or (category(sign)[0] in "LMN" and sign not in _READ_DIFFERENTLY)
+    return sign == "-" or (category(sign)[0] in "LMN" and sign not in _AMBIGUOUS_LETTERS)
 
 
 def _what_is_wrong(text: str) -> str:
@@ -226,7 +226,7 @@ _SECOND_LEVEL = frozenset(
     )
 )
 """Before a country code these are not the name of an owner: ``co.uk``, ``com.br``, ``or.jp``."""
-_GIVEN_AWAY = frozenset(
+_SHARED_DOMAINS = frozenset(
     (
         *("github.io", "gitlab.io", "githubusercontent.com", "readthedocs.io", "bitbucket.io", "codeberg.page"),
         *("herokuapp.com", "vercel.app", "netlify.app", "pages.dev", "workers.dev", "r2.dev", "fly.dev", "deno.dev"),
@@ -245,6 +245,6 @@ _GIVEN_AWAY = frozenset(
 def is_public_suffix(name: str) -> bool:
     """Return True if anyone can register names beneath this one, according to a short table."""
     labels = name.split(".")
-    if len(labels) == 1 or name in _GIVEN_AWAY:
+    if len(labels) == 1 or name in _SHARED_DOMAINS:
         return True
     return len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _SECOND_LEVEL

@@ -8,7 +8,7 @@ from itertools import islice, product
 from posixpath import join
 
 from callgate.policy.path_patterns import PathPattern
-from callgate.policy.protected import is_secret
+from callgate.policy.protected import is_beneath, is_secret
 from callgate.words.late_pattern import late_pattern
 from callgate.words.resolved_path import ResolvedPath
 
@@ -67,7 +67,7 @@ def _fits(name: str, part: str) -> bool:
     return fnmatchcase(name, part.replace("[^", "[!")) and (name[0] != "." or part[0] == ".")
 
 
-def says_little(path: str) -> bool:
+def is_broad_glob(path: str) -> bool:
     """Return True if one of the globs does not fix the beginning of a name, so that it may match much of a folder."""
     return any(_GLOB.match(part.lstrip(".")) for part in path.split("/"))
 
@@ -92,7 +92,7 @@ def secrets_in(folder: str) -> Iterator[str]:
             return
 
 
-def may_hold(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: str) -> bool:
+def may_contain(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: str) -> bool:
     """Return True if the folder may contain a path that the pattern matches."""
     text = pattern.text.rstrip("/")
     if "/" not in text:
@@ -103,14 +103,10 @@ def may_hold(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: str
         start = _literal(join(home, text[2:]))
     else:
         start = _literal(join(root, text.removeprefix(root.rstrip("/") + "/").lstrip("./")))
-    return any(_beneath(start, hop) or _beneath(hop, start) for hop in (folder.hops[0], folder.resolved))
+    return any(is_beneath(start, hop) or is_beneath(hop, start) for hop in (folder.hops[0], folder.resolved))
 
 
 def _literal(path: str) -> str:
     """Return the folders of the path before the first glob."""
     found = _GLOB.search(path)
     return path if found is None else path[: found.start()].rpartition("/")[0]
-
-
-def _beneath(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

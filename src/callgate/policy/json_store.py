@@ -45,7 +45,7 @@ def read_record(file: Path) -> dict[str, Any] | None:
     return cast(dict[str, Any], value)
 
 
-def read_noun(file: Path, kind: type[T]) -> T | None:
+def read_value(file: Path, kind: type[T]) -> T | None:
     """Return the record as a value type with the field ``version``, which must be VERSION; None if there is no such
     file."""
     data = read_record(file)

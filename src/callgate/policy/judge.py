@@ -15,7 +15,7 @@ from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_
 from callgate.policy.rule_contents import CommandContent, PathContent, UnreadableContent
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.shorten import brief, sentence
-from callgate.policy.subjects import Subject, Way, may_touch
+from callgate.policy.subjects import Subject, Way, may_use_paths
 from callgate.policy.well_known import COMMANDS, FETCHING
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.modes import MODES, PLANNING
@@ -46,7 +46,7 @@ def _risk(subject: Subject, reason: str) -> str | None:
     return None
 
 
-def _hides_nothing(path: str) -> bool:
+def _hides_none(path: str) -> bool:
     return False
 
 
@@ -108,7 +108,7 @@ class Judge:
         """Return False for calls that name no path, command or address. The answer is cached for one case."""
         known = self._touching
         if known is None or known[0] is not case:
-            known = self._touching = (case, may_touch(case))
+            known = self._touching = (case, may_use_paths(case))
         return known[1]
 
     # ---- the checks, in order -----------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class Judge:
                 return rule, why
         return None
 
-    def swept(self, case: Case, hides: Callable[[str], bool] = _hides_nothing) -> str | None:
+    def swept(self, case: Case, hides: Callable[[str], bool] = _hides_none) -> str | None:
         """Return why a call that reads whole folders may read a file that a rule names, or a file with secrets.
 
         hides  returns True for files with secrets that the call cannot see

@@ -93,7 +93,7 @@ def read_repository(root: Path) -> tuple[LayerSettings, ...]:
     return tuple(found)
 
 
-def spoken(
+def settings_of_arguments(
     layer: Layer,
     *,
     mode: Mode | None = None,

@@ -15,7 +15,7 @@ from typing import Literal
 
 from callgate.formats.jsonable import to_json
 from callgate.policy.entries import SettingsFault
-from callgate.policy.json_store import VERSION, Damaged, one_at_a_time, read_noun, write_record
+from callgate.policy.json_store import VERSION, Damaged, one_at_a_time, read_value, write_record
 from callgate.words.decisions import ApprovalPolicy, Origin
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
@@ -115,7 +115,7 @@ class Memory:
             raise UsageError(f"{self._files[scope]} {error}: mend it, or remove it") from None
 
     def _read(self, scope: KeptScope) -> list[Remembered]:
-        kept = read_noun(self._files[scope], _Kept)
+        kept = read_value(self._files[scope], _Kept)
         if kept is None:
             return []
         if scope == "project" and kept.root != self._root:

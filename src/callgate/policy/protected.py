@@ -110,7 +110,7 @@ _EVERYTHING = ("*", "**", ".*")
 _TOP = late_pattern(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
 
 
-def names_in_a_row(*, secret: bool) -> tuple[str, ...]:
+def protected_names(*, secret: bool) -> tuple[str, ...]:
     """Return the relative paths of secrets, or of all other protected places, in lower case."""
     chosen = (entries for why, entries in _NAMES.items() if (why == SECRET) == secret)
     return tuple(name for entries in chosen for name in entries.split())
@@ -118,7 +118,7 @@ def names_in_a_row(*, secret: bool) -> tuple[str, ...]:
 
 def secrets_of(home: str) -> tuple[str, ...]:
     """Return the places with keys or passwords in the home folder and on this machine, by their names."""
-    names = (*names_in_a_row(secret=True), *_HOME_SECRETS)
+    names = (*protected_names(secret=True), *_HOME_SECRETS)
     return (*(f"{home.rstrip('/')}/{name}" for name in names), *_PATHS[SECRET].split())
 
 
@@ -149,9 +149,9 @@ def _own_process() -> str:
 def _removed(place: ResolvedPath, root: str, home: str) -> str | None:
     for hop in map(loose_name, place.hops):
         path = _all_of(hop)
-        if _beneath(loose_name(root), path):
+        if is_beneath(loose_name(root), path):
             return "removing it would remove the workspace"
-        if _beneath(loose_name(home), path):
+        if is_beneath(loose_name(home), path):
             return "removing it would remove the home folder"
         if _TOP.fullmatch(path):
             return "removing it would remove a folder that the system stands on"
@@ -174,18 +174,18 @@ def _escaped(place: ResolvedPath, root: str) -> str | None:
     spelled, inside = place.hops[0], place.inside
     if inside:
         return None
-    if _beneath(spelled, root):
+    if is_beneath(spelled, root):
         return "a link leads out of the workspace"
-    if ".." in place.spelled.split("/") and (not place.spelled.startswith("/") or _beneath(place.spelled, root)):
+    if ".." in place.spelled.split("/") and (not place.spelled.startswith("/") or is_beneath(place.spelled, root)):
         return "it leaves the workspace over .."
-    if _beneath(loose_name(spelled), loose_name(root)):
+    if is_beneath(loose_name(spelled), loose_name(root)):
         return "it looks like a path in the workspace and is not"
     return None
 
 
 def _named(place: ResolvedPath, what: What, root: str, home: str) -> str | None:
     for hop in place.hops:
-        outside = not _beneath(hop, root)
+        outside = not is_beneath(hop, root)
         below = hop if outside else hop[len(root.rstrip("/")) :]
         why = _secret(below, outside) or (_in_home(hop, home) if what == "read" else _kept(below, outside, place.folds))
         if why is not None:
@@ -234,7 +234,7 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
         return AGENT
     if loose_last.endswith(_WORKSPACE_FILE):
         return EDITOR
-    if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not _beneath(loose, _SHARED_MEMORY):
+    if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not is_beneath(loose, _SHARED_MEMORY):
         return SYSTEM
     return _found(_WRITTEN, loose) or _holds(loose)
 
@@ -252,7 +252,7 @@ def _holds(loose: str) -> str | None:
 def _at(why: str, loose: str) -> bool:
     system = loose.removeprefix("/private")  # the path on macOS
     if not _GLOB.search(system):
-        return any(_beneath(system, path) for path in _PATHS[why].split())
+        return any(is_beneath(system, path) for path in _PATHS[why].split())
     parts = system.split("/")
     return any(_in_row(parts, path.split("/")) for path in _PATHS[why].split())
 
@@ -276,7 +276,7 @@ def _meant(part: str) -> frozenset[str]:
     return frozenset(name for name in names if fnmatchcase(name, part))
 
 
-def _beneath(path: str, folder: str) -> bool:
+def is_beneath(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from callgate import shell
 from callgate.policy.hosts import HostPattern, host_pattern
-from callgate.policy.implied_paths import may_hold, says_little, spellings
+from callgate.policy.implied_paths import is_broad_glob, may_contain, spellings
 from callgate.policy.path_patterns import PathPattern, parse_path_pattern
 from callgate.policy.rule_fields import FieldPattern, Wild, example, parse_fields
 from callgate.policy.subjects import Subject, Touch, Way
@@ -24,7 +24,7 @@ from callgate.words.resolved_path import ResolvedPath
 
 WRITES: frozenset[Way] = frozenset({"write", "remove"})
 READS: frozenset[Way] = frozenset({"read"})
-_SOME_NAME = "any name at all"
+_ANY_NAME = "any name at all"
 """A file name that no rule names: tests whether a rule matches everything in a folder."""
 
 
@@ -85,7 +85,7 @@ class PathContent:
                 return f"the call {touch.way}s {place.spelled}"
             for spelled in spellings(place.hops[0], self.pattern):
                 guessed = subject.case.resolve_path(spelled)
-                if self.pattern.touches(guessed) and (not says_little(place.spelled) or guessed.kind != "missing"):
+                if self.pattern.touches(guessed) and (not is_broad_glob(place.spelled) or guessed.kind != "missing"):
                     return f"{place.spelled} may become {guessed.spelled}"
         return None
 
@@ -94,7 +94,7 @@ class PathContent:
         if self.field or "read" not in self.ways:
             return None
         for folder in subject.swept_folders:
-            if may_hold(folder, self.pattern, root=subject.root, home=subject.home):
+            if may_contain(folder, self.pattern, root=subject.root, home=subject.home):
                 return f"{subject.sweeps[0]} reads all that is in {folder.spelled}"
         return None
 
@@ -130,9 +130,9 @@ def _something_in(place: ResolvedPath) -> ResolvedPath:
     """Return a path below the folder: a rule on everything in a folder also applies to a call that walks through it."""
     return replace(
         place,
-        spelled=join(place.spelled, _SOME_NAME),
-        hops=tuple(join(hop, _SOME_NAME) for hop in place.hops),
-        resolved=join(place.resolved, _SOME_NAME),
+        spelled=join(place.spelled, _ANY_NAME),
+        hops=tuple(join(hop, _ANY_NAME) for hop in place.hops),
+        resolved=join(place.resolved, _ANY_NAME),
         kind="missing",
     )
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from callgate import shell
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
@@ -23,20 +24,7 @@ class Wild:
     parts: tuple[str, ...]
 
     def fits(self, text: str) -> bool:
-        """Match in linear time."""
-        first, *middle = self.parts
-        if not middle:
-            return text == first
-        last = middle.pop()
-        at, end = len(first), len(text) - len(last)
-        if at > end or not text.startswith(first) or not text.endswith(last):
-            return False
-        for part in middle:
-            found = text.find(part, at, end)
-            if found < 0:
-                return False
-            at = found + len(part)
-        return True
+        return shell.matches(self.parts, text)
 
     def __str__(self) -> str:
         return "*".join(self.parts)

@@ -24,8 +24,8 @@ from callgate.host.sandbox.sandbox import (
     private_folder,
 )
 from callgate.policy.entries import RuleLine
-from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
-from callgate.policy.protected import is_secret, names_in_a_row, secrets_of
+from callgate.policy.json_store import VERSION, Damaged, read_value, write_record
+from callgate.policy.protected import is_secret, protected_names, secrets_of
 from callgate.policy.rule_contents import HostContent, PathContent
 from callgate.policy.rules import Rulebook, path_rules
 from callgate.policy.subjects import Way
@@ -94,7 +94,7 @@ def _present(folder: str) -> Iterator[str]:
     """Return the protected places in a folder, in any case of letters. For a nested place the folder at the top is
     returned: it could be renamed and replaced."""
     spelled = {name.lower(): name for name in _listed(folder)}
-    for entry in names_in_a_row(secret=False):
+    for entry in protected_names(secret=False):
         first, slash, rest = entry.partition("/")
         if first in spelled and os.path.lexists(f"{folder}/{spelled[first]}{slash}{rest}"):
             yield f"{folder}/{spelled[first]}"
@@ -109,7 +109,7 @@ def _own_code(root: str) -> Iterator[str]:
 
 
 def _secrets_in(folder: str) -> list[str]:
-    return [f"{folder}/{name}" for name in names_in_a_row(secret=True)]
+    return [f"{folder}/{name}" for name in protected_names(secret=True)]
 
 
 def _is_secret(path: str, root: str) -> bool:
@@ -178,7 +178,7 @@ class Proofs:
     def kept(self) -> tuple[Proof, ...] | None:
         """Return the valid proofs; None if there are none or they cannot be read."""
         try:
-            found = read_noun(self._file, KeptProofs)
+            found = read_value(self._file, KeptProofs)
         except Damaged:
             return None
         return found.proofs if found is not None and found.key == _key() else None

@@ -16,6 +16,7 @@ call and name them.
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
@@ -92,8 +93,8 @@ def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Lay
     digest = sha256(data).hexdigest()
     try:
         tables, places = _parse(data)
-        return _Reading(file, layer, changed_at, places).settings(tables, digest)
-    except _Wrong as wrong:
+        return _FileParser(file, layer, changed_at, places).settings(tables, digest)
+    except _ParseError as wrong:
         line, text = wrong.line, str(wrong)
     except RecursionError:
         line, text = 1, "this is nested too deep: make it plainer"
@@ -102,7 +103,7 @@ def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Lay
 
 def settings_of(tables: Mapping[str, Any], layer: Layer, now: float) -> LayerSettings:
     """Return settings that were given as a value, such as JSON on the command line."""
-    return _Reading(Path(), layer, now, Positions({(): 0})).settings(tables, "")
+    return _FileParser(Path(), layer, now, Positions({(): 0})).settings(tables, "")
 
 
 def faulty(file: Path, layer: Layer, text: str) -> LayerSettings:
@@ -133,7 +134,7 @@ def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | Non
     return found.data, found.status.st_mtime
 
 
-class _Wrong(Exception):
+class _ParseError(Exception):
     """The file cannot be parsed; ``line`` says where."""
 
     def __init__(self, line: int, text: str) -> None:
@@ -145,10 +146,12 @@ def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _Wrong(data[: error.start].count(b"\n") + 1, "this line is not UTF-8: save the file as UTF-8") from None
+        raise _ParseError(
+            data[: error.start].count(b"\n") + 1, "this line is not UTF-8: save the file as UTF-8"
+        ) from None
     for number, line in enumerate(text.split("\n"), start=1):
         if len(line) > LONGEST_LINE:
-            raise _Wrong(number, f"this line has {len(line)} characters, more than {LONGEST_LINE}: break it up")
+            raise _ParseError(number, f"this line has {len(line)} characters, more than {LONGEST_LINE}: break it up")
     try:
         tables = tomllib.loads(text)
         return tables, locate(text, tables)
@@ -157,10 +160,10 @@ def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
         line = int(place[1]) if place else text.count("\n") + 1
         where = f" (column {place[2]})" if place else ""
         message = re.sub(r" \(at .*\)$", "", str(error), flags=re.DOTALL)
-        raise _Wrong(line, f"this is not TOML: {shown(message)[1:-1]}{where}: correct it") from None
+        raise _ParseError(line, f"this is not TOML: {shown(message)[1:-1]}{where}: correct it") from None
 
 
-class _Reading:
+class _FileParser:
     """Parses the tables of one file and collects values and faults."""
 
     def __init__(self, file: Path, layer: Layer, changed_at: float, places: Positions) -> None:
@@ -169,12 +172,8 @@ class _Reading:
         self._changed_at = changed_at
         self._places = places
         self._faults: list[SettingsFault] = []
-        self._rules: list[RuleLine] = []
-        self._hooks: list[HookLine] = []
-        self._plain: list[SetValue] = []
-        self._options: list[OptionsLine] = []
-        self._servers: list[ServerLine] = []
-        self._keybindings: list[KeyLine] = []
+        self._found: defaultdict[str, list[Any]] = defaultdict(list)
+        """The lines by the fields of ``LayerSettings``."""
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> LayerSettings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
@@ -189,26 +188,11 @@ class _Reading:
                 self._plain_value((name,), value, rows_of("")[name])
             else:
                 self._unknown((name,), [*rows_of(""), *sections])
-        rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)
-        options, servers = tuple(self._options), tuple(self._servers)
         faults = tuple(sorted(self._faults, key=lambda fault: fault.origin.line))
-        if faults:
-            # so that a caller that ignores faults gets no grant from a broken file, and runs nothing
-            rules, hooks, plain = tuple(rule for rule in rules if rule.effect != "allow"), (), ()
-            options, servers = (), ()
-            self._keybindings.clear()
-        return LayerSettings(
-            layer=self._layer,
-            file=self._shown_file,
-            rules=rules,
-            hooks=hooks,
-            plain=plain,
-            options=options,
-            servers=servers,
-            keybindings=tuple(self._keybindings),
-            faults=faults,
-            sha256=digest,
-        )
+        if faults:  # so that a caller that ignores faults gets no grant from a broken file, and runs nothing
+            self._found = defaultdict(list, rules=[rule for rule in self._found["rules"] if rule.effect != "allow"])
+        found: dict[str, Any] = {name: tuple(lines) for name, lines in self._found.items()}
+        return LayerSettings(self._layer, self._shown_file, **found, faults=faults, sha256=digest)
 
     def _permissions(self, table: dict[str, Any]) -> None:
         for effect in _EFFECTS:
@@ -241,16 +225,16 @@ class _Reading:
                     path = ("keybindings", context, action)
                     keys = self._value(path, written, CHORDS)
                     if keys is not None:
-                        self._keybindings.append(KeyLine(context, action, keys, self._origin(path)))
+                        self._found["keybindings"].append(KeyLine(context, action, keys, self._origin(path)))
 
     def _models(self, table: dict[str, Any]) -> None:
         self._plain_section("models", {name: value for name, value in table.items() if name != "options"})
         for model, read, path in self._tables("models.options.*", table.get("options", {}), ("models", "options")):
-            self._options.append(OptionsLine(model, RequestOptions(**read), self._origin(path)))
+            self._found["options"].append(OptionsLine(model, RequestOptions(**read), self._origin(path)))
 
     def _providers(self, table: dict[str, Any]) -> None:
         for name, read, path in self._tables("providers.*", table, ("providers",)):
-            self._servers.append(ServerLine(name, ServerSettings(**read), self._origin(path)))
+            self._found["servers"].append(ServerLine(name, ServerSettings(**read), self._origin(path)))
 
     def _tables(
         self, section: str, tables: object, path: tuple[str, ...]
@@ -276,13 +260,13 @@ class _Reading:
     def _plain_value(self, path: tuple[str, ...], value: object, row: Setting) -> None:
         read = self._value(path, value, row.kind)
         if read is not None:
-            self._plain.append(SetValue(row.name, read, self._origin(path)))
+            self._found["plain"].append(SetValue(row.name, read, self._origin(path)))
 
     def _rule(self, effect: Effect, written: object, path: toml_lines.Path) -> None:
         if isinstance(written, str):
             text = self._value(path, written, TEXT)
             if text is not None:
-                self._rules.append(RuleLine(effect, text, self._origin(path)))
+                self._found["rules"].append(RuleLine(effect, text, self._origin(path)))
             return
         if not isinstance(written, dict):
             self._fault(path, f"a rule is a text or a table, not {shown(written)}")
@@ -292,7 +276,7 @@ class _Reading:
         if "rule" not in written:
             self._fault(path, 'this table has no rule: say which with rule = "…"')
         if len(self._faults) == had:
-            self._rules.append(RuleLine(effect=effect, origin=self._origin(path), **read))
+            self._found["rules"].append(RuleLine(effect=effect, origin=self._origin(path), **read))
 
     def _hook(self, event: str, written: dict[str, Any], path: toml_lines.Path) -> None:
         had = len(self._faults)
@@ -303,7 +287,9 @@ class _Reading:
             self._fault(path, f"a hook has exactly one of command, python and url, and this one {found}")
         if len(self._faults) == had:
             kind, target = _TARGETS[targets[0]], read.pop(targets[0])
-            self._hooks.append(HookLine(event=event, kind=kind, target=target, origin=self._origin(path), **read))
+            self._found["hooks"].append(
+                HookLine(event=event, kind=kind, target=target, origin=self._origin(path), **read)
+            )
 
     def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
         """Return the values of a table under the field names of their types."""

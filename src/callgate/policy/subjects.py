@@ -138,7 +138,9 @@ class Subject:
             return None
         beside = USUAL_NAMES["environment"].difference(*self.declared.names.values())
         values = self.case.arguments.items()
-        return next((name for name, value in values if value and name in beside and isinstance(value, _TEXTUAL)), None)
+        return next(
+            (name for name, value in values if value and name in beside and isinstance(value, _TEXT_TYPES)), None
+        )
 
     @cached_property
     def hidden(self) -> str | None:
@@ -385,7 +387,7 @@ class Subject:
         return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
 
 
-def may_touch(case: Case) -> bool:
+def may_use_paths(case: Case) -> bool:
     """Return False if a Subject of the case has no paths, command or address: the tool declares none, and no text in
     the arguments has the name of such an argument or names an existing file."""
     traits = case.traits
@@ -394,7 +396,7 @@ def may_touch(case: Case) -> bool:
         return True
     left = _MOST_TEXTS
     for name, value in case.arguments.items():
-        if isinstance(value, _TEXTUAL):
+        if isinstance(value, _TEXT_TYPES):
             if name in _TELLING or case.tool.previews or traits.needs_no_question:
                 return True
             for text in texts_in(cast(Any, value)):
@@ -404,7 +406,7 @@ def may_touch(case: Case) -> bool:
     return False
 
 
-_TEXTUAL = (str, list, dict)
+_TEXT_TYPES = (str, list, dict)
 
 
 def _is_there(case: Case, path: str) -> bool:

@@ -16,7 +16,7 @@ from time import time
 
 from callgate.formats.jsonable import to_sparse
 from callgate.policy.fingerprint import Fingerprint, Seen, fingerprint
-from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
+from callgate.policy.json_store import VERSION, Damaged, read_value, write_record
 from callgate.policy.settings import LayerSettings
 from callgate.policy.shorten import brief
 from callgate.words.errors import UsageError
@@ -101,7 +101,7 @@ class Trust:
     def _compared(self, root: Path, found: Fingerprint) -> TrustState:
         file = self._file(root)
         try:
-            record = read_noun(file, _Record)
+            record = read_value(file, _Record)
         except Damaged as error:
             return Untrusted(f"the record of what you trust there, {file}, {error}")
         if record is None:
@@ -151,7 +151,7 @@ class Trust:
         found: list[TrustedFolder] = []
         for file in self._folder.glob("*.json"):
             try:
-                record = read_noun(file, _Record)
+                record = read_value(file, _Record)
                 found += [TrustedFolder(record.root, record.at, len(record.files))] if record else []
             except Damaged as error:
                 found.append(TrustedFolder(str(file), problem=f"it {error}"))
@@ -177,7 +177,7 @@ def _compare(before: tuple[Seen, ...], after: tuple[Seen, ...]) -> ChangedFolder
     found = ChangedFolder(
         tuple(seen for seen in after if seen.path not in old),
         tuple(seen for seen in before if seen.path not in new),
-        tuple((old[seen.path], seen) for seen in after if seen.path in old and not seen.is_like(old[seen.path])),
+        tuple((old[seen.path], seen) for seen in after if seen.path in old and not seen.same_content(old[seen.path])),
     )
     return None if found == ChangedFolder() else found
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from callgate.shell.command_grants import NotGranted as NotGranted
     from callgate.shell.command_grants import grant as grant
     from callgate.shell.command_patterns import ShellPattern as ShellPattern
+    from callgate.shell.command_patterns import matches as matches
     from callgate.shell.command_patterns import parse_pattern as parse_pattern
     from callgate.shell.effects import Touched as Touched
     from callgate.shell.effects import effects_of as effects_of
@@ -41,7 +42,7 @@ _MODULES = {
     "effects": ("Touched", "effects_of", "runs_settings", "settings_folders", "sweeps", "touched"),
     "expansions": ("filled",),
     "command_grants": ("FileTests", "Granted", "NotGranted", "grant"),
-    "command_patterns": ("ShellPattern", "parse_pattern"),
+    "command_patterns": ("ShellPattern", "matches", "parse_pattern"),
     "prefixes": ("alone", "prefix_of"),
     "programs.inner_commands": ("CommandRun", "inside"),
     "reach": ("Doubt", "doubt", "reaches"),

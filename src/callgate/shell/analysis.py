@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from callgate.shell.command import Analysis, Script, Simple, Unread, Word
-from callgate.shell.lexer import read_strictly
-from callgate.shell.tree import read_widely
+from callgate.shell.lexer import parse_strictly
+from callgate.shell.tree import parse_widely
 
 LONGEST = 10_000
 """The limit of characters of a command that a rule allows."""
@@ -28,18 +28,18 @@ UNSEEN = re.compile(
 def analyse(text: str) -> Analysis:
     """Parse a command. Takes bounded time for any text and never raises."""
     if len(text) > LONGEST:
-        return Analysis(text, read_widely(text[:LONGEST])[0], f"longer than {LONGEST:,} characters", whole=False)
+        return Analysis(text, parse_widely(text[:LONGEST])[0], f"longer than {LONGEST:,} characters", whole=False)
     if fault := hidden(text):
-        return Analysis(text, read_widely(text)[0], fault, whole=False)
-    strict = read_strictly(text)
+        return Analysis(text, parse_widely(text)[0], fault, whole=False)
+    strict = parse_strictly(text)
     if isinstance(strict, Unread):
         plain = rewritten(text)
         if plain is not None and len(plain) <= LONGEST and (same := analyse(plain)).fault is None:
             return replace(same, text=text)
-        script, unread = read_widely(text)
+        script, unread = parse_widely(text)
         # The grammar skips line continuations, not always as bash does.
         return Analysis(text, script, reason_of(strict), whole=unread is None and "\\\n" not in text)
-    script, unread = read_widely(text, signs=LONGEST)
+    script, unread = parse_widely(text, signs=LONGEST)
     if unread:
         return Analysis(text, script, reason_of(unread), whole=False)
     if difference := disagreement(strict, script):

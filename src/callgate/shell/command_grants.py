@@ -16,7 +16,7 @@ from callgate.shell.programs.program_table import PROGRAMS, read, step_of
 from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
-Permits = Callable[[str], bool]
+PathTest = Callable[[str], bool]
 """Returns whether the path, as spelled, has a property such as "may be read"."""
 Fills = Callable[[str], Sequence[str] | None]
 """Returns the paths to which the shell expands a glob now; None if that is unknown."""
@@ -118,10 +118,10 @@ class FileTests:
     fills      the paths to which a glob expands
     """
 
-    may_write: Permits = never
-    may_read: Permits = within_by_spelling
-    stays: Permits = here_by_spelling
-    folder: Permits = folder_by_spelling
+    may_write: PathTest = never
+    may_read: PathTest = within_by_spelling
+    stays: PathTest = here_by_spelling
+    folder: PathTest = folder_by_spelling
     fills: Fills = only_itself
 
 
@@ -243,7 +243,7 @@ def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | No
     if any(word.value is None for word in words):
         return NotGranted("an expansion is not known before it runs")
     texts = [text_of(word) for word in words]
-    act = _Act(words)
+    act = _CommandUses(words)
     refusal: NotGranted | None = None
     for number, pattern in enumerate(judge.patterns):
         spelled = pattern.spelled(texts)
@@ -258,7 +258,7 @@ def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | No
     return refusal or NotGranted(f"no rule covers {texts[0]}")
 
 
-class _Act:
+class _CommandUses:
     """One command and its uses, cached for all patterns."""
 
     def __init__(self, words: tuple[Word, ...]) -> None:
@@ -283,7 +283,7 @@ class _Act:
 
 
 def _objections(
-    act: _Act, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
+    act: _CommandUses, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
 ) -> list[int] | NotGranted:
     """Return why the pattern does not cover a use of the command, or the patterns used for inner commands."""
     if len(act.uses) * len(judge.here) > _MOST_LOOKS:
@@ -331,7 +331,7 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
 
 
 def _inside(
-    act: _Act, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
+    act: _CommandUses, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
 ) -> list[int] | NotGranted:
     """Cover an inner command: the rule writes out its program, or another rule covers it."""
     inner = act.words[use.on :]
@@ -342,7 +342,7 @@ def _inside(
         if act.name in _APPENDING and not _tame(text_of(inner[0])) and not exact:
             return NotGranted(f"{act.name} adds words to {text_of(inner[0])} that are not known")
         moved = frozenset(at - use.on for at in spelled if at >= use.on)
-        return _objections(_Act(inner), moved, pattern, judge, depth + 1)
+        return _objections(_CommandUses(inner), moved, pattern, judge, depth + 1)
     if act.entry is None or not act.entry.transparent:
         return NotGranted(use.why)
     return _cover(inner, judge, depth + 1)

@@ -26,9 +26,9 @@ DECLARING = names("export declare typeset local readonly alias")
 Closer = Literal["", ")", "}"]
 
 
-def read_strictly(text: str) -> Script | Unread:
+def parse_strictly(text: str) -> Script | Unread:
     """Parse a text completely, in linear time. Unread if a form is not accepted."""
-    reader = StrictReader(text)
+    reader = StrictParser(text)
     if text[:1] in ("-", "+"):
         return Unread("a command that begins like an option of the shell")
     try:
@@ -40,7 +40,7 @@ def read_strictly(text: str) -> Script | Unread:
     return Script(tuple(draft.finished() for draft in reader.drafts), tuple(reader.operators))
 
 
-class StrictReader:
+class StrictParser:
     """Parses lists, pipelines and commands into ``drafts`` and ``operators``."""
 
     def __init__(self, text: str) -> None:

@@ -31,7 +31,7 @@ class BashParser(Protocol):
     def parse(self, source: bytes, /) -> SyntaxTree: ...
 
 
-def read_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
+def parse_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
     """Return the script as far as the grammar parses it, and why that is not all. Nothing is parsed after ``signs``
     special characters."""
     new_parser = bash_parsers()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from callgate.host.processes import Finished
 from callgate.policy.entries import EVENTS
 from callgate.policy.hooks.hook_answers import LARGEST, LONGEST, cut_text, read_answer, read_exit, read_json, read_text
-from callgate.policy.hooks.hook_protocol import SILENT, SUBJECTS, TAKES_TEXT, HookAnswer, HookFailure
+from callgate.policy.hooks.hook_protocol import EVENTS_WITH_TEXT, SILENT, SUBJECTS, HookAnswer, HookFailure
 from tests.rows import rows
 
 PRE, ASKED, POST, PROMPT = "PreToolUse", "PermissionRequest", "PostToolUse", "UserPromptSubmit"
@@ -67,13 +67,13 @@ def test_more_output_than_anybody_reads_is_a_failure() -> None:
 
 @rows("event", EVENTS)
 def test_plain_text_is_context_where_there_is_a_place_for_it_and_shown_elsewhere(event: str) -> None:
-    expected = HookAnswer(context="mind the gap") if event in TAKES_TEXT else HookAnswer(shown=("mind the gap",))
+    expected = HookAnswer(context="mind the gap") if event in EVENTS_WITH_TEXT else HookAnswer(shown=("mind the gap",))
     assert read_text(event, b"\n mind the gap \n") == expected
     assert read_text(event, b" \n") == SILENT
 
 
 def test_text_takers_are_those_of_the_protocol() -> None:
-    assert TAKES_TEXT == ("UserPromptSubmit", "SessionStart")
+    assert EVENTS_WITH_TEXT == ("UserPromptSubmit", "SessionStart")
 
 
 @rows(

@@ -11,7 +11,7 @@ import pytest
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Check, Hooked
 from callgate.policy.entries import EVENTS
-from callgate.policy.hooks.hook_protocol import CALL_EVENTS, ONLY_TOLD, SUBJECTS
+from callgate.policy.hooks.hook_protocol import CALL_EVENTS, EVENTS_NOT_BLOCKABLE, SUBJECTS
 from callgate.policy.hooks.hooks import HOOK_STOP, UNTOUCHED, Outcome
 from callgate.words.calls import Display, Result
 from callgate.words.decisions import Allow, Ask, Deny
@@ -362,14 +362,14 @@ def test_what_hooks_make_of_an_event(event: str) -> None:
     )
     bench = Bench(hook("f", event), f=function)
     outcome = happened(bench, event)
-    blocked = None if event in ONLY_TOLD else "no"
+    blocked = None if event in EVENTS_NOT_BLOCKABLE else "no"
     assert outcome == Outcome(blocked, ("c",), "enough", f"hook {event} f")
-    expected = [f"hook {event} f wanted to block what cannot be blocked: no"] if event in ONLY_TOLD else []
+    expected = [f"hook {event} f wanted to block what cannot be blocked: no"] if event in EVENTS_NOT_BLOCKABLE else []
     assert bench.warnings == expected
 
 
 def test_events_that_nobody_can_block() -> None:
-    assert ONLY_TOLD == ("SessionEnd", "SubagentStart", "PostCompact", "Notification")
+    assert EVENTS_NOT_BLOCKABLE == ("SessionEnd", "SubagentStart", "PostCompact", "Notification")
 
 
 def test_a_stop_is_named_by_who_wants_it() -> None:
@@ -397,7 +397,7 @@ def test_other_events_do_not_happen_to_a_session(event: str) -> None:
 
 @pytest.mark.spec("HOOK-2")
 @pytest.mark.parametrize("fail_closed", [False, True])
-@pytest.mark.parametrize("event", sorted(set(OTHERS) - set(ONLY_TOLD)))
+@pytest.mark.parametrize("event", sorted(set(OTHERS) - set(EVENTS_NOT_BLOCKABLE)))
 def test_a_failing_hook_blocks_if_it_must_not_fail(event: str, fail_closed: bool) -> None:
     bench = Bench(hook("f", event, fail_closed=fail_closed), f=saying(decision=1))
     outcome = happened(bench, event)

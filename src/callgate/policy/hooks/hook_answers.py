@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from callgate.host.processes import Finished
-from callgate.policy.hooks.hook_protocol import SILENT, STRICTEST_FIRST, TAKES_TEXT, HookAnswer, HookFailure
+from callgate.policy.hooks.hook_protocol import EVENTS_WITH_TEXT, SILENT, STRICTEST_FIRST, HookAnswer, HookFailure
 from callgate.words.decisions import Effect
 from callgate.words.late_pattern import late_pattern
 
@@ -80,10 +80,10 @@ def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
         return HookFailure("wrote something that is not UTF-8")
     if text.startswith("{"):
         return _with_rest(event, text)
-    answers = event not in TAKES_TEXT or any(f'"{name}"' in text for name in _TOP)
+    answers = event not in EVENTS_WITH_TEXT or any(f'"{name}"' in text for name in _TOP)
     if answers and _BEGINS_JSON.search(text):
         return HookFailure("wrote other text before its JSON")
-    if event in TAKES_TEXT:
+    if event in EVENTS_WITH_TEXT:
         return HookAnswer(context=cut_text(text))
     return HookAnswer(shown=(cut_text(text),)) if text else SILENT
 

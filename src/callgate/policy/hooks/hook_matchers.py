@@ -86,7 +86,7 @@ def _named(line: HookLine) -> str:
     return f"hook {line.event} {shown if len(shown) <= 60 else shown[:57] + '...'}"
 
 
-def without_twins(hooks: Iterable[Hook]) -> list[Hook]:
+def merge_duplicate_hooks(hooks: Iterable[Hook]) -> list[Hook]:
     """Merge hooks with the same target to one, as strict as the strictest and as trusted as the most trusted."""
     found: dict[tuple[str, str], Hook] = {}
     for hook in hooks:

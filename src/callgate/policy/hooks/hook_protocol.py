@@ -15,7 +15,7 @@ CALL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionReq
 AGENT_EVENTS = ("SubagentStart", "SubagentStop")
 """Events about the work of a nested session."""
 
-UNTOLD = ("TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange")
+EVENTS_NOT_SENT = ("TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange")
 """Events that do not happen yet; ``callgate policy check`` notes a hook for one."""
 
 SUBJECTS: Mapping[str, str] = {
@@ -31,10 +31,10 @@ SUBJECTS: Mapping[str, str] = {
 }
 """The field that a matcher of the event is compared with. Other events have none."""
 
-ONLY_TOLD = ("SessionEnd", "SubagentStart", "PostCompact", "Notification")
+EVENTS_NOT_BLOCKABLE = ("SessionEnd", "SubagentStart", "PostCompact", "Notification")
 """Events that no hook can prevent: a block is shown to the user."""
 
-TAKES_TEXT = ("UserPromptSubmit", "SessionStart")
+EVENTS_WITH_TEXT = ("UserPromptSubmit", "SessionStart")
 """Events for which plain text on stdout is context for the model."""
 
 STRICTEST_FIRST: tuple[Effect, ...] = ("deny", "ask", "allow")

@@ -30,7 +30,7 @@ Function = Callable[[dict[str, Any]], object]
 
 
 @noun
-class Surroundings:
+class HookEnvironment:
     """The environment of a hook. ``functions`` are the Python hooks given in code, by name."""
 
     root: str
@@ -56,7 +56,7 @@ def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | Non
     return None
 
 
-async def ask(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
+async def ask(line: HookLine, payload: bytes, around: HookEnvironment) -> HookAnswer | HookFailure:
     """Run the hook and return its answer. Must run in a task of its own, which is cancelled at the timeout."""
     task = cast("Task[Any]", current_task())
     expired = False
@@ -90,7 +90,7 @@ def _late(line: HookLine) -> HookFailure:
     return HookFailure(f"took longer than {line.timeout:g} s")
 
 
-async def _command(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
+async def _command(line: HookLine, payload: bytes, around: HookEnvironment) -> HookAnswer | HookFailure:
     event = line.event
     done = await run_process(
         ["/bin/sh", "-c", line.target],
@@ -104,7 +104,7 @@ async def _command(line: HookLine, payload: bytes, around: Surroundings) -> Hook
     return _late(line) if done.timed_out else read_exit(event, done)
 
 
-async def _python(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
+async def _python(line: HookLine, payload: bytes, around: HookEnvironment) -> HookAnswer | HookFailure:
     function = around.functions.get(line.target)
     if function is None:
         function = await _aside(partial(_imported, line.target))
@@ -131,7 +131,7 @@ def _imported(target: str) -> Function:
     return cast(Function, function)
 
 
-async def _http(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
+async def _http(line: HookLine, payload: bytes, around: HookEnvironment) -> HookAnswer | HookFailure:
     post = Post(parse_address(line.target), line.event, payload, line.timeout)
     return await _aside(post.send, post.stop)
 

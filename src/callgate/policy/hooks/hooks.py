@@ -12,11 +12,11 @@ from callgate.core.ports import Case, Check, Clock, Hooked
 from callgate.host.environment import scrubbed
 from callgate.host.threads import in_thread
 from callgate.policy.entries import EVENTS, HookLine, SettingsFault
-from callgate.policy.hooks.hook_matchers import Hook, load, without_twins
+from callgate.policy.hooks.hook_matchers import Hook, load, merge_duplicate_hooks
 from callgate.policy.hooks.hook_merge import HookReply, MergedAnswers, merge
 from callgate.policy.hooks.hook_protocol import (
     CALL_EVENTS,
-    ONLY_TOLD,
+    EVENTS_NOT_BLOCKABLE,
     SUBJECTS,
     HookFailure,
     facts,
@@ -24,7 +24,7 @@ from callgate.policy.hooks.hook_protocol import (
     facts_of_call,
     facts_of_result,
 )
-from callgate.policy.hooks.hook_runners import Function, Surroundings, ask
+from callgate.policy.hooks.hook_runners import Function, HookEnvironment, ask
 from callgate.words.calls import HOOK_STOP, Result
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.errors import UsageError, in_words
@@ -85,7 +85,7 @@ class Hooks:
         given = functions or {}
         self._hooks, faults = load(lines, given)
         self.faults: tuple[SettingsFault, ...] = faults
-        self._around = Surroundings(str(root), clock, scrubbed(os.environ if environ is None else environ), given)
+        self._around = HookEnvironment(str(root), clock, scrubbed(os.environ if environ is None else environ), given)
         self._covers = covers
         self._report = report
         self._trusted = trusted
@@ -158,7 +158,7 @@ class Hooks:
             return UNTOUCHED
         merged = await self._ask(event, chosen, payload, None)
         blocked = merged.reason if merged.verdict == "deny" else None
-        if blocked is not None and event in ONLY_TOLD:
+        if blocked is not None and event in EVENTS_NOT_BLOCKABLE:
             self._tell(f"{merged.by} wanted to block what cannot be blocked: {blocked}", None)
             blocked = None
         return Outcome(blocked, merged.context, merged.stop, merged.by or merged.stop_by)
@@ -167,7 +167,7 @@ class Hooks:
         if event not in self._hooks:
             return ()
         found = [hook for hook in self._hooks[event] if hook.matches(subject)]
-        return without_twins(hook for hook in found if self._covered(hook, case)) if found else ()
+        return merge_duplicate_hooks(hook for hook in found if self._covered(hook, case)) if found else ()
 
     def _covered(self, hook: Hook, case: Case | None) -> bool:
         condition = hook.line.condition

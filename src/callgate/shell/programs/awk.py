@@ -25,13 +25,13 @@ _REACHING = re.compile(
     re.A,
 )
 # After these a line continues.
-_GOES_ON = names(", { && || ? : do else")
+_CONTINUES_LINE = names(", { && || ? : do else")
 _BEFORE_WORDS = names("print printf return in case else do exit")
 _OTHER_WORDS = names("next nextfile break continue delete length default switch if while for function func BEGIN END")
 _BEFORE_REGEX = names("( , { } ; ! ~ !~ && || ? : = == != < > <= >= + - * % ^ += -= *= %= ^= [")
 
 
-class _Odd(Exception):
+class _NotUnderstood(Exception):
     """The program cannot be parsed."""
 
 
@@ -45,7 +45,7 @@ def _end_of_expression(text: str, start: int) -> int:
             continue
         piece = _OF_EXPRESSION.match(text, at)
         if piece is None:
-            raise _Odd("an expression that does not end")
+            raise _NotUnderstood("an expression that does not end")
         at = piece.end()
     return at + 1
 
@@ -55,7 +55,7 @@ def _end_of_bracket(text: str, start: int) -> int:
     while text[at : at + 1] != "]" or at == first:
         piece = _OF_BRACKET.match(text, at)
         if piece is None:
-            raise _Odd("brackets that programs read differently")
+            raise _NotUnderstood("brackets that programs read differently")
         at = piece.end()
     return at + 1
 
@@ -76,10 +76,10 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
             continue
         token = _TOKEN.match(text, at)
         if token is None:
-            raise _Odd(f"{text[at]!r}")
+            raise _NotUnderstood(f"{text[at]!r}")
         kind = token.lastgroup or ""
         if kind == "blank" and "\n" in token.group():
-            if found and found[-1][1] not in _GOES_ON:
+            if found and found[-1][1] not in _CONTINUES_LINE:
                 found.append(("op", ";"))
         elif kind not in ("blank", "comment"):
             found.append((kind, token.group()))
@@ -87,7 +87,7 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
     return found, unclear
 
 
-def _ventures(text: str) -> str | None:
+def _first_unsafe_part(text: str) -> str | None:
     """Return the first part of the program that does more than compute and print."""
     reaching = _REACHING.search(text)
     if reaching:
@@ -111,8 +111,8 @@ def program_uses(text: str, at: int) -> list[Use]:
     """Return the uses of an awk program beyond computing and printing."""
     program = Argument("", text, at, at)
     try:
-        ventures = _ventures(text)
-    except _Odd as odd:
+        ventures = _first_unsafe_part(text)
+    except _NotUnderstood as odd:
         return [program.beyond("unknown", f"the awk program is not understood: {odd}")]
     return [program.beyond("code", f"the awk program may reach out with {ventures}")] if ventures else []
 

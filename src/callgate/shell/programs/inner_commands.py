@@ -31,8 +31,8 @@ _COMMAND_VARIABLE = re.compile(
 # Programs that run other programs, and the words after which these are named.
 _STARTING = frozenset(("docker", "podman", "kubectl"))
 _STARTED_BY = frozenset(("exec", "run", "debug"))
-_FED = frozenset(("xargs", "parallel"))
-_PRINTS = frozenset(("echo", "printf"))
+_READS_INPUT = frozenset(("xargs", "parallel"))
+_PRINTING = frozenset(("echo", "printf"))
 # ``!command`` in arguments of editors and pagers.
 _EDITORS = frozenset(("vim", "vi", "nvim", "view", "vimdiff", "gvim", "ex", "less", "more", "most", "man"))
 _BANG = re.compile(r"\+?:?!\s*(.+)", re.DOTALL)
@@ -143,7 +143,7 @@ class Inside:
     def _command(
         self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...] = (), *, more: bool = False
     ) -> None:
-        feeds = bool(words) and name_of(words[0]) in _FED
+        feeds = bool(words) and name_of(words[0]) in _READS_INPUT
         if not feeds or not self._fed:
             self._started(words, depth, redirects, more=more, unseen=feeds)
             return
@@ -223,11 +223,11 @@ class Inside:
 
 def _printed(script: Script) -> tuple[Word, ...]:
     """Return the words that may be input of a command of this script: printed words and here-strings."""
-    if not any(command.words and name_of(command.words[0]) in _FED for command in script.commands):
+    if not any(command.words and name_of(command.words[0]) in _READS_INPUT for command in script.commands):
         return ()
     found: list[Word] = []
     for command in script.commands:
-        if command.words and name_of(command.words[0]) in _PRINTS:
+        if command.words and name_of(command.words[0]) in _PRINTING:
             found += command.words[1:]
         found += [each.target for each in command.redirects if each.operator == "<<<"]
         bodies = [each.body for each in command.redirects if each.body]
