@@ -133,7 +133,7 @@ class Session(Conversation):
             meter=SessionMeter(host.clock, lambda: parts.seconds),
             unsettled=place.unsettled,
             outer=lambda: None if parent is None else parent.nesting.allowance,
-            system=system,
+            system=parts.system(system),
             settings=opened.settings,
             limits=setup.request_limits,
             cache=setup.cache,

@@ -8,7 +8,7 @@ list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -102,7 +102,9 @@ class PartQuestions(Protocol):
     def due_chars(self) -> int: ...
     @property
     def unreported(self) -> tuple[str, ...]: ...
-    async def compacting(self, event: Literal["PreCompact", "PostCompact"], text: str, trigger: str) -> str | None: ...
+    def compacting(
+        self, event: Literal["PreCompact", "PostCompact"], text: str, trigger: str
+    ) -> Awaitable[str | None]: ...
 
 
 class SessionPort(Protocol):
@@ -219,6 +221,12 @@ class FeaturePart:
     """The first ``run.context`` of the session. UsageError at start if another part sets the same key."""
     phase: ToolPhase = "add"
     """When ``toolbox`` is called."""
+
+    @property
+    def instructions(self) -> str:
+        """A text for the end of the system prompt. It should be the same whenever the session is opened: another text
+        costs the provider's cache."""
+        return ""
 
     # ---- tools and state ----------------------------------------------------------------------------------------
 

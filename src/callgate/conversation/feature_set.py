@@ -1,10 +1,11 @@
-"""The parts of a session as one: their contributions are merged here, and nowhere else."""
+"""All parts of a session as one object. The class ``FeatureSet`` is a table: one row names how the contributions of the
+parts to one member are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from callgate.conversation.feature import (
     REMINDER_PHASES,
@@ -21,24 +22,74 @@ from callgate.words.errors import UsageError
 from callgate.words.model import ToolChoice
 
 if TYPE_CHECKING:
-    from callgate.conversation.ledger import Ledger
     from callgate.conversation.ports import Model
     from callgate.core.ports import Check, ToolSource
     from callgate.words.calls import Result
-    from callgate.words.events import Durable, Event, TurnEnded
+    from callgate.words.events import Durable, Event
     from callgate.words.messages import Message
     from callgate.words.messages import Part as MessagePart
     from callgate.words.model import Abilities
     from callgate.words.traits import Traits
-    from callgate.words.turns import TurnCause
 
 K = TypeVar("K")
+P = ParamSpec("P")
+T = TypeVar("T")
 V = TypeVar("V")
 
 
+# ---- how contributions are merged --------------------------------------------------------------------------------
+
+
+def _each(member: Callable[Concatenate[FeaturePart, P], T]) -> Callable[Concatenate[FeatureSet, P], list[T]]:
+    """Call all parts and return their results."""
+
+    def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> list[T]:
+        return [getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__)]
+
+    return merged
+
+
+def _each_async(
+    member: Callable[Concatenate[FeaturePart, P], Awaitable[T]],
+) -> Callable[Concatenate[FeatureSet, P], Coroutine[Any, Any, list[T]]]:
+    """Call all parts, one after the other, and return their results."""
+
+    async def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> list[T]:
+        return [await getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__)]
+
+    return merged
+
+
+def _first(member: Callable[Concatenate[FeaturePart, P], T | None]) -> Callable[Concatenate[FeatureSet, P], T | None]:
+    """Call the parts until one does not return None, and return its result."""
+
+    def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> T | None:
+        results = (getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__))
+        return next((result for result in results if result is not None), None)
+
+    return merged
+
+
+def _first_async(
+    member: Callable[Concatenate[FeaturePart, P], Awaitable[T | None]],
+) -> Callable[Concatenate[FeatureSet, P], Coroutine[Any, Any, T | None]]:
+    """Call the parts until one does not return None, and return its result."""
+
+    async def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> T | None:
+        for part in parts.overriding(member.__name__):
+            result = await getattr(part, member.__name__)(*args, **options)
+            if result is not None:
+                return result
+        return None
+
+    return merged
+
+
 class FeatureSet:
-    """All parts of a session, by the names of their features. Only parts that override a member are asked for it.
-    ``choosers`` are the features that own the tool choice; None: any of them may set it."""
+    """All parts of a session, by the names of their features. Only parts that override a member are called.
+
+    choosers  the features that own the tool choice; None: any of them may set it
+    """
 
     def __init__(self, parts: Mapping[str, FeaturePart] | None = None, choosers: frozenset[str] | None = None) -> None:
         self.parts: Mapping[str, FeaturePart] = dict(parts or {})
@@ -49,8 +100,10 @@ class FeatureSet:
         self.inputs: Mapping[type, Handler] = self._merged("inputs", lambda part: part.inputs)
         self.context: Mapping[str, Any] = self._merged("context", lambda part: part.context)
         self.checks: tuple[Check, ...] = tuple(check for part in self._opened for check in part.checks)
-        self.admits: Callable[[str, Traits], Result | None] | None = self._admits if self._with("admits") else None
-        self.shortens = bool(self._with("too_long"))
+        is_asked = bool(self.overriding("admits"))
+        self.admits: Callable[[str, Traits], Result | None] | None = self._admits if is_asked else None
+        self.shortens = bool(self.overriding("too_long"))
+        self.prepares = bool(self.overriding("make_room"))
 
     @classmethod
     def open(cls, features: Iterable[Feature], opened: OpenSession) -> FeatureSet:
@@ -63,8 +116,8 @@ class FeatureSet:
         opened.features = found = cls(parts, frozenset(choosers))
         return found
 
-    def _with(self, member: str) -> tuple[FeaturePart, ...]:
-        """The parts that override this member."""
+    def overriding(self, member: str) -> tuple[FeaturePart, ...]:
+        """Return the parts that override this member, in the order in which they were opened."""
         found = self._by_member.get(member)
         if found is None:
             default = getattr(FeaturePart, member)
@@ -85,17 +138,38 @@ class FeatureSet:
                 found[key], owners[key] = value, name
         return found
 
-    # ---- tools and state ----------------------------------------------------------------------------------------
+    # ---- one row for each member ------------------------------------------------------------------------------------
+
+    reset = _each(FeaturePart.reset)
+    folded = _each(FeaturePart.folded)
+    begin = _each(FeaturePart.begin)
+    message_over = _each(FeaturePart.message_over)
+    recover = _each_async(FeaturePart.recover)
+    before_resume = _each_async(FeaturePart.before_resume)
+    after_turn = _each_async(FeaturePart.after_turn)
+    moving = _each_async(FeaturePart.moving)
+    holds_open = _first(FeaturePart.holds_open)
+    _admits = _first(FeaturePart.admits)
+    starting = _first_async(FeaturePart.starting)
+    make_room = _first_async(FeaturePart.make_room)
+    ending = _first_async(FeaturePart.ending)
+    compacting = _first_async(FeaturePart.compacting)
+    _calls_before = _each(FeaturePart.calls_before)
+    _file_outcomes = _each(FeaturePart.file_outcome)
+    _interrupt = _each(FeaturePart.interrupt)
+    _too_long = _each_async(FeaturePart.too_long)
+
+    # ---- members with a rule of their own ---------------------------------------------------------------------------
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
-        for part in sorted(self._with("toolbox"), key=lambda part: TOOL_PHASES.index(part.phase)):
+        """Wrap the tools in the order of the phases."""
+        for part in sorted(self.overriding("toolbox"), key=lambda part: TOOL_PHASES.index(part.phase)):
             inner = part.toolbox(inner)
         return inner
 
     def follow(self, events: Iterable[Durable]) -> Iterator[Durable]:
         """Reset all parts, then fold each event on its way to the ledger."""
-        for part in self._with("reset"):
-            part.reset()
+        self.reset()
         folds = self.folds
         for event in events:
             fold = folds.get(event.__class__)
@@ -103,29 +177,13 @@ class FeatureSet:
                 fold(event)
             yield event
 
-    def folded(self, ledger: Ledger) -> None:
-        for part in self._with("folded"):
-            part.folded(ledger)
-
-    # ---- start, prompt, end -------------------------------------------------------------------------------------
-
-    def begin(self) -> None:
-        for part in self._with("begin"):
-            part.begin()
-
-    async def recover(self) -> None:
-        for part in self._with("recover"):
-            await part.recover()
-
-    async def starting(self, *, resumed: bool) -> str | None:
-        for part in self._with("starting"):
-            refusal = await part.starting(resumed=resumed)
-            if refusal is not None:
-                return refusal
-        return None
+    def system(self, text: str) -> str:
+        """Return the system prompt with the instructions of all parts."""
+        return "\n\n".join(filter(None, (text, *(part.instructions for part in self.overriding("instructions")))))
 
     async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...] | str:
-        for part in self._with("prompted"):
+        """Return a person's message with the additions of all parts, or the first refusal."""
+        for part in self.overriding("prompted"):
             found = await part.prompted(parts)
             if isinstance(found, str):
                 return found
@@ -134,40 +192,19 @@ class FeatureSet:
 
     async def close(self, *, discard: bool) -> None:
         """Close all parts, the one that was opened last first."""
-        for part in reversed(self._with("close")):
+        for part in reversed(self.overriding("close")):
             await part.close(discard=discard)
 
-    # ---- around a turn ------------------------------------------------------------------------------------------
-
     def calls_before(self, said: Sequence[Message]) -> tuple[InjectedCall, ...]:
-        return tuple(call for part in self._with("calls_before") for call in part.calls_before(said))
-
-    async def before_resume(self, tools: Sequence[str]) -> None:
-        for part in self._with("before_resume"):
-            await part.before_resume(tools)
-
-    @property
-    def prepares(self) -> bool:
-        """True if work may have to be done before a request."""
-        return bool(self._with("make_room"))
-
-    async def make_room(self, model: Model) -> str | None:
-        for part in self._with("make_room"):
-            refusal = await part.make_room(model)
-            if refusal is not None:
-                return refusal
-        return None
+        return tuple(call for calls in self._calls_before(said) for call in calls)
 
     async def too_long(self, model: Model) -> bool:
-        shorter = False
-        for part in self._with("too_long"):
-            shorter = await part.too_long(model) or shorter
-        return shorter
+        return any(await self._too_long(model))
 
     def before_request(self, abilities: Abilities) -> tuple[Sequence[Reminder], ToolChoice]:
-        """The reminders in the order of their phases, and the tool choice."""
+        """Return the reminders in the order of their phases, and the tool choice."""
         due, wanted = list[Reminder](), ToolChoice()
-        for part in self._with("before_request"):
+        for part in self.overriding("before_request"):
             for each in part.before_request(abilities):
                 if isinstance(each, Reminder):
                     due.append(each)
@@ -178,67 +215,28 @@ class FeatureSet:
         due.sort(key=lambda each: REMINDER_PHASES.index(each.phase))
         return due, wanted
 
-    def _admits(self, name: str, traits: Traits) -> Result | None:
-        for part in self._with("admits"):
-            result = part.admits(name, traits)
-            if result is not None:
-                return result
-        return None
-
-    def message_over(self, message_id: str, *, whole: bool) -> None:
-        for part in self._with("message_over"):
-            part.message_over(message_id, whole=whole)
-
     def file_outcome(self, change: str) -> str:
-        return next(filter(None, (part.file_outcome(change) for part in self._with("file_outcome"))), "")
+        return next(filter(None, self._file_outcomes(change)), "")
 
-    async def after_turn(self, ended: TurnEnded) -> None:
-        for part in self._with("after_turn"):
-            await part.after_turn(ended)
-
-    def holds_open(self) -> TurnCause | None:
-        return next((why for part in self._with("holds_open") if (why := part.holds_open()) is not None), None)
-
-    async def ending(self, *, again: bool) -> str | None:
-        for part in self._with("ending"):
-            text = await part.ending(again=again)
-            if text is not None:
-                return text
-        return None
-
-    async def compacting(self, event: Literal["PreCompact", "PostCompact"], text: str, trigger: str) -> str | None:
-        for part in self._with("compacting"):
-            refusal = await part.compacting(event, text, trigger)
-            if refusal is not None:
-                return refusal
-        return None
-
-    # ---- facts --------------------------------------------------------------------------------------------------
+    def interrupt(self, because: str) -> bool:
+        """Interrupt all parts. Return True if one of them stopped something."""
+        return any(self._interrupt(because))
 
     @property
     def wakes(self) -> tuple[str, ...]:
-        return tuple(each for part in self._with("wakes") for each in part.wakes)
+        return tuple(each for part in self.overriding("wakes") for each in part.wakes)
 
     @property
     def unreported(self) -> tuple[str, ...]:
-        return tuple(each for part in self._with("unreported") for each in part.unreported)
+        return tuple(each for part in self.overriding("unreported") for each in part.unreported)
 
     @property
     def due_chars(self) -> int:
-        return sum(part.due_chars for part in self._with("due_chars"))
+        return sum(part.due_chars for part in self.overriding("due_chars"))
 
     @property
     def seconds(self) -> float:
-        return sum(part.seconds for part in self._with("seconds"))
-
-    async def moving(self) -> None:
-        for part in self._with("moving"):
-            await part.moving()
-
-    def interrupt(self, because: str) -> bool:
-        """True if a part stopped something."""
-        stopped = [part.interrupt(because) for part in self._with("interrupt")]  # all of them, not only the first
-        return any(stopped)
+        return sum(part.seconds for part in self.overriding("seconds"))
 
 
 def _merged_folds(parts: Sequence[FeaturePart]) -> dict[type, Callable[[Event], None]]:
