@@ -117,7 +117,7 @@ class Session(Conversation):
         record.adopt(Ledger(parts.follow(journal.read()), context=as_context(parts.context)), parts.folds)
         toolbox = parts.toolbox(as_toolbox(tools))
         gate, notes = session_gate(gate, opened, parts.checks, all_tools(toolbox))
-        set_mode(record, mode, config, host.clock.now())
+        set_mode(opened, mode)
         chosen, unopened = recorded_model(record, setup)
         system, more = system(record) if callable(system) else (system, ())
         parent, place = nesting.parent, opened.needed(NESTING, NestingPart)

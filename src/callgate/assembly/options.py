@@ -19,10 +19,13 @@ from callgate.core.capabilities import SessionFacts, bind
 from callgate.core.gate import CheckGate, PostHook, Requested
 from callgate.core.ports import Check, Gate, Host, Tool
 from callgate.host.local import LocalHost
-from callgate.policy.checks import standard_checks
+from callgate.policy.checks import OwnChecks, standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.judge import Judge
 from callgate.session.conversation import Conversation
+from callgate.session.nesting import NAME as NESTING
+from callgate.session.nesting import NestingPart
+from callgate.words.decisions import Allow
 from callgate.words.errors import CallgateError, UsageError
 from callgate.words.events import ModeSet
 from callgate.words.limits import ExecutorSettings, LoopLimits
@@ -217,10 +220,11 @@ def open_session(
     lineage = nesting.lineage if parent is None else nesting.lineage or parent.running_call()
     place = as_host(host, journal, None if parent is None else parent.host)
     hides: Callable[[str, str], bool] | None = None
-    if config is not None:
+    configs = _configs(config, parent and parent.nesting)
+    if configs:
         from callgate.assembly.settings import denied_whole  # where there are settings
 
-        hides = denied_whole(config)
+        hides = denied_whole(configs)
     path = () if parent is None else parent.nesting.open_agent(label, nesting.name)
     return OpenSession(
         Record(journal, Ledger(), path=path),
@@ -237,25 +241,51 @@ def open_session(
     )
 
 
+def _configs(config: Config | None, outer: NestingPart | None) -> tuple[Config, ...]:
+    """Return the configs whose rules hold for a session: those of the sessions around it, and its own."""
+    around: tuple[Config, ...] = () if outer is None else outer.configs
+    return around if config is None or config in around else (*around, config)
+
+
 def session_gate(
     gate: Gate | Iterable[Check] | None, opened: OpenSession, checks: Sequence[Check], tools: Sequence[Tool]
 ) -> tuple[Gate, tuple[str, ...]]:
     """Return the gate of a session with the checks of its features, and notes for people. Bind the tools."""
     config: Config | None = opened.config
-    facts, notes = SessionFacts(lambda: opened.record.ledger.context), ()
-    if config is None:
-        found = as_gate(gate, checks)
-    else:
-        from callgate.assembly.settings import gate_of, sandbox_of, withheld_of  # where there are settings
+    place = opened.needed(NESTING, NestingPart)
+    configs = _configs(config, place.parent)
+    facts, sandbox, notes = SessionFacts(lambda: opened.record.ledger.context), None, ()
+    if configs:
+        from callgate.assembly.settings import sandbox_of, withheld_of  # where there are settings
 
-        sandbox, notes = sandbox_of(tools, config, opened.host)
-        notes = (*map(str, config.notes), *notes)
-        facts = replace(facts, sandbox=sandbox, withheld=withheld_of(config, opened.host))
-        own = (*own_checks(cast("Iterable[Check]", gate or ())), *checks)
-        found = gate_of(config, opened, own, sandboxed=sandbox is not None)
+        sandbox, notes = sandbox_of(tools, configs, opened.host)
+        facts = replace(facts, sandbox=sandbox, withheld=withheld_of(configs, opened.host))
     for each in tools:
         bind(each, facts)
-    return found, notes
+    if config is not None:
+        notes = (*map(str, config.notes), *notes)
+    is_gate = gate is not None and not isinstance(gate, Iterable)
+    place.inherits_gate = place.parent is not None and not is_gate and config in (None, *place.parent.configs)
+    if is_gate or (config is None and not place.inherits_gate):
+        place.gate = as_gate(gate, checks)
+    else:
+        own = (*own_checks(cast("Iterable[Check]", gate or ())), *checks)
+        if place.inherits_gate:
+            early, late = OwnChecks(own).split()
+            place.gate = CheckGate((*early, *late, _INHERITED), choices=choices_for)
+        else:
+            assert config is not None
+            from callgate.assembly.settings import gate_of
+
+            place.gate = gate_of(config, opened, own, sandboxed=sandbox is not None)
+    if place.parent is None:
+        return place.gate, notes
+    from callgate.session.nested_gate import NestedGate  # few sessions are nested
+
+    return NestedGate(place.gate, place), notes
+
+
+_INHERITED = Check("session around", lambda case: Allow("session around", "no check of this session is against it"))
 
 
 def recorded_model(record: Record, setup: ModelSetup) -> tuple[Model, tuple[str, ...]]:
@@ -278,11 +308,19 @@ def request_options(options: RequestOptions, record: Record, parent: Conversatio
     return replace(options, effort=record.ledger.effort or options.effort or inherited)
 
 
-def set_mode(record: Record, mode: Mode | None, config: Config | None, now: float) -> None:
-    if mode is None and config is not None:
-        mode = config.mode_for(record.ledger.mode if record.ledger.added else None)
-    if mode is not None and check_mode(mode) != record.ledger.mode:
-        record.write(ModeSet(now, mode))
+def set_mode(opened: OpenSession, mode: Mode | None) -> None:
+    """Set the mode that was given; otherwise keep the one on record, or take that of the config or of the session
+    around this one."""
+    record, place, config = opened.record, opened.needed(NESTING, NestingPart), opened.config
+    on_record = record.ledger.mode if record.ledger.added else None
+    if mode is None and config is not None and not place.inherits_gate:
+        mode = config.mode_for(on_record)
+    if mode is not None:
+        check_mode(mode)
+    if place.parent is not None:
+        place.open_mode(mode or on_record)
+    elif mode is not None and mode != record.ledger.mode:
+        record.write(ModeSet(opened.now(), mode))
 
 
 def check_config(config: Config, gate: Gate | Iterable[Check] | None, host: Host | AnyPath | None) -> None:

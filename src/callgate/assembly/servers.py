@@ -60,7 +60,7 @@ def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
 
 def server_list(config: Config, found: ServerConfigs, wanted: Sequence[str] | None) -> ServerList:
     """Those servers, not begun yet. ``wanted`` are the only tools, or whole servers, that the model gets."""
-    denied = denied_whole(config)
+    denied = denied_whole([config])
 
     def hides(tool: str, server: str) -> bool:
         return denied(tool, server) or (wanted is not None and not {tool, f"mcp__{server}"} & {*wanted})

@@ -28,7 +28,7 @@ async def served_tools(config: Config, names: Sequence[str] | None = None) -> tu
     """The tools of these names, those that ship and custom ones, without those that a rule denies as a whole, and the
     config with notes on those left out. UsageError for a name that there is not."""
     found, notes = await agent_tools(config, tuple(dict.fromkeys(OFFERED if names is None else names)))
-    denied = denied_whole(config)
+    denied = denied_whole([config])
     found = [each for each in found if not denied(each.spec.name, "")]
     return found, replace(config, notes=(*config.notes, *notes))
 

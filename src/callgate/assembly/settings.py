@@ -15,11 +15,14 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.entries import SettingsFault
 from callgate.policy.fingerprint import fingerprint
+from callgate.policy.hooks.hook_protocol import CALL_EVENTS
 from callgate.policy.hooks.hook_runners import Function
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.judge import Judge
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.hooks import GateHooks, SessionHooks, agent_of
+from callgate.session.nesting import NAME as NESTING
+from callgate.session.nesting import NestingPart
 from callgate.session.remembered import remembered_feature
 from callgate.words.errors import UsageError
 
@@ -46,9 +49,11 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
         config: Config | None = opened.config
         if config is None:
             raise UsageError("hooks are named in settings: pass config=load_config() to the session")
-        record, journal = opened.record, opened.journal
+        record, journal, outer = opened.record, opened.journal, opened.needed(NESTING, NestingPart).parent
+        asked = {line for each in (() if outer is None else outer.configs) for line in each.hooks}
+        lines = [line for line in config.hooks if line not in asked or line.event not in CALL_EVENTS]
         hooks = Hooks(
-            config.hooks,
+            lines,
             root=config.root,
             covers=lambda rule, case: part.concerns(rule, case),
             clock=opened.host.clock,
@@ -67,7 +72,7 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
             )
         return part
 
-    return Feature("hooks", open_hooks)
+    return Feature("hooks", open_hooks, needs=frozenset({NESTING}))
 
 
 def gate_of(config: Config, opened: OpenSession, checks: Sequence[Check], *, sandboxed: bool) -> CheckGate:
@@ -103,36 +108,43 @@ def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
     return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time(), faults=faults).faults
 
 
-def denied_whole(config: Config) -> Callable[[str, str], bool]:
-    """True for the name of a tool, and of its MCP server if it has one, where a rule denies every call."""
-    return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time()).denies_whole
+def denied_whole(configs: Sequence[Config]) -> Callable[[str, str], bool]:
+    """Return a function that is true for the name of a tool, and of its MCP server if it has one, if a rule of one of
+    the configs denies every call."""
+    books = [Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time()) for config in configs]
+    return lambda tool, server: any(book.denies_whole(tool, server) for book in books)
 
 
-def withheld_of(config: Config, host: Host) -> Callable[[str], str | None]:
-    """Return the function that names the rule which keeps a file from being read. It compiles the rules when it is
-    first called."""
+def withheld_of(configs: Sequence[Config], host: Host) -> Callable[[str], str | None]:
+    """Return the function that names the rule of one of the configs which keeps a file from being read. It compiles the
+    rules when it is first called."""
 
     @cache
-    def compiled() -> Callable[[str], str | None]:
-        root = host.resolve_path(".").resolved
-        return Rulebook.of(config.rules, root=root, home=str(config.home), now=host.clock.now()).withheld()
+    def compiled() -> Sequence[Callable[[str], str | None]]:
+        root, now = host.resolve_path(".").resolved, host.clock.now()
+        books = [Rulebook.of(config.rules, root=root, home=str(config.home), now=now) for config in configs]
+        return [book.withheld() for book in books]
 
-    return lambda path: compiled()(path)
+    return lambda path: next((rule for find in compiled() if (rule := find(path)) is not None), None)
 
 
-def sandbox_of(tools: Sequence[Tool], config: Config, host: Host) -> "tuple[ProvenSandbox | None, tuple[str, ...]]":
-    """Return the sandbox in force if a tool runs commands in it, and notes for people."""
+def sandbox_of(
+    tools: Sequence[Tool], configs: Sequence[Config], host: Host
+) -> "tuple[ProvenSandbox | None, tuple[str, ...]]":
+    """Return the sandbox in force by all configs if a tool runs commands in it, and notes for people."""
     if not isinstance(host, LocalHost) or not any(facts_of(each).takes_sandbox for each in tools):
         return None, ()
     from callgate.policy.sandbox_policy import NO_HOSTS, sandbox_in_force  # for commands alone
 
-    found = _NO_PLACE
+    config, found = configs[-1], _NO_PLACE
+    hosts = config.settings.sandbox_allow_hosts
     if config.own_data:
-        hosts = config.settings.sandbox_allow_hosts
-        found = sandbox_in_force(config.data, config.root, config.home, config.rules, hosts)
+        hosts = tuple(each for each in hosts if all(each in other.settings.sandbox_allow_hosts for other in configs))
+        rules = tuple(rule for each in configs for rule in each.rules)
+        found = sandbox_in_force(config.data, config.root, config.home, rules, hosts)
     if isinstance(found, str):
         return None, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
-    return found, (NO_HOSTS,) if config.settings.sandbox_allow_hosts and not found.hosts else ()
+    return found, (NO_HOSTS,) if hosts and not found.hosts else ()
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

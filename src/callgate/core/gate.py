@@ -8,7 +8,7 @@ otherwise in a coroutine. ``explain`` runs the same generator without waiting an
 # pyright: reportUnnecessaryIsInstance=false
 
 from asyncio import CancelledError, current_task
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import isawaitable
 from typing import Any, Literal, TypeVar, cast
@@ -25,7 +25,7 @@ PostHook = Callable[[Case, Result], Result | Awaitable[Result]]
 Requested = Callable[[Case, Ask], Awaitable[Allow | Deny | None] | None]
 
 T = TypeVar("T")
-_Steps = Generator[Awaitable[Any], Any, T]
+Steps = Generator[Awaitable[Any], Any, T]
 _ANSWERS = (Allow, Ask, Deny, Hooked)
 _UNDECIDED = Deny("gate", "no check decided about this call")
 _UNASKED = object()
@@ -79,11 +79,11 @@ class CheckGate:
             if answer is not None:
                 if type(answer) is Allow:  # nothing to wait for, and no hook has added to it
                     return answer
-                return _driven(self._judged(case, None, at, answer))
+                return driven(self._judged(case, None, at, answer))
         return _UNDECIDED
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        return _driven(self._judged_again(case)) if self._again else None
+        return driven(self._judged_again(case)) if self._again else None
 
     def explain(self, case: Case, trace: Trace) -> Decision:
         """Judge without waiting: an awaitable answer, as of hooks, is closed and traced as ``later``. ``trace``
@@ -99,7 +99,7 @@ class CheckGate:
         except StopIteration as over:
             return over.value
 
-    def _judged(self, case: Case, trace: Trace | None, at: int = 0, first: Any = _UNASKED) -> _Steps[Decision]:
+    def _judged(self, case: Case, trace: Trace | None, at: int = 0, first: Any = _UNASKED) -> Steps[Decision]:
         """Ask the checks in order until one decides. Start with the check at index ``at``, whose answer is ``first`` if
         given. After hooks changed the arguments, start again with the first check."""
         checks = self._checks
@@ -124,7 +124,7 @@ class CheckGate:
                 trace(Judged(left.name, None, case, "skipped"))
         return self._final(case, decision or _UNDECIDED, trace)
 
-    def _judged_again(self, case: Case) -> _Steps[Deny | Ask | None]:
+    def _judged_again(self, case: Case) -> Steps[Deny | Ask | None]:
         for check in self._again:
             answer = yield from _answer(check, case)
             if isinstance(answer, Ask | Deny):
@@ -160,7 +160,7 @@ class CheckGate:
         return result
 
 
-def _answer(check: Check, case: Case, trace: Trace | None = None, answer: Any = _UNASKED) -> _Steps[Verdict | Hooked]:
+def _answer(check: Check, case: Case, trace: Trace | None = None, answer: Any = _UNASKED) -> Steps[Verdict | Hooked]:
     """Ask a check, and yield an awaitable answer to wait for. A check that fails or answers anything else denies."""
     how: Literal["asked", "later"] = "asked"
     try:
@@ -187,7 +187,7 @@ def _refused(check: Check, error: BaseException) -> Deny:
     return refused(check.name, error)
 
 
-def _driven(steps: _Steps[T]) -> T | Awaitable[T]:
+def driven(steps: Steps[T]) -> T | Awaitable[T]:
     """Run the steps to their end, or return a coroutine that does if one of them has to wait."""
     try:
         pending = next(steps)
@@ -196,7 +196,7 @@ def _driven(steps: _Steps[T]) -> T | Awaitable[T]:
     return _waited(steps, pending)
 
 
-async def _waited(steps: _Steps[T], pending: Awaitable[Any]) -> T:
+async def _waited(steps: Steps[T], pending: Awaitable[Any]) -> T:
     try:
         while True:
             try:
@@ -219,22 +219,25 @@ def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
         if decision is None and hooked.arguments is None:  # an Allow was for the arguments of that time
             decision = before.decision
         hooked = replace(hooked, decision=decision, context=before.context + hooked.context)
-    if hooked.arguments is None:
-        return replace(case, hooked=hooked)
+    case = replace(case, hooked=hooked)
+    return case if hooked.arguments is None else with_arguments(case, hooked.arguments, hooked.by)
+
+
+def with_arguments(case: Case, arguments: Mapping[str, Any], by: str) -> Case | Deny:
+    """Return the case with these arguments, which are read like those of a model. ``by`` names who set them."""
     try:
-        read = case.tool.read(hooked.arguments)
+        read = case.tool.read(arguments)
         if isinstance(read, Rejected):
             fault = "; ".join(read.errors)
-            return Deny(hooked.by, f"the arguments it put in are not valid: {fault}", "blocked_by_hook")
+            return Deny(by, f"the arguments it put in are not valid: {fault}", "blocked_by_hook")
         return replace(
             case,
             arguments=read.arguments,
             arguments_hash=arguments_hash(case.tool.spec.name, read.arguments),
             traits=case.tool.traits(read.arguments),
-            hooked=hooked,
         )
     except Exception as error:
-        return refused(hooked.by, error)
+        return refused(by, error)
 
 
 def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:

@@ -227,7 +227,7 @@ class Hooked:
 @noun
 class Case:
     """A call that checks judge. ``recent`` has the hashes of the calls before it, newest last; ``hooked`` the answer of
-    the hooks after they were asked."""
+    the hooks after they were asked; ``path`` leads from the session of the gate to the nested session that calls."""
 
     call_id: str
     tool: Tool
@@ -242,6 +242,7 @@ class Case:
     normal: Callable[[str], str] = field(default=str)
     resolve_path: Callable[[str], ResolvedPath] = field(default=unresolved_path)
     hooked: Hooked | None = None
+    path: tuple[str, ...] = ()
 
 
 Verdict = Allow | Ask | Deny | None

@@ -55,7 +55,7 @@ class OwnChecks:
 
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = checks
-        self._answers: dict[tuple[str, str], Verdict] = {}
+        self._answers: dict[tuple[str, tuple[str, ...], str], Verdict] = {}
 
     def split(self) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
         return (
@@ -72,12 +72,12 @@ class OwnChecks:
 
     def _kept(self, check: Check, case: Case, answer: Any) -> Verdict:
         if answer is None or isinstance(answer, Allow | Ask):
-            self._answers[check.name, case.call_id] = answer
+            self._answers[check.name, case.path, case.call_id] = answer
             return None
         return answer  # a denial, or an invalid value, which the gate refuses
 
     def _late(self, name: str, case: Case) -> Verdict:
-        answer = self._answers.pop((name, case.call_id), None)
+        answer = self._answers.pop((name, case.path, case.call_id), None)
         return answer if not isinstance(answer, Ask) else replace(answer, unconditional=True)
 
 

@@ -282,6 +282,8 @@ class Conversation(SessionView):
                 return self._set_model(sent.model)
             case inputs.SetEffort():
                 return self._set_effort(sent.effort)
+            case inputs.SetMode() if (refusal := self.nesting.refuse_mode(sent.mode)) is not None:
+                return refusal
             case inputs.SetMode() | inputs.SetTitle() | inputs.SetTags() | inputs.Snip() | inputs.Trim():
                 return self._history.settle(sent)
             case inputs.Rewind() | inputs.Branch():

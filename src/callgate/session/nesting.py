@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ledger import Ledger
@@ -20,16 +20,19 @@ from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
 from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question
 from callgate.words.errors import UsageError
-from callgate.words.events import AgentOpened, AgentSpent, Event, Forked, Noted, PolicyAdded, QuestionAsked
+from callgate.words.events import AgentOpened, AgentSpent, Event, Forked, ModeSet, Noted, PolicyAdded, QuestionAsked
 from callgate.words.messages import Spent
+from callgate.words.modes import MODES, Mode, strictest
 from callgate.words.session_event import AgentPath
 from callgate.words.spending import SPENDING, spent_in
 
 if TYPE_CHECKING:
     from callgate.conversation.allowance import Allowance
+    from callgate.core.ports import Gate
     from callgate.session.work import Work
 
 NAME = "nesting"
+LOOSEST: Mode = min(MODES, key=lambda mode: MODES[mode].strictness)
 T = TypeVar("T")
 _UNFIT = re.compile(r"[^\w .'()+,@-]+")
 """The characters of a label that its name, which is also the name of a file, does not keep."""
@@ -37,21 +40,33 @@ _LONGEST_NAME = 40
 
 
 class NestingPart(FeaturePart):
-    """One session in the tree, with the sessions inside it that are open. ``path`` names it."""
+    """One session in the tree, with the sessions inside it that are open.
+
+    path           names the session
+    parent         the part of the session around it
+    gate           the gate of the session alone
+    inherits_gate  its gate has only checks of its own: the rules are those of the sessions around it
+    """
+
+    gate: Gate
+    inherits_gate = False
 
     def __init__(self, opened: OpenSession, parent: NestingPart | None) -> None:
         self._opened = opened
         self._record = opened.record
         self._now = opened.now
-        self._parent = parent
+        self.parent = parent
+        self._wanted: Mode = LOOSEST
+        self._forced: Mode | None = None  # set because of the session around this one
         self.path = opened.path
         self._children: dict[str, NestingPart] = {}
         self._outside_calls = opened.needed(QUESTIONS, UserQuestions)
         self._is_listening = self._is_closed = False
-        self._charges = False  # false while events on record are folded again
+        self._is_live = False  # false while events on record are folded again
         self._is_charged = False  # all costs on record, of earlier programs too
+        self.folds = {PolicyAdded: self._policy_added}
         if parent is not None:
-            self.folds = dict.fromkeys(SPENDING, self._spent)
+            self.folds |= dict.fromkeys(SPENDING, self._spent)
         self.mailbox = AnswerMailbox(
             opened.journal,
             opened.host.clock,
@@ -65,7 +80,7 @@ class NestingPart(FeaturePart):
         return cast("Work", self._opened.session)
 
     def begin(self) -> None:
-        parent = self._parent
+        parent = self.parent
         if parent is not None:
             parent._children[self.path[-1]] = self
             parent._listen()
@@ -80,8 +95,8 @@ class NestingPart(FeaturePart):
 
     async def close(self, *, discard: bool) -> None:
         self._is_closed = True
-        if self._parent is not None:
-            self._parent._children.pop(self.path[-1], None)
+        if self.parent is not None:
+            self.parent._children.pop(self.path[-1], None)
 
     def _relay(self, path: AgentPath, number: int, event: Event) -> None:
         self._in_own_thread(lambda: self._record.relay(path, number, event), wait=False)
@@ -119,21 +134,21 @@ class NestingPart(FeaturePart):
     # ---- costs --------------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        self._charges = False
+        self._is_live = False
 
     def folded(self, ledger: Ledger) -> None:
-        self._charges = True
+        self._is_live = True
 
     def _spent(self, event: Event) -> None:
         spent = spent_in(event)
-        if self._charges and spent is not None:
+        if self._is_live and spent is not None:
             self._charge(self._opened.journal.number, spent)
 
     def _charge(self, number: int, spent: Spent) -> None:
         """Put costs of this session on record in the session around it, which does the same."""
-        assert self._parent is not None
+        assert self.parent is not None
         charge = AgentSpent(self._now(), self.path[-1], number, spent)
-        self._parent._in_own_thread(partial(self._parent._write_charge, charge))
+        self.parent._in_own_thread(partial(self.parent._write_charge, charge))
 
     def _write_charge(self, charge: AgentSpent) -> None:
         if not self._is_closed:  # otherwise it is made up for when both are opened again
@@ -141,10 +156,10 @@ class NestingPart(FeaturePart):
 
     async def recover(self) -> None:
         """Charge the session around this one with the costs that a crash kept from its record."""
-        if self._parent is None or self._is_charged:
+        if self.parent is None or self._is_charged:
             return
         self._is_charged = True
-        charged = self._parent._record.ledger.charged.get(self.path[-1], 0)
+        charged = self.parent._record.ledger.charged.get(self.path[-1], 0)
         due: list[tuple[int, Spent]] = []
         for number, event in await self._opened.journal.after(charged):
             spent = spent_in(event)
@@ -199,15 +214,68 @@ class NestingPart(FeaturePart):
         if isinstance(event, QuestionAsked):
             self.mailbox.open()
         elif isinstance(event, PolicyAdded):
-            for part in (*self._children.values(), *(() if self._parent is None else (self._parent,))):
-                part._adopt(event.policy)
+            if self._work.executor is not None and self._work.executor.reconsider():
+                self._work.set_status("working")
+        elif isinstance(event, ModeSet):
+            self._wanted = self._wanted if event.mode == self._forced else event.mode
+            self._forced = None
+            for part in (self, *self._children.values()):
+                part._follow_mode()
+
+    def _policy_added(self, event: PolicyAdded) -> None:
+        if self._is_live:
+            for part in (*self._children.values(), *(() if self.parent is None else (self.parent,))):
+                part._in_own_thread(partial(part._adopt, event.policy), wait=False)
 
     def _adopt(self, policy: ApprovalPolicy) -> None:
         """Add an answer that was remembered by a neighbour in the tree."""
         if policy not in self._record.ledger.policies and not self._work.closing:
             self._record.write(PolicyAdded(self._now(), policy))
-            if self._work.executor is not None and self._work.executor.reconsider():
-                self._work.set_status("working")
+
+    # ---- restrictions -------------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode:
+        return self._record.ledger.mode
+
+    @property
+    def policies(self) -> Sequence[ApprovalPolicy]:
+        """The remembered answers of the session."""
+        return self._record.ledger.policies
+
+    @property
+    def configs(self) -> tuple[Any, ...]:
+        """The configs of the sessions around this one and of itself, the root's first."""
+        own = () if self._opened.config is None else (self._opened.config,)
+        return own if self.parent is None else (*self.parent.configs, *own)
+
+    def open_mode(self, wanted: Mode | None) -> None:
+        """Set the mode of a nested session that is opened: the wanted one, or the one of the session around it if that
+        is stricter. Adopt the answers that are remembered there for the session."""
+        self._wanted = wanted or LOOSEST
+        assert self.parent is not None
+        mode = strictest(self._wanted, self.parent.mode)
+        if mode != self.mode:
+            self._forced = mode
+            self._record.write(ModeSet(self._now(), mode))
+        if not self.inherits_gate:
+            for policy in self.parent.policies:
+                if policy.scope == "session" and policy not in self.policies:
+                    self._record.write(PolicyAdded(self._now(), policy))
+
+    def refuse_mode(self, wanted: Mode) -> str | None:
+        """Return the reason why the session cannot be in this mode."""
+        if self.parent is None or strictest(wanted, self.parent.mode) == wanted:
+            return None
+        return f"the session around this one is in mode {self.parent.mode}, which is stricter than {wanted}"
+
+    def _follow_mode(self) -> None:
+        if self.parent is None or self._is_closed:
+            return
+        mode = strictest(self._wanted, self.parent.mode)
+        if mode != self.mode:
+            self._forced = mode
+            self._in_own_thread(lambda: self._record.write(ModeSet(self._now(), mode)), wait=False)
 
     def _take_left(self, confirmation: Confirmation) -> bool:
         """Act on an answer that another program left. False: its question is not open yet, so the answer stays."""

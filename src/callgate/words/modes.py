@@ -50,5 +50,12 @@ def check_mode(mode: Mode) -> Mode:
     return mode
 
 
+def strictest(mode: Mode, outer: Mode) -> Mode:
+    """Return the mode of a session for which ``mode`` is wanted inside a session in the mode ``outer``."""
+    if MODES[mode].strictness == MODES[outer].strictness:
+        return outer if MODES[outer].forbids_changes else mode
+    return outer if is_stricter(outer, mode) else mode
+
+
 def is_stricter(mode: Mode, than: Mode) -> bool:
     return MODES[mode].strictness > MODES[than].strictness

@@ -82,6 +82,7 @@ def facts_of_call(case: Case) -> dict[str, Any]:
         "tool_name": case.name,
         "tool_input": _input(case),
         "tool_use_id": case.call_id,
+        **({"agent_path": list(case.path)} if case.path else {}),
     }
 
 

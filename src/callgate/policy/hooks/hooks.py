@@ -195,13 +195,13 @@ class Hooks:
             self.seconds += around.clock.monotonic() - began
         merged = merge(task.result() for task in tasks)
         for note in merged.notes:
-            self._report(Noted(around.clock.now(), note.text, note.level, case.call_id if case else None))
+            self._report(Noted(around.clock.now(), note.text, note.level, _own_call(case)))
         return merged
 
     async def _reply(self, hook: Hook, payload: bytes, case: Case | None, *, barred: bool) -> HookReply:
         if barred:
             return hook, _CHANGED
-        clock, call_id = self._around.clock, case.call_id if case else None
+        clock, call_id = self._around.clock, _own_call(case)
         self._asked += 1
         name, began = f"hook-{self._asked}", clock.monotonic()
         self._phase(PhaseStarted(clock.now(), name, "hook", hook.name, call_id))
@@ -212,7 +212,7 @@ class Hooks:
             self._phase(PhaseEnded(at=clock.now(), id=name, kind="hook", name=hook.name, seconds=took, call_id=call_id))
 
     def _tell(self, text: str, case: Case | None) -> None:
-        self._report(Noted(self._around.clock.now(), text, "warning", case.call_id if case else None))
+        self._report(Noted(self._around.clock.now(), text, "warning", _own_call(case)))
 
 
 def _denied(merged: MergedAnswers) -> Deny | None:
@@ -224,3 +224,8 @@ def _denied(merged: MergedAnswers) -> Deny | None:
     if merged.verdict == "deny":
         return Deny(merged.by, merged.reason, "blocked_by_hook", origin=merged.origin)
     return None
+
+
+def _own_call(case: Case | None) -> str | None:
+    """Return the id of a call of this session; calls of nested sessions have none here."""
+    return None if case is None or case.path else case.call_id

@@ -1,0 +1,156 @@
+"""The gate of a nested session: every session around it judges its calls too."""
+
+# Gates come from outside and may not keep to their types.
+# pyright: reportUnnecessaryIsInstance=false
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from inspect import isawaitable
+from typing import Any
+
+from callgate.core.gate import Steps, driven, refused, unasked, with_arguments
+from callgate.core.ports import Case, Gate, Hooked
+from callgate.session.nesting import NestingPart
+from callgate.words.calls import Result
+from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny
+from callgate.words.modes import MODES
+
+_DECISIONS = (Allow, Ask, Deny)
+Level = tuple[Gate, Callable[[Case], Case]]
+"""A gate, and the function that makes the case for it: with the mode and the remembered answers of its session."""
+
+
+class NestedGate:
+    """Judges with the gates of all sessions around this one, the root first, and then with the session's own gate.
+
+    A Deny of any of them stands, an Ask of any asks, and an Allow needs all of them. A question that one gate asks is
+    answered by hooks of the same session or of a session around it, and by an "always" that all gates accept.
+    """
+
+    def __init__(self, own: Gate, place: NestingPart) -> None:
+        self._own = own
+        self._place = place
+        self._asking: dict[str, int] = {}  # the outermost level that asks about a call
+
+    def _levels(self) -> Iterator[Level]:
+        around: list[NestingPart] = []
+        part = self._place.parent
+        while part is not None:
+            around.insert(0, part)
+            part = part.parent
+        for part in around:
+            yield part.gate, partial(_seen_from, part, self._place)
+        nearest = next((part for part in reversed(around) if not part.inherits_gate), None)
+        if self._place.inherits_gate and nearest is not None and nearest.mode != self._place.mode:
+            yield nearest.gate, partial(_in_own_mode, nearest, self._place)
+        yield self._own, lambda case: case
+
+    # ---- before it runs -----------------------------------------------------------------------------------------
+
+    def judge(self, case: Case) -> Decision | Awaitable[Decision]:
+        return driven(self._judged(case, again=False))
+
+    def judge_again(self, case: Case) -> Any:
+        return driven(self._judged(case, again=True))
+
+    def _judged(self, case: Case, *, again: bool) -> Steps[Any]:
+        asks: list[Ask] = []
+        allow: Allow | None = None
+        context: tuple[str, ...] = ()
+        arguments, changed_by = None, ""
+        self._asking.pop(case.call_id, None)
+        for level, (gate, seen) in enumerate(self._levels()):
+            try:
+                verdict: Any = gate.judge_again(seen(case)) if again else gate.judge(seen(case))
+                if isawaitable(verdict):
+                    verdict = yield verdict
+            except Exception as error:
+                return refused("gate", error)
+            if verdict is None and again:
+                continue
+            if not isinstance(verdict, _DECISIONS):
+                return refused("gate", TypeError(f"a gate answered {type(verdict).__name__}, wanted a decision"))
+            if isinstance(verdict, Deny):
+                return verdict
+            context += verdict.context
+            if verdict.arguments is not None:
+                arguments, changed_by = verdict.arguments, verdict.changed_by or verdict.by
+                changed = with_arguments(case, arguments, changed_by)
+                if isinstance(changed, Deny):
+                    return changed
+                case = changed
+            if isinstance(verdict, Ask):
+                self._asking.setdefault(case.call_id, level)
+                asks.append(verdict)
+            elif allow is None or gate is not self._own or not self._place.inherits_gate:
+                allow = verdict
+        found = next((ask for ask in asks if ask.unconditional), asks[0] if asks else allow)
+        if isinstance(found, Ask) and (mode := self._silent_mode()) is not None:
+            return unasked(found, mode)
+        return found and replace(found, arguments=arguments, changed_by=changed_by, context=context)
+
+    def _silent_mode(self) -> Any:
+        """Return the mode of a session around this one that never asks, if there is one."""
+        part = self._place.parent
+        while part is not None and not MODES[part.mode].never_asks:
+            part = part.parent
+        return None if part is None else part.mode
+
+    # ---- while it waits, and afterwards -------------------------------------------------------------------------
+
+    def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
+        pending = [(level, found) for level, found in self._requested(case, ask) if found is not None]
+        return self._answered(case, pending) if pending else None
+
+    def _requested(self, case: Case, ask: Ask) -> Iterator[tuple[int, Awaitable[Allow | Deny | None] | None]]:
+        asked: list[Gate] = []
+        for level, (gate, seen) in enumerate(self._levels()):
+            if gate not in asked:
+                asked.append(gate)
+                yield level, gate.requested(seen(case), ask)
+
+    async def _answered(
+        self, case: Case, pending: list[tuple[int, Awaitable[Allow | Deny | None]]]
+    ) -> Allow | Deny | None:
+        given: Allow | None = None
+        outermost = self._asking.get(case.call_id, 0)
+        answers = [(level, await answer) for level, answer in pending]
+        for level, answer in answers:
+            if isinstance(answer, Deny):
+                return answer
+            if answer is not None and level <= outermost:
+                given = given or answer
+        return given
+
+    def remembered(self, case: Case, /) -> Allow | None:
+        found = [gate.remembered(seen(case)) for gate, seen in self._levels() if gate is not self._own]
+        if not self._place.inherits_gate:
+            found.append(self._own.remembered(case))
+        return next(iter(found), None) if all(found) else None
+
+    def choices(self, case: Case, /) -> tuple[Choice, ...]:
+        return self._own.choices(case)
+
+    def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
+        return driven(self._run_after(case, result))
+
+    def _run_after(self, case: Case, result: Result) -> Steps[Result]:
+        """Run what follows a call, innermost first."""
+        levels = {id(gate): (gate, seen) for gate, seen in self._levels()}
+        for gate, seen in reversed(levels.values()):
+            found: Any = gate.after(seen(case), result)
+            result = (yield found) if isawaitable(found) else found
+        return result
+
+
+def _in_own_mode(part: NestingPart, place: NestingPart, case: Case) -> Case:
+    """Return the case for the rules of a session around it in the mode of this one. Its hooks have been asked."""
+    return replace(_seen_from(part, place, case), mode=case.mode, hooked=Hooked())
+
+
+def _seen_from(part: NestingPart, place: NestingPart, case: Case) -> Case:
+    """Return the case of a call of ``place`` as the gate of a session around it judges it."""
+    answers = (each for each in case.policies if each.scope == "session" and each not in part.policies)
+    policies = (*part.policies, *answers) if case.policies else part.policies
+    return replace(case, path=place.path[len(part.path) :], mode=part.mode, policies=policies)
