@@ -1,1 +1,1 @@
-"""The turn, the loop and the state of a conversation; what a single call needs is in core."""
+"""Turns, the loop and the state of a conversation. Single calls are in core."""

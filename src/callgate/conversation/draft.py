@@ -1,4 +1,4 @@
-"""The text that has streamed of an unfinished message, kept so that a crash does not lose it."""
+"""Drafts: the text of an unfinished message, stored so that a crash does not lose it."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,7 +10,7 @@ BATCH_SECONDS = 0.1
 
 
 class Draft:
-    """Hands the text so far to ``keep``, at most every 100 ms. Each piece says how many calls stood before it."""
+    """Passes the text so far to ``keep``, at most every 100 ms. Each piece has the number of calls before it."""
 
     def __init__(self, clock: Clock, keep: Callable[[Drafted], None]) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class Draft:
             self._timer = self._clock.call_later(BATCH_SECONDS, self._flush)
 
     def stop(self, *, keep: bool) -> None:
-        """Nothing more will come. ``keep``: hand over the rest, since the message itself will not come either."""
+        """Stop. ``keep``: store the rest, because the message will not be recorded."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -40,7 +40,7 @@ class Draft:
 
 
 def with_text(calls: Sequence[CallPart], drafted: Iterable[tuple[int, str]]) -> tuple[Part, ...]:
-    """A message of these calls, with the text that is known put where it stood."""
+    """Return the parts of a message with these calls and the drafted text between them."""
     texts = list(drafted)
     parts: list[Part] = []
     for at, call in enumerate(calls):

@@ -18,7 +18,7 @@ from callgate.words.noun import noun
 
 @noun
 class Equipment:
-    """The collaborators of a turn. The session replaces them when a person chooses another model or effort."""
+    """The collaborators and settings of a turn. The session replaces them when the model or the effort changes."""
 
     model: Model
     toolbox: ToolSource
@@ -27,27 +27,27 @@ class Equipment:
     record: Record
     features: FeatureSet = field(default_factory=FeatureSet)
     fallback: Model | None = None
-    """Answers for the rest of a run in which the model was overloaded too often."""
+    """The model for the rest of a run after too many overloads."""
     system: str = ""
     settings: ExecutorSettings = field(default_factory=ExecutorSettings)
     limits: RequestLimits = field(default_factory=RequestLimits)
     cache: CacheHints = field(default_factory=CacheHints)
     options: RequestOptions = field(default_factory=RequestOptions)
     output: Mapping[str, Any] | None = None
-    """A JSON Schema for the text of every answer; a prompt may bring its own."""
+    """A JSON Schema for the text of every answer; options of a prompt override it."""
     session: str = ""
     """The id of the session, the key of a provider's cache."""
     noted: set[str] = field(default_factory=set[str])
-    """Notes of models that are on record: each is written once."""
+    """Notes of models that were recorded; each is recorded once."""
     lineage: tuple[str, ...] = ()
     deps: Any = None
     """Given to tools as ``run.deps``."""
     path: tuple[str, ...] = ()
-    """Names of the nested agents from the root to this session; questions carry it."""
+    """Names of agents from the root to this session, for questions."""
     rerun_safe: bool = True
-    """After a crash, run calls again that had started and are declared safe to repeat."""
+    """Run calls again after a crash if they had started and are declared safe to repeat."""
     resumable: bool = False
-    """The record outlives the program: what is not done when it ends can be left open there."""
+    """The record is durable: unfinished calls are left open on record when the program ends."""
     price: Price | None = None
     meter: Meter | None = None
     unsettled: Callable[[], Iterable[Spent]] = lambda: ()
@@ -55,4 +55,4 @@ class Equipment:
     outer: Callable[[], Allowance | None] = lambda: None
     """Returns the allowance of the session around this one."""
     chance: Callable[[], float] = random
-    """Random numbers from 0 to 1, for the pauses before repetitions."""
+    """Returns random numbers from 0 to 1, for the delays of retries."""

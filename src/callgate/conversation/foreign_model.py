@@ -6,22 +6,9 @@ from json import dumps, loads
 from typing import Any, cast, get_args
 
 from callgate.conversation.ports import Model
+from callgate.words import model
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
-from callgate.words.model import (
-    ArgumentsDelta,
-    MessageEnded,
-    MessageStarted,
-    ModelEvent,
-    ModelNoted,
-    OpaqueData,
-    PartEnded,
-    PartKind,
-    PartStarted,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-)
 
 _COUNTS = tuple(each.name for each in fields(Usage) if each.name != "estimated")
 
@@ -30,10 +17,10 @@ def is_foreign(model: Model) -> bool:
     return not type(model).__module__.startswith("callgate.")
 
 
-def checked_event(event: Any) -> ModelEvent:
+def checked_event(event: Any) -> model.ModelEvent:
     """Return the event, with a copy of its JSON data. Raise ModelError if it is no model event, or a field is not of
     its type."""
-    checks = _FIELDS.get(cast("ModelEvent", event).__class__)
+    checks = _FIELDS.get(cast("model.ModelEvent", event).__class__)
     if checks is None:
         raise ModelError(f"the model streamed {type(event).__name__}, not a model event", kind="protocol")
     for name, check in checks.items():
@@ -46,7 +33,7 @@ def checked_event(event: Any) -> ModelEvent:
             known = "" if callable(check) else f"; there are {', '.join(check)}"
             fault = f"{value!r:.80} is no {name.replace('_', ' ')}{known}"
             raise ModelError(f"the model streamed {event!r:.200}: {fault}", kind="protocol")
-    if isinstance(event, OpaqueData) and not isinstance(event.data, bytes):
+    if isinstance(event, model.OpaqueData) and not isinstance(event.data, bytes):
         return replace(event, data=loads(dumps(event.data)))
     return event
 
@@ -70,13 +57,17 @@ def _is_data(value: Any) -> bool:
 
 
 _FIELDS: Mapping[type, Mapping[str, Callable[[Any], bool] | tuple[str, ...]]] = {
-    MessageStarted: {"model": _is_text, "usage": _is_usage},
-    PartStarted: {"index": _is_index, "kind": get_args(PartKind), "id": _is_text, "name": _is_text},
-    TextDelta: {"index": _is_index, "text": _is_text},
-    ThinkingDelta: {"index": _is_index, "text": _is_text, "signature": lambda value: value is None or _is_text(value)},
-    ArgumentsDelta: {"index": _is_index, "text": _is_text},
-    OpaqueData: {"index": _is_index, "provider": _is_text, "data": _is_data},
-    PartEnded: {"index": _is_index},
-    MessageEnded: {"stop_reason": get_args(StopReason), "usage": _is_usage, "detail": _is_text},
-    ModelNoted: {"text": _is_text},
+    model.MessageStarted: {"model": _is_text, "usage": _is_usage},
+    model.PartStarted: {"index": _is_index, "kind": get_args(model.PartKind), "id": _is_text, "name": _is_text},
+    model.TextDelta: {"index": _is_index, "text": _is_text},
+    model.ThinkingDelta: {
+        "index": _is_index,
+        "text": _is_text,
+        "signature": lambda value: value is None or _is_text(value),
+    },
+    model.ArgumentsDelta: {"index": _is_index, "text": _is_text},
+    model.OpaqueData: {"index": _is_index, "provider": _is_text, "data": _is_data},
+    model.PartEnded: {"index": _is_index},
+    model.MessageEnded: {"stop_reason": get_args(model.StopReason), "usage": _is_usage, "detail": _is_text},
+    model.ModelNoted: {"text": _is_text},
 }

@@ -1,4 +1,4 @@
-"""A message whose calls do not come from a model: a person's words, or a program, asked for them."""
+"""Messages with calls that do not come from a model but from a mention or a program."""
 
 from collections.abc import Sequence
 from json import dumps

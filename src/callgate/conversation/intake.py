@@ -1,6 +1,6 @@
-"""Model stream in, calls out the moment their arguments close.
+"""The intake collects the events of a model's stream, and returns each call when it is complete.
 
-A call is complete at PartEnded, never by counting braces. Argument text is collected piece by piece and parsed once.
+A call is complete at PartEnded. The text of its arguments is collected and parsed once.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,24 +9,10 @@ from typing import Any
 
 from callgate.conversation.ledger import Ledger
 from callgate.core import outcomes
+from callgate.words import model
 from callgate.words.calls import Result, ToolCall
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking, Usage
-from callgate.words.model import (
-    WHOLE,
-    ArgumentsDelta,
-    MessageEnded,
-    MessageStarted,
-    ModelEvent,
-    ModelNoted,
-    OpaqueData,
-    PartEnded,
-    PartStarted,
-    Request,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-)
 from callgate.words.noun import maker, noun
 
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
@@ -36,14 +22,14 @@ _make_call, _make_part = maker(ToolCall), maker(CallPart)
 
 @noun
 class Refused:
-    """A call that can go no further, and its result."""
+    """A call that must not run, and its result."""
 
     call: ToolCall
     result: Result
 
 
 class _Open:
-    """A part being streamed."""
+    """A part of the message that is streaming."""
 
     __slots__ = ("call_id", "closed", "kept", "kind", "name", "refused", "signature", "size", "texts")
 
@@ -60,7 +46,7 @@ class _Open:
 
 
 class Intake:
-    """One message. ``feed`` gives what a turn acts on: text to show, a call to run, or nothing."""
+    """Collects one message. ``feed`` returns text to show, a call to run, or None."""
 
     def __init__(self, message_id: str, ledger: Ledger, *, max_argument_chars: int = MAX_ARGUMENT_CHARS) -> None:
         self.message_id = message_id
@@ -71,48 +57,49 @@ class Intake:
         self._calls = 0
         self.model = ""
         self.usage: Usage | None = None
-        self.stop_reason: StopReason | None = None
+        self.stop_reason: model.StopReason | None = None
         self.detail = ""
         self._feed: Mapping[type, Callable[[Any], Any]] = {
-            MessageStarted: self._message_started,
-            PartStarted: self._part_started,
-            TextDelta: self._text,
-            ThinkingDelta: self._thinking,
-            ArgumentsDelta: self._arguments,
-            OpaqueData: self._opaque,
-            PartEnded: self._part_ended,
-            MessageEnded: self._message_ended,
-            ModelNoted: lambda event: event,
+            model.MessageStarted: self._message_started,
+            model.PartStarted: self._part_started,
+            model.TextDelta: self._text,
+            model.ThinkingDelta: self._thinking,
+            model.ArgumentsDelta: self._arguments,
+            model.OpaqueData: self._opaque,
+            model.PartEnded: self._part_ended,
+            model.MessageEnded: self._message_ended,
+            model.ModelNoted: lambda event: event,
         }
 
-    def feed(self, event: ModelEvent) -> ToolCall | Refused | TextDelta | ThinkingDelta | ModelNoted | None:
+    def feed(
+        self, event: model.ModelEvent
+    ) -> ToolCall | Refused | model.TextDelta | model.ThinkingDelta | model.ModelNoted | None:
         if self.stop_reason is not None:
             raise ModelError("the stream went on after its end", kind="protocol")
         return self._feed[event.__class__](event)
 
-    def finish(self) -> tuple[StopReason, list[Refused]]:
-        """The stream is over: its stop reason, and the calls with unclosed arguments."""
+    def finish(self) -> tuple[model.StopReason, list[Refused]]:
+        """Return the stop reason, and the calls whose arguments did not end."""
         stop = self.stop_reason or "cut_off"
         unclosed = [part for part in self._parts.values() if part.kind == "tool_call" and not part.closed]
-        if unclosed and stop in WHOLE:
+        if unclosed and stop in model.WHOLE:
             stop = "cut_off"
         refused = outcomes.truncated(closed=False)
         return stop, [Refused(self._call(part), part.refused or refused) for part in unclosed]
 
-    def stopped(self, request: Request) -> None:
-        """The stream is read no further. The usage of a message that broke off in the middle is estimated where it was
-        not told: it costs as much as others."""
+    def stopped(self, request: model.Request) -> None:
+        """The stream ended. Estimate the usage of an incomplete message, as far as the provider did not report it."""
         if self.usage is None or self.stop_reason is not None:
             return
         written = sum(len(text) for part in self._parts.values() for text in part.texts)
         if written:
             from callgate.words.window import CHARS_PER_TOKEN, missing_usage  # seldom needed
 
-            beyond = max(0, written - round(self.usage.output * CHARS_PER_TOKEN))  # a count came with the first event
+            beyond = max(0, written - round(self.usage.output * CHARS_PER_TOKEN))  # the first event had a count
             self.usage += missing_usage(replace(self.usage, output=0), request, beyond)
 
     def message(self) -> Message:
-        """The message as far as it came, its calls with the arguments the ledger knows."""
+        """Return the message so far, with the arguments of its calls on record."""
         parts: list[Part] = []
         for part in self._parts.values():
             text = "".join(part.texts)
@@ -126,10 +113,10 @@ class Intake:
                 parts.append(part.kept)
         return Message(self.message_id, "assistant", tuple(parts), self.model or None, self.usage)
 
-    def _message_started(self, event: MessageStarted) -> None:
+    def _message_started(self, event: model.MessageStarted) -> None:
         self.model, self.usage = event.model, event.usage
 
-    def _part_started(self, event: PartStarted) -> None:
+    def _part_started(self, event: model.PartStarted) -> None:
         if event.index in self._parts:
             raise ModelError(f"part {event.index} started twice", kind="protocol")
         part = _Open(event.kind, event.name, event.id)
@@ -141,8 +128,7 @@ class Intake:
         self._parts[event.index] = part
 
     def _rename(self, part: _Open) -> None:
-        """Ids come from the provider: empty ones and those of other messages are made unique; one that comes twice
-        in a message cannot be told apart by anyone, so the second is refused."""
+        """Make a missing or used id of a provider unique. The second call with an id in one message is refused too."""
         given = part.call_id
         wanted = given or f"call_{self.message_id}_{len(self._parts)}"
         if given in self._seen:
@@ -154,17 +140,17 @@ class Intake:
             unique = f"{wanted}~{n}"
         part.call_id = unique
 
-    def _text(self, event: TextDelta) -> TextDelta:
+    def _text(self, event: model.TextDelta) -> model.TextDelta:
         self._part(event.index, "text").texts.append(event.text)
         return event
 
-    def _thinking(self, event: ThinkingDelta) -> ThinkingDelta:
+    def _thinking(self, event: model.ThinkingDelta) -> model.ThinkingDelta:
         part = self._part(event.index, "thinking")
         part.texts.append(event.text)
         part.signature = event.signature or part.signature
         return event
 
-    def _arguments(self, event: ArgumentsDelta) -> None:
+    def _arguments(self, event: model.ArgumentsDelta) -> None:
         part = self._parts.get(event.index)
         if part is None or part.closed or part.kind != "tool_call":
             part = self._part(event.index, "tool_call")
@@ -174,13 +160,13 @@ class Intake:
         elif part.refused is None:
             part.refused = outcomes.over_limit(f"its arguments are longer than {self._limit:,} characters")
 
-    def _opaque(self, event: OpaqueData) -> None:
+    def _opaque(self, event: model.OpaqueData) -> None:
         part = self._part(event.index, None)
         if part.kind not in ("opaque", "tool_call") or part.kept is not None:
             raise ModelError(f"part {event.index} takes no opaque data, or has it already", kind="protocol")
         part.kept = Opaque(event.provider, event.data)
 
-    def _part_ended(self, event: PartEnded) -> ToolCall | Refused | None:
+    def _part_ended(self, event: model.PartEnded) -> ToolCall | Refused | None:
         part = self._parts.get(event.index)
         if part is None or part.closed:
             part = self._part(event.index, None)
@@ -190,7 +176,7 @@ class Intake:
         call = self._call(part)
         return call if part.refused is None else Refused(call, part.refused)
 
-    def _message_ended(self, event: MessageEnded) -> None:
+    def _message_ended(self, event: model.MessageEnded) -> None:
         self.stop_reason, self.detail = event.stop_reason, event.detail
         self.usage = event.usage if self.usage is None else self.usage + event.usage
 
@@ -210,9 +196,9 @@ class Intake:
 
 
 def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
-    """The call as the model asked for it: with its own arguments, under the name it used."""
+    """Return the call with the name and the arguments that the model wrote."""
     entry = ledger.calls[call_id]
-    if entry.asked_as is not None:  # the record has the target's arguments, the model wrote those of the wrapper
+    if entry.asked_as is not None:  # the record has the arguments of the target
         return CallPart(call_id, entry.asked_as, {}, raw, entry.kept)
     before = entry.arguments if entry.edited is None else entry.edited.before
     return _make_part(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)

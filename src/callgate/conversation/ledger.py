@@ -1,4 +1,4 @@
-"""State is the fold of events: where every call is, what was said, what is remembered."""
+"""The state of a conversation as a fold of events: calls, messages, costs, mode, queued prompts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
@@ -6,38 +6,10 @@ from typing import Any, cast
 
 from callgate.conversation.view import History, View
 from callgate.core.call_ledger import CALL_FOLDS, EXECUTING, CallLedger
+from callgate.words import events
 from callgate.words.calls import CODES
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
-from callgate.words.events import (
-    AgentOpened,
-    AgentSpent,
-    AnswerUnused,
-    Branched,
-    CallSettled,
-    CallStarted,
-    Compacted,
-    Counted,
-    Durable,
-    EffortSet,
-    Forked,
-    LinesQuarantined,
-    MessageAdded,
-    MetadataSet,
-    ModelSet,
-    ModeSet,
-    Paused,
-    PromptDequeued,
-    PromptQueued,
-    RequestRetried,
-    ResultReplaced,
-    Rewound,
-    RunEnded,
-    SessionOpened,
-    Snipped,
-    TurnEnded,
-    TurnStarted,
-)
 from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import WHOLE, RunOptions, WantedEffort
 from callgate.words.modes import MODES, Mode
@@ -48,57 +20,72 @@ LONGEST_NUMBER = 12
 
 
 class Ledger(CallLedger):
-    """The fold. Settled calls are let go when their turn ends; the history keeps what was said.
+    """The state of a conversation. Settled calls are dropped when their turn ends.
 
-    ``events`` come from a log, of which lines may be lost: what does not fit without them is left out.
+    ``log``: the events of a log in which lines may be missing. Events that depend on missing lines are skipped.
+
+    costs      costs by model
+    options    of the prompt of the last run
+    ended      the reason for the end of the last run, until the next one starts
+    paused     the agent needs a person to continue
+    denied     denials since a person last acted; ``denied_in_a_row``: without a success in between
+    about      subjects of reminders by message id
+    quoted     ids of prompts with text of servers or models
+    waiting    queued prompts in the order of delivery; ``queued`` is the number of the last one
+    inherited  open calls that belong to the session that this one was forked from
+    copying    all events so far were copied from another session
+    agents     nested sessions by name, also the ones that ended
+    charged    the number of the last charged event of each nested session
     """
 
     def __init__(
         self,
-        events: Iterable[Durable] = (),
+        log: Iterable[events.Durable] = (),
         *,
         context: Mapping[str, Any] | None = None,
         mode: Mode = "default",
     ) -> None:
         super().__init__(context=context, mode=mode)
         self.view = View()
-        self.mode_before: Mode = "default"  # plan mode
+        self.mode_before: Mode = "default"
         self.effort: WantedEffort | None = None
         self.model: str | None = None
         self.usage = Usage()
-        self.costs: dict[str, Spent] = {}  # by model
+        self.costs: dict[str, Spent] = {}
         self.turn = 0
-        self.open_turn: TurnStarted | None = None
-        self.open_message: MessageAdded | None = None
+        self.open_turn: events.TurnStarted | None = None
+        self.open_message: events.MessageAdded | None = None
         self.open_results = False
         self.running = False
-        self.options: RunOptions | None = None  # of the prompt that the last run was for
-        self.ended: RunReason | None = None  # the cause that ended the last run, until there is something new to do
-        self.paused = False  # in the middle of its work, until a person says that it may go on
+        self.options: RunOptions | None = None
+        self.ended: RunReason | None = None
+        self.paused = False
         self.added = 0
-        self.denied = self.denied_in_a_row = 0  # since a person last looked into it
+        self.denied = self.denied_in_a_row = 0
         self.metadata: dict[str, Any] = {}
-        self.about: dict[str, str] = {}  # the subjects of reminders, by the ids of their messages
-        self.quoted: set[str] = set()  # ids of prompts with words of servers or the model
-        self.agents: dict[str, AgentOpened] = {}  # nested sessions by name, also those that ended
-        self.charged: dict[str, int] = {}  # the last event of each nested session whose costs are in here
-        self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
-        self.queued = 0  # the number of the last one
-        self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
-        self.copying = False  # all so far was copied from the session this one was forked from
-        for event in events:
+        self.about: dict[str, str] = {}
+        self.quoted: set[str] = set()
+        self.agents: dict[str, events.AgentOpened] = {}
+        self.charged: dict[str, int] = {}
+        self.waiting: dict[str, events.PromptQueued] = {}
+        self.queued = 0
+        self.inherited: set[str] = set()
+        self.copying = False
+        for event in log:
             self._restore(event)
-        if self.copying:  # the copy is cut off before its end
+        if self.copying:  # the copy is incomplete
             self.inherited = set(self.calls)
 
-    def _restore(self, event: Durable) -> None:
-        """Lines before it may be lost. That a call has started or settled counts all the same."""
+    def _restore(self, event: events.Durable) -> None:
+        """Fold an event of a log. The start and the end of a call are folded also if its earlier events are missing."""
         try:
             self.fold(event)
         except LookupError:
             return
         except StateError:
-            entry = self.calls.get(event.call_id) if isinstance(event, CallStarted | CallSettled) else None
+            entry = (
+                self.calls.get(event.call_id) if isinstance(event, events.CallStarted | events.CallSettled) else None
+            )
             if entry is not None and entry.result is None:
                 entry.status = EXECUTING
                 self.fold(event)
@@ -109,12 +96,12 @@ class Ledger(CallLedger):
         return self.view.messages
 
     @property
-    def counted(self) -> Counted:
-        return Counted(self.added, self.turn, self.usage, tuple(self.costs.values()))
+    def counted(self) -> events.Counted:
+        return events.Counted(self.added, self.turn, self.usage, tuple(self.costs.values()))
 
     @property
     def cost(self) -> float:
-        """Dollars of the whole session, as far as prices are known."""
+        """The dollars of the whole session, as far as prices are known."""
         return sum(spent.cost or 0.0 for spent in self.costs.values())
 
     def spend(self, spent: Spent | None) -> None:
@@ -124,22 +111,22 @@ class Ledger(CallLedger):
 
     @property
     def continues(self) -> bool:
-        """True if ``Continue()`` takes up the run that has ended or paused."""
+        """True if ``Continue()`` resumes the last run."""
         return self.paused or (self.ended is not None and ENDINGS[self.ended].continues)
 
     @property
     def whole(self) -> bool:
-        """True if the open turn's message is known to be complete."""
+        """True if the message of the open turn is complete."""
         return self.open_message is not None and self.open_message.stop_reason in WHOLE
 
     @property
     def mentioned(self) -> bool:
-        """True if the calls of the open turn are not the model's: a person's message mentions their subjects."""
+        """True if the calls of the open turn come from mentions in a prompt."""
         return self.open_turn is not None and self.open_turn.because == "mention"
 
     @property
     def unanswered(self) -> list[Message]:
-        """The messages of people since the model's last one, oldest first."""
+        """The messages of people since the last message of the model, oldest first."""
         since = takewhile(lambda each: each.role != "assistant", reversed(self.messages))
         said = [each for each in since if each.id[:1] == "u" and each.id not in self.about]
         return [each for each in reversed(said) if each.id not in self.quoted]
@@ -148,14 +135,14 @@ class Ledger(CallLedger):
         return self.view.history()
 
 
-def _message_added(ledger: Ledger, event: MessageAdded) -> None:
+def _message_added(ledger: Ledger, event: events.MessageAdded) -> None:
     message = event.message
     ledger.view.add(message)
     number = message.id[1:] if message.id[:1] == "u" else ""
     ledger.added = max(ledger.added + 1, int(number) if number.isdecimal() and len(number) < LONGEST_NUMBER else 0)
     if event.about is not None:
         ledger.about[message.id] = event.about
-        return  # a reminder: nobody said it, so no work comes of it
+        return  # a reminder starts no work
     if message.role == "user":
         if event.options is not None and event.options.quoted:
             ledger.quoted.add(message.id)
@@ -173,67 +160,69 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
         ledger.open_results = True
 
 
-def _agent_opened(ledger: Ledger, event: AgentOpened) -> None:
+def _agent_opened(ledger: Ledger, event: events.AgentOpened) -> None:
     ledger.agents[event.name] = event
 
 
-def _agent_spent(ledger: Ledger, event: AgentSpent) -> None:
+def _agent_spent(ledger: Ledger, event: events.AgentSpent) -> None:
     ledger.charged[event.name] = event.number
     _spent(ledger, event)
 
 
-def _queued(ledger: Ledger, event: PromptQueued) -> None:
+def _queued(ledger: Ledger, event: events.PromptQueued) -> None:
     ledger.waiting[event.id] = event
     if event.id[1:].isdecimal():
         ledger.queued = max(ledger.queued, int(event.id[1:]))
 
 
-def _dequeued(ledger: Ledger, event: PromptDequeued) -> None:
+def _dequeued(ledger: Ledger, event: events.PromptDequeued) -> None:
     ledger.waiting.pop(event.id, None)
 
 
-def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
+def _turn_started(ledger: Ledger, event: events.TurnStarted) -> None:
     ledger.turn = event.turn
     ledger.open_turn = event
     ledger.open_message = None
     ledger.open_results = False
     ledger.running, ledger.paused, ledger.ended = True, False, None
-    ledger.calls = {}  # there is none left of an earlier turn, unless lines were lost
+    ledger.calls = {}  # only calls of missing turns could be left
 
 
-def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
+def _turn_ended(ledger: Ledger, event: events.TurnEnded) -> None:
     if event.spent is not None and ledger.open_message is None:
-        ledger.usage = ledger.usage + event.spent.usage  # nothing came of the message
+        ledger.usage = ledger.usage + event.spent.usage  # the message was not added
     ledger.spend(event.spent)
     ledger.open_turn = ledger.open_message = None
     ledger.running = event.reason in CONTINUING_REASONS
     ledger.calls = {call_id: entry for call_id, entry in ledger.calls.items() if entry.result is None}
 
 
-def _run_ended(ledger: Ledger, event: RunEnded) -> None:
+def _run_ended(ledger: Ledger, event: events.RunEnded) -> None:
     ledger.running, ledger.paused = False, event.reason == "paused"
     ledger.ended = event.reason
 
 
-def _spent(ledger: Ledger, event: RequestRetried | MetadataSet | AnswerUnused | AgentSpent) -> None:
+def _spent(
+    ledger: Ledger, event: events.RequestRetried | events.MetadataSet | events.AnswerUnused | events.AgentSpent
+) -> None:
     if event.spent is not None:
         ledger.usage = ledger.usage + event.spent.usage
         ledger.spend(event.spent)
 
 
-def _paused(ledger: Ledger, event: Paused) -> None:
+def _paused(ledger: Ledger, event: events.Paused) -> None:
     ledger.paused, ledger.running = True, False
     ledger.denied = ledger.denied_in_a_row = 0
 
 
-def _mode(ledger: Ledger, event: ModeSet) -> None:
+def _mode(ledger: Ledger, event: events.ModeSet) -> None:
     if not MODES[ledger.mode].forbids_changes:
         ledger.mode_before = ledger.mode
-    CALL_FOLDS[ModeSet](ledger, event)
+    CALL_FOLDS[events.ModeSet](ledger, event)
 
 
-def _settled(ledger: Ledger, event: CallSettled) -> None:
-    CALL_FOLDS[CallSettled](ledger, event)
+def _settled(ledger: Ledger, event: events.CallSettled) -> None:
+    CALL_FOLDS[events.CallSettled](ledger, event)
     if event.result.code == "ok":
         ledger.denied_in_a_row = 0
     elif CODES[event.result.code].denial and not ledger.mentioned:
@@ -241,66 +230,66 @@ def _settled(ledger: Ledger, event: CallSettled) -> None:
         ledger.denied += 1
 
 
-def _model(ledger: Ledger, event: ModelSet) -> None:
+def _model(ledger: Ledger, event: events.ModelSet) -> None:
     ledger.model = event.model
 
 
-def _effort(ledger: Ledger, event: EffortSet) -> None:
+def _effort(ledger: Ledger, event: events.EffortSet) -> None:
     ledger.effort = event.effort
 
 
-def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
-    """The totals that a fold of the live messages cannot know; the journal decides which messages are live."""
+def _moved(ledger: Ledger, event: events.Rewound | events.Branched) -> None:
+    """Set the totals, which the fold of the live events cannot compute."""
     _count(ledger, event.counted)
 
 
-def boundary_parts(event: Compacted) -> tuple[Text, ...]:
-    """The content of the message that stands for the history before a boundary."""
+def boundary_parts(event: events.Compacted) -> tuple[Text, ...]:
+    """Return the parts of the message that replaces the history before a boundary."""
     return (Text(event.summary), Text(f"\n\n{event.restored}")) if event.restored else (Text(event.summary),)
 
 
-def _compacted(ledger: Ledger, event: Compacted) -> None:
+def _compacted(ledger: Ledger, event: events.Compacted) -> None:
     ledger.view.compact(Message(f"c{event.counted.messages}", "user", boundary_parts(event)), event.kept)
     ledger.context = dict(event.context)
     ledger.running, ledger.paused, ledger.options = event.running, event.paused, event.options
     ledger.denied = ledger.denied_in_a_row = 0
     ledger.recent = ()
     ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}
-    _count(ledger, event.counted)  # its usage is in there
+    _count(ledger, event.counted)  # includes the usage of the summary before
     ledger.spend(spent_in(event))
 
 
-def _count(ledger: Ledger, counted: Counted) -> None:
+def _count(ledger: Ledger, counted: events.Counted) -> None:
     ledger.added = max(ledger.added, counted.messages)
     ledger.turn = max(ledger.turn, counted.turns)
     ledger.usage = counted.usage
     ledger.costs = {spent.model: spent for spent in counted.costs}
 
 
-def _snipped(ledger: Ledger, event: Snipped) -> None:
+def _snipped(ledger: Ledger, event: events.Snipped) -> None:
     ledger.view.snip(event.message_ids)
 
 
-def _replaced(ledger: Ledger, event: ResultReplaced) -> None:
+def _replaced(ledger: Ledger, event: events.ResultReplaced) -> None:
     ledger.view.replace(event.message_id, event.call_id, event.content)
 
 
-def _metadata(ledger: Ledger, event: MetadataSet) -> None:
+def _metadata(ledger: Ledger, event: events.MetadataSet) -> None:
     ledger.metadata[event.key] = event.value
     _spent(ledger, event)
 
 
-def _forked(ledger: Ledger, event: Forked) -> None:
+def _forked(ledger: Ledger, event: events.Forked) -> None:
     ledger.inherited, ledger.copying = set(ledger.calls), False
     _count(ledger, event.counted)
 
 
-def _opened(ledger: Ledger, event: SessionOpened) -> None:
+def _opened(ledger: Ledger, event: events.SessionOpened) -> None:
     ledger.copying = event.forked
 
 
-def _quarantined(ledger: Ledger, event: LinesQuarantined) -> None:
-    """The lost lines may have held messages and turns: their numbers are not given out again."""
+def _quarantined(ledger: Ledger, event: events.LinesQuarantined) -> None:
+    """Skip the numbers of messages and turns that the lost lines may have contained."""
     lost = sum(length // 100 + 1 for _, length in event.ranges)
     ledger.added = max(ledger.added, event.counted.messages) + lost
     ledger.turn = max(ledger.turn, event.counted.turns) + lost
@@ -311,29 +300,29 @@ Ledger.FOLDS = cast(
     Mapping[type, Callable[[Any, Any], None]],
     {
         **CALL_FOLDS,
-        MessageAdded: _message_added,
-        AgentOpened: _agent_opened,
-        AgentSpent: _agent_spent,
-        PromptQueued: _queued,
-        PromptDequeued: _dequeued,
-        TurnStarted: _turn_started,
-        TurnEnded: _turn_ended,
-        RunEnded: _run_ended,
-        RequestRetried: _spent,
-        CallSettled: _settled,
-        Paused: _paused,
-        ModeSet: _mode,
-        ModelSet: _model,
-        EffortSet: _effort,
-        Rewound: _moved,
-        Branched: _moved,
-        Compacted: _compacted,
-        Snipped: _snipped,
-        ResultReplaced: _replaced,
-        MetadataSet: _metadata,
-        AnswerUnused: _spent,
-        SessionOpened: _opened,
-        Forked: _forked,
-        LinesQuarantined: _quarantined,
+        events.MessageAdded: _message_added,
+        events.AgentOpened: _agent_opened,
+        events.AgentSpent: _agent_spent,
+        events.PromptQueued: _queued,
+        events.PromptDequeued: _dequeued,
+        events.TurnStarted: _turn_started,
+        events.TurnEnded: _turn_ended,
+        events.RunEnded: _run_ended,
+        events.RequestRetried: _spent,
+        events.CallSettled: _settled,
+        events.Paused: _paused,
+        events.ModeSet: _mode,
+        events.ModelSet: _model,
+        events.EffortSet: _effort,
+        events.Rewound: _moved,
+        events.Branched: _moved,
+        events.Compacted: _compacted,
+        events.Snipped: _snipped,
+        events.ResultReplaced: _replaced,
+        events.MetadataSet: _metadata,
+        events.AnswerUnused: _spent,
+        events.SessionOpened: _opened,
+        events.Forked: _forked,
+        events.LinesQuarantined: _quarantined,
     },
 )

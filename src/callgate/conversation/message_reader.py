@@ -1,6 +1,6 @@
-"""Requests of a turn and the streams that answer them: calls start while their stream is still open.
+"""Sends the request of a turn and reads the stream: calls start while the stream is open.
 
-A request that fails is sent again as long as no call of its message has arrived.
+A failed request is sent again if no call of its message has arrived.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _BEFORE_CONTENT = (MessageStarted, ModelNoted)
 
 
 class MessageReader:
-    """The stream of a model as a source of calls. ``intake`` has the message of the last attempt, ``error`` its
-    failure, ``remedy`` the step after that."""
+    """The stream of a model as a source of calls. ``intake``, ``error`` and ``remedy`` are those of the last attempt:
+    the message, the failure and the step after it."""
 
     def __init__(
         self, kit: Equipment, recovery: Recovery, executor: CallExecutor, message_id: str, limits: RequestLimits
@@ -71,8 +71,8 @@ class MessageReader:
         return spent_by(self._asked, self.intake.usage, self._kit.price)
 
     async def run(self, wanted: ToolChoice) -> None:
-        """Read the stream, and send the request again after a failure that may pass. Once a call has arrived, its
-        message stands, and the next turn repeats the request."""
+        """Read the stream. Send the request again after a temporary failure, unless a call of the message has arrived:
+        then the next turn repeats the request."""
         while True:
             due = self._recovery.take()
             if due is not None:
@@ -88,7 +88,7 @@ class MessageReader:
             if self.remedy != "again" or self._called:
                 break
         if self.error.kind == "cut_off" and self.remedy == "show":
-            self.error = None  # its stop reason says it
+            self.error = None  # the stop reason is enough
 
     def _record_repetition(self, due: Repetition) -> None:
         error, other = due.error, due.instead
@@ -117,7 +117,7 @@ class MessageReader:
             timer.cancel()
 
     async def _read_once(self, request: Request) -> None:
-        """Feeds the stream through; calls start while it is still going."""
+        """Send the request and feed the stream to the intake; calls start at once."""
         executor, room, intake, stream = self._executor, self._record.room, self.intake, None
         meter, model = self._kit.meter, self.model
         self._asked = model
@@ -152,7 +152,7 @@ class MessageReader:
                 crowded = room()
                 if crowded is not None:
                     await crowded
-        except (StateError, JournalError):  # ours, not the model's
+        except (StateError, JournalError):  # not a failure of the model
             raise
         except BaseException as error:
             if is_shutdown(error):
@@ -195,7 +195,7 @@ class MessageReader:
 
 
 def spent_by(model: Model, usage: Usage | None, price: Price | None) -> Spent | None:
-    """The tokens and the price of a message of this model; None if the server counted nothing."""
+    """Return the costs of a message of this model; None without usage."""
     if usage is None:
         return None
     return Spent(model.name, usage, None if price is None else price(model.name, usage))

@@ -1,4 +1,4 @@
-"""The Protocols that a conversation needs other packages to implement, with contracts in prose."""
+"""The Protocols that other packages implement for conversations, with their contracts."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Model(Protocol):
-    """Whatever answers a request with a stream of model events."""
+    """Answers a request with a stream of model events."""
 
     @property
     def name(self) -> str: ...
@@ -24,97 +24,97 @@ class Model(Protocol):
     def abilities(self) -> Abilities: ...
 
     def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """Stream one message. Failures are raised as ModelError; a stream that ends without MessageEnded counts as
-        cut off. The iterator may be closed at any point and must then let go of the connection."""
+        """Stream one message. Raise ModelError for failures. A stream without MessageEnded is cut off. The iterator may
+        be closed at any time and must then release the connection."""
         ...
 
 
 class Meter(Protocol):
-    """Measures requests and turns. Called at their moments; none of it may raise or wait."""
+    """Measures requests and turns. No method may raise or wait."""
 
     def requested(self, model: Model, request: Request) -> None: ...
 
     def streaming(self) -> None:
-        """The first piece of the answer is there."""
+        """The first event of the answer arrived."""
         ...
 
     def received(self, usage: Usage | None) -> None:
-        """The stream is over."""
+        """The stream ended."""
         ...
 
     def waiting(self, *, person: bool) -> None:
-        """From now on only a person's answer can move the turn on, or it goes on."""
+        """The turn waits for a person from now on, or continues."""
         ...
 
     def turn_over(self, calls: Iterable[tuple[float, float]]) -> Measures:
-        """``calls`` are start and end of each, in wall time."""
+        """Return the durations of a turn. ``calls`` has the start and the end of each call in wall time."""
         ...
 
 
 Drafted = tuple[tuple[int, str], ...]
-"""Pieces of text of a message, each with the number of calls before it."""
+"""Pieces of the text of a message, each with the number of calls before it."""
 
 
 class Journal(EventLog, Protocol):
-    """The append-only record of one session. One writer; only the loop's thread calls it.
+    """The append-only log of one session, called on the loop's thread by one writer.
 
-    A session masks secrets in what it gives to a journal, unless the journal does so itself: see Masking."""
+    A session masks secrets in events before a journal gets them, unless the journal masks them: see Masking."""
 
     @property
     def session(self) -> str:
-        """The session's id, the same after every restart; empty for a record that ends with the program."""
+        """The id of the session, the same after a restart; empty for a journal in memory."""
         ...
 
     @property
     def path(self) -> Path | None:
-        """The file it is kept in. Artifacts and the history of changes are kept in a folder beside it, which has its
-        name without the suffix. None for a record that ends with the program."""
+        """The file of the log, or None for a journal in memory. Artifacts and changes are stored in a folder beside it,
+        with its name without the suffix."""
         ...
 
     def read(self) -> Iterable[Durable]:
-        """The live events on record, oldest first. Called once, at the beginning."""
+        """Return the live events, oldest first. Called once, at the start."""
         ...
 
     def draft(self, message_id: str, text: Drafted) -> None:
-        """Keep what has streamed so far of a message that will be appended as a whole. Only an attempt: never fails."""
+        """Store the text so far of a streaming message. Never raises; it may be lost."""
         ...
 
     def drafted(self, message_id: str) -> Drafted:
-        """The last draft of this message that was kept before the program started."""
+        """Return the last draft of this message from before the start of the program."""
         ...
 
     async def live(self) -> Sequence[Durable]:
-        """The same as it is now, after all that was appended. A rewind changes what is live."""
+        """Return the live events now, after all appended events. A rewind changes them."""
         ...
 
     async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
-        """All that was appended after the event of this number, live or not, each with its own number."""
+        """Return all events after this number with their numbers, also events that are not live."""
         ...
 
     async def recall(self, message_id: str) -> Message | None:
-        """A message from anywhere on record, also one that is not live."""
+        """Return a message on record, also one that is not live; None for an unknown id."""
         ...
 
     async def answers(self) -> Sequence[Confirmation]:
-        """Answers of other programs to questions that are open now; repeated until they are on record."""
+        """Return answers of other programs to open questions. They are returned until they are on record."""
         ...
 
     def answer_faults(self) -> Sequence[str]:
-        """In words, what was found where answers should be and is none; each once."""
+        """Return descriptions of invalid answer files, each once."""
         ...
 
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
-        """Drop other programs' answers about these calls: they are on record, or cannot be taken."""
+        """Remove answers of other programs about these calls: they are on record, or refused."""
         ...
 
     async def aclose(self) -> None:
-        """Nothing is appended any more. JournalError when something could not be written."""
+        """Close the journal. Raise JournalError if events could not be written."""
         ...
 
 
 class Masking(Journal, Protocol):
-    """A journal that stores no secrets: it masks them itself, or stores nothing."""
+    """A journal that masks secrets itself, or stores nothing."""
 
     def clean(self, value: T, /) -> T:
-        """The value without secrets, as it would be on record."""
+        """Return the value with masked secrets, as the journal stores it."""
         ...

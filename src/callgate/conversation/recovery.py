@@ -1,4 +1,4 @@
-"""Failures of requests: whether a request is sent again, when, and to which model."""
+"""Recovery from failed requests: whether a request is sent again, when, and to which model."""
 
 from collections.abc import Callable
 from random import random
@@ -11,13 +11,13 @@ from callgate.words.messages import Message, Spent
 from callgate.words.noun import noun
 
 Remedy = Literal["again", "shorten", "show"]
-"""The step after a failure: the request is sent again, the history is made shorter first, or the person is told."""
+"""The step after a failure: send the request again, shorten the history first, or show the error."""
 
 
 @noun
 class Repetition:
-    """The next attempt: its number among those in a row, the seconds before it, and the failure before it.
-    ``instead``: it asks this model, because the one before was overloaded too often."""
+    """The next attempt: its number in a row, the delay in seconds, and the failure before it. ``instead``: the fallback
+    model, if it is used from now on."""
 
     attempt: int
     delay: float
@@ -26,10 +26,12 @@ class Repetition:
 
 
 class Recovery:
-    """Counts failures in a row over the turns of one run. After ``Retries.overloads`` overloads in a row the rest of
-    the run asks ``fallback``, if there is one; the next run asks the session's own model again. ``shortens``: the
-    history can be made shorter, so that a request that was too long is sent again, once. ``affords``: whether the
-    limits of the run leave room for another attempt like the one that failed."""
+    """Counts failures in a row in one run.
+
+    fallback  the model for the rest of the run after ``Retries.overloads`` overloads in a row
+    shortens  the history can be shortened, so a request that was too long is sent again once
+    affords   returns whether the limits of the run allow another attempt with these costs
+    """
 
     def __init__(
         self,
@@ -52,29 +54,29 @@ class Recovery:
         self._due: Repetition | None = None
 
     def model(self, own: Model) -> Model:
-        """The model to ask in place of ``own``, or that one. A person who has set another model is obeyed."""
+        """Return the model for the next request: ``own`` or the fallback. A new ``own`` model ends the fallback."""
         if own is not self._own:
             self._own, self._instead = own, None
         return self._instead or own
 
     def take(self) -> Repetition | None:
-        """The attempt that is due, once."""
+        """Return the next attempt and clear it."""
         due, self._due = self._due, None
         return due
 
     def worked(self) -> None:
-        """A whole message came."""
+        """Reset the counts after a complete message."""
         self._failures = self._overloads = 0
         self._shortened = False
 
     def shorten(self) -> bool:
-        """After a request that was too long: True if the history is to be made shorter."""
+        """Return whether to shorten the history after a request that was too long."""
         tried, self._shortened = self._shortened, True
         return self._shortens and not tried
 
     def failed(self, error: ModelError, spent: Spent | None) -> tuple[Remedy, ModelError]:
-        """Takes note of a failure. The error comes back, with words about a wait that is too long. ``spent`` is what
-        the attempt has used."""
+        """Count a failure, and return the next step and the error, which names a delay that is too long. ``spent``: the
+        costs of the attempt."""
         if error.kind == "too_long":
             return ("shorten" if self.shorten() else "show"), error
         retries = self._retries
@@ -83,7 +85,7 @@ class Recovery:
         if (not error.retryable and self._instead is None) or not self._affords(spent):
             return "show", error
         if not error.retryable:
-            self._fallback = self._instead = None  # it cannot answer: the model itself is asked on
+            self._fallback = self._instead = None  # the fallback cannot answer: use the model itself
             self._failures = retries.overloads
         if self._fallback is not None and self._instead is None and self._overloads >= retries.overloads:
             self._due = Repetition(self._failures, 0.0, error, self._fallback)
@@ -99,8 +101,8 @@ class Recovery:
 
 
 def answered_by(message: Message, own: Model, fallback: Model | None) -> Model:
-    """The model that wrote a message on record, by the name in it; the session's own where that says nothing."""
+    """Return the model that wrote a message, by its name; ``own`` if the name is unknown."""
     said = (message.model or "").rpartition("/")[2]
     names = {model.name.rpartition("/")[2]: model for model in (fallback, own) if model is not None}
-    fitting = [name for name in names if said.startswith(name)]  # a provider adds the date of the model
+    fitting = [name for name in names if said.startswith(name)]  # a provider may append a date
     return names[max(fitting, key=len)] if fitting else own

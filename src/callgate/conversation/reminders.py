@@ -1,4 +1,4 @@
-"""Messages to the model that no person wrote: they are marked as such, start no work, and are on record."""
+"""Reminders: recorded messages to the model that no person wrote. They are marked and start no work."""
 
 import re
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ _END = late_pattern(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
 
 
 def reminder(text: str) -> str:
-    """Text for the model that no person wrote. A quoted end tag cannot end it early."""
+    """Return the text with tags that mark a reminder. End tags in the text are escaped."""
     return f"<{_TAG}>\n{_END.sub('‹', text)}\n</{_TAG}>"
 
 
 def remind(record: Record, due: Reminder, now: float) -> None:
-    """Puts a message for the model on record that no person wrote."""
+    """Record a reminder."""
     message = Message(f"u{record.ledger.added + 1}", "user", (Text(due.text),))
     record.write(MessageAdded(now, message, about=due.about))
 
@@ -30,7 +30,7 @@ CONTINUE_TEXT = reminder("Your last message was cut off while you were writing i
 
 
 def broken_off(error: ModelError, affected: Iterable[ToolCall]) -> str:
-    """After a failure of the model in a message with calls: what took effect."""
+    """Return the reminder about calls that took effect before the model failed."""
     named = ", ".join(f"{call.name} ({call.id})" for call in affected)
     effects = f"These took effect, or may have: {named}." if named else "None of them changed anything."
     return reminder(

@@ -1,4 +1,4 @@
-"""The events that follow an input, or all events of a session, as an iterator."""
+"""Events of a session as an asynchronous iterator."""
 
 import asyncio
 from collections import deque
@@ -16,7 +16,7 @@ AT_REST: tuple[SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", 
 
 
 class EventSource(Protocol):
-    """A session, as far as a stream of its events needs it."""
+    """The session that a stream of events reads."""
 
     @property
     def status(self) -> SessionStatus: ...
@@ -30,18 +30,18 @@ class EventSource(Protocol):
 
     @property
     def position(self) -> int:
-        """The number on record of the event that listeners receive now, or received last."""
+        """The number of the recorded event that listeners received last."""
         ...
 
     async def events_after(self, number: int) -> Sequence[tuple[int, Event]]:
-        """The events on record after this number, as far as they were published."""
+        """Return the published events on record after this number."""
         ...
 
     def take_failure(self) -> Exception | None: ...
 
 
 class _Unread:
-    """An event, and the position of its session at that time; progress that is not fetched yet grows."""
+    """An unread event with the position of its session at that time. Unread progress is merged into it."""
 
     __slots__ = ("found", "position")
 
@@ -51,8 +51,7 @@ class _Unread:
 
 
 class _Feed:
-    """Events that a reader has not fetched yet. Progress of a call is merged as long as only progress comes, of however
-    many calls."""
+    """A queue of unread events. Reports of progress are merged by call until another event comes."""
 
     __slots__ = ("_progress", "_source", "_waiting", "_wanted", "events")
 
@@ -87,19 +86,19 @@ class _Feed:
                 waiting.set_result(None)
 
     async def more(self) -> None:
-        """Wait until there is something to fetch."""
+        """Wait for an event."""
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         await waiting
 
 
 class EventStream(Generic[T]):
-    """Events of a session as an iterator that ends with one of the given statuses. Progress that is not fetched is
-    merged, so a slow reader delays nothing.
+    """Events of a session as an iterator that ends at one of the given statuses. Unread progress is merged, so a slow
+    consumer does not delay the session.
 
-    wanted  selects the events by their path
-    value   makes the value that the reader gets
-    after   a position: the events on record since then come first
+    wanted  selects events by path
+    value   converts an event to the value of the iterator
+    after   a position: the recorded events after it come first
     """
 
     def __init__(
@@ -116,11 +115,10 @@ class EventStream(Generic[T]):
         self._value = value
         self._after = after
         self._feed = feed = _Feed(session, wanted)
-        self._stop = finalize(self, session.listen(feed.add))  # a stream that nobody keeps stops listening
+        self._stop = finalize(self, session.listen(feed.add))  # a collected stream stops listening
         self.position = session.position
-        """The number on record of the session's own last durable event that was read here. It is the same for every
-        reader and after a restart; an event that is not on record has the number of the one before it.
-        ``session.events(after=number)`` goes on from there."""
+        """The number of the last recorded event of this session that was read here. ``session.events(after=number)``
+        continues from it, also after a restart."""
 
     def __aiter__(self) -> AsyncIterator[T]:
         return self
@@ -139,7 +137,7 @@ class EventStream(Generic[T]):
         return self._value(unread.found)
 
     async def _catch_up(self, after: int) -> None:
-        """Put the events on record before those that came since."""
+        """Insert the recorded events before the unread ones."""
         upto, self._after = self.position, None
         self.position = min(after, upto)
         found = await self._session.events_after(after)
@@ -165,10 +163,10 @@ class EventStream(Generic[T]):
 
 
 class Reply(EventStream[Event]):
-    """The events that follow an input, until the session rests: iterate over it, or await it for all of them. They are
-    the events of the session itself, and questions of the sessions inside it with their answers.
+    """The events after an input until the session is at rest: iterate over it, or await it for a list. It contains the
+    events of the session, and questions and answers of nested sessions.
 
-    An open question is a rest, but a loop that answers inside its body goes on.
+    An open question ends it, unless the question is answered in the body of the loop.
     """
 
     def __init__(self, session: EventSource, ending: tuple[SessionStatus, ...] = AT_REST) -> None:
