@@ -1,1 +1,1 @@
-"""Every side effect on the machine: files, threads, artifacts, time."""
+"""Side effects on the machine: files, processes, threads, artifacts, time."""

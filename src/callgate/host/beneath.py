@@ -1,7 +1,8 @@
-"""Opens folders and files beneath a folder part by part, so that nothing can be swapped between looking and opening.
+"""Opens folders and files below a folder one path component at a time, so that no component can be replaced between
+check and use.
 
-Each folder is opened from the one before it, and a link is refused: what is opened was beneath the root when it was
-opened. A path that may lead over links is resolved first (see ``paths``).
+Each folder is opened relative to its parent, and links are refused, so an opened file is below the root. Paths that may
+contain links are resolved first (see ``paths``).
 """
 
 import errno
@@ -15,22 +16,20 @@ from functools import cache
 from callgate.host.files import NEVER_BLOCK
 
 HOLDS_FOLDERS = {os.open, os.stat, os.mkdir, os.rmdir, os.unlink, os.link, os.rename} <= os.supports_dir_fd
-"""True if system calls take names relative to an open folder; not on Windows."""
+"""True if system calls accept names relative to an open folder; False on Windows."""
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# To pass through a folder one need not be allowed to list it.
+# O_PATH needs no permission to list the folder.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
 
-_OPENAT2, _BENEATH_WITHOUT_LINKS = 437, 0x02 | 0x04 | 0x08  # no links of /proc, no links, nothing above the folder
+# RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH
+_OPENAT2, _BENEATH_WITHOUT_LINKS = 437, 0x02 | 0x04 | 0x08
 
 
 class OpenFolder:
-    """A folder held open: names are used in it without walking the way there again.
-
-    ``of(name)`` with ``descriptor`` is how system calls take a name. Where they take no descriptors the folder is only
-    its path.
-    """
+    """An open folder. Names are resolved relative to its descriptor; where system calls accept no descriptors, relative
+    to its path."""
 
     def __init__(self, path: str, descriptor: int | None) -> None:
         self.path = path
@@ -39,7 +38,7 @@ class OpenFolder:
     @classmethod
     @contextmanager
     def held(cls, path: str) -> Generator["OpenFolder"]:
-        """The folder at a path that is trusted."""
+        """Open a folder at a trusted path."""
         if not HOLDS_FOLDERS:
             yield cls(path, None)
             return
@@ -51,7 +50,7 @@ class OpenFolder:
 
     @contextmanager
     def below(self, parts: Sequence[str]) -> Generator["OpenFolder"]:
-        """A folder beneath this one, over no link at all; OSError if there is none. The parts are names."""
+        """Open a folder below this one, without following links. OSError if it does not exist."""
         path = os.path.join(self.path, *parts)
         if self.descriptor is None:
             os.stat(path)
@@ -74,7 +73,8 @@ class OpenFolder:
         return os.stat(self.of(name), dir_fd=self.descriptor, follow_symlinks=False)
 
     def listed(self) -> list[tuple[str, os.stat_result]]:
-        """The names in it with their status, links not followed; one that vanishes meanwhile is left out."""
+        """Return the names in the folder with their status, without following links. Names that vanish meanwhile are
+        left out."""
         if self.descriptor is None:
             with os.scandir(self.path) as entries:
                 return list(_looked_at(entries))
@@ -86,8 +86,10 @@ class OpenFolder:
             os.close(descriptor)
 
     def opened(self, name: str) -> int:
-        """A regular file in it, for reading. Never waits, neither for a pipe nor, when it is read, for
-        a file of the kernel such as /proc/kmsg that has no end. OSError says why not."""
+        """Open a regular file for reading and return its descriptor. OSError for other kinds.
+
+        Neither opening nor reading blocks: a pipe is refused, and so is an endless kernel file such as /proc/kmsg.
+        """
         descriptor = _opened(self.of(name), os.O_RDONLY | NEVER_BLOCK, self.descriptor)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
@@ -96,8 +98,11 @@ class OpenFolder:
 
 
 def open_at_once(folder: str, path: str) -> int | None:
-    """A file beneath a folder, opened for reading by one system call that goes over no link. None where that cannot be
-    done, for whatever reason: then it is opened part by part, which also finds the words for what is wrong."""
+    """Open a file below a folder by one system call that follows no links, and return its descriptor.
+
+    None if that fails for any reason; the caller then opens the path one component at a time, which gives a precise
+    error.
+    """
     call = _openat2()
     if call is None:
         return None
@@ -116,7 +121,7 @@ def open_at_once(folder: str, path: str) -> int | None:
 def _openat2() -> Callable[[int, bytes], int] | None:
     if not sys.platform.startswith("linux"):
         return None
-    from ctypes import CDLL, c_char_p, c_int, c_long, c_size_t, c_uint64, c_void_p  # costly to load
+    from ctypes import CDLL, c_char_p, c_int, c_long, c_size_t, c_uint64, c_void_p  # slow to import
 
     syscall = CDLL(None).syscall
     syscall.restype, syscall.argtypes = c_long, (c_long, c_int, c_char_p, c_void_p, c_size_t)
@@ -136,7 +141,8 @@ def _opened(name: str, flags: int, folder: int | None) -> int:
     try:
         return os.open(name, flags | _NO_LINK, dir_fd=folder)
     except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR):  # what systems say of a link
+        # the error numbers that systems return for a link
+        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR):
             raise
         if not stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise
@@ -144,7 +150,7 @@ def _opened(name: str, flags: int, folder: int | None) -> int:
 
 
 def _is_usable(name: str) -> bool:
-    """False for a NUL, which would end the name early on its way to the kernel, and for half a character."""
+    """Return False for a name with a NUL or a lone surrogate."""
     try:
         return b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:

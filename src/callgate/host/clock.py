@@ -1,4 +1,4 @@
-"""Time as the event loop tells it."""
+"""A clock on the event loop."""
 
 import time
 from asyncio import AbstractEventLoop, get_running_loop
@@ -8,10 +8,10 @@ from callgate.core.ports import Timer
 
 
 class LoopClock:
-    """The Clock of whichever event loop is running; on a virtual loop it tells virtual time.
+    """The Clock of the running event loop, which may be a virtual one.
 
-    One clock may outlive its loop, so the loop is looked up anew when the last one has stopped. Looking it up every
-    time would cost more than all else here: it asks the system for the process id.
+    A clock can outlive its loop, so the loop is looked up again after it has stopped. It is not looked up each time,
+    because that calls getpid.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class LoopClock:
         if loop is None or not loop.is_running():
             try:
                 loop = self._loop = get_running_loop()
-            except RuntimeError:  # a worker thread comparing with a deadline: the time of the loop that started it
+            except RuntimeError:  # a worker thread: use the time of the loop that started it
                 return time.monotonic() if loop is None else loop.time()
         return loop.time()
 

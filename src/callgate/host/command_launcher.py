@@ -1,4 +1,4 @@
-"""Starts commands through the launcher process; ``host/guard.py`` is the program and says how it works."""
+"""Starts commands through the launcher process, whose program is ``host/guard.py``."""
 
 import atexit
 import marshal
@@ -20,8 +20,8 @@ _ARGUMENTS = ("-I", "-S", "-B", _GUARD)
 
 
 class Launcher:
-    """The launcher of this process: begun with the first command and once more if it was killed. Usable from any
-    thread; a fork of this process begins one of its own."""
+    """The launcher process of this process. It is started with the first command, and again if it was killed or after a
+    fork. Usable from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -29,15 +29,18 @@ class Launcher:
         self._owner = self._pid = -1
 
     def close(self) -> None:
-        """Ends it, when no command is to be started any more."""
+        """End the launcher process."""
         with self._lock:
             if self._requests is not None:
                 self._requests.close()
                 self._requests = None
 
     def start(self, command: Command, descriptors: Mapping[int, int], kept: int | None) -> "GuardLine":
-        """Asks for a start. ``descriptors`` are ours by their numbers in the command; ``kept`` is the reading end of
-        the output, for the guard of a command that outlives Callgate."""
+        """Request the start of a command.
+
+        descriptors  our descriptors by their numbers in the command
+        kept         the read end of the output, for the guard of a command that may outlive Callgate
+        """
         wanted = {**descriptors, **{number: number for number in (*command.pass_fds, *command.handed_fds)}}
         sent, numbers = [*wanted.values()], [*wanted]
         if kept is not None:
@@ -90,7 +93,7 @@ class Launcher:
 
 
 class GuardLine:
-    """The connection to the guard of one command: reports come in, orders go out."""
+    """The connection to the guard of one command. It receives reports and sends orders."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -100,7 +103,7 @@ class GuardLine:
         return self._control.fileno()
 
     def reports(self) -> list[tuple[bytes, int]]:
-        """The reports that have come, at least one; none if the guard is gone. Waits for the first."""
+        """Wait for reports and return them; empty if the guard has ended."""
         while len(self._partial) < guard.RECORD:
             try:
                 data = self._control.recv(16 * guard.RECORD)
@@ -115,7 +118,7 @@ class GuardLine:
         return [(record[:1], int.from_bytes(record[1:], "big", signed=True)) for record in cut]
 
     def order(self, letter: bytes, about: Mapping[str, str] | None = None) -> None:
-        """A guard that is gone has nothing left to do."""
+        """Send an order. Does nothing if the guard has ended."""
         with suppress(OSError):
             self._control.sendall(letter if about is None else letter + _sized(dict(about)))
 
@@ -129,4 +132,4 @@ def _sized(value: guard.Request | dict[str, str]) -> bytes:
 
 
 LAUNCHER = Launcher()
-"""One for this process: it holds a process of the system, not state of a session."""
+"""One per process, because it holds a process of the system, not state of a session."""

@@ -1,4 +1,4 @@
-"""The environment: which variables programs may get, and how secrets in it are protected."""
+"""Environment variables for programs, without secrets."""
 
 import os
 import re
@@ -17,13 +17,13 @@ _SECRET_WORDS = frozenset({
 # fmt: on
 _SECRET_ENDINGS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "credentials")
 _NO_SECRETS = frozenset({"pwd", "oldpwd", "ssh_auth_sock"})
-"""Variables that only sound like secrets: folders, and the address of an agent that keeps the keys to itself."""
+"""Names that only look like secrets: folders, and the socket of an agent that does not reveal its keys."""
 
 _WITH_PASSWORD = late_pattern(r"://[^/?#\s]*:[^/?#\s]*@")
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables whose names do not sound like secrets and whose values are not addresses with a password."""
+    """Return the variables without secrets, judged by name, and without addresses that contain a password."""
     return {name: value for name, value in environ.items() if not secret(name, value)}
 
 
@@ -37,10 +37,12 @@ def secret(name: str, value: str) -> bool:
 
 
 class OwnEnvironment:
-    """The variables of this process, which include the keys of models. Programs get them without secrets, as
-    ``scrubbed`` gives them; but on Linux each program of the same person can read the whole block from ``/proc``, as
-    ``ps e`` does, unless the process is marked as not to be dumped. ``keep_private`` asks for that mark, which is set
-    with the first command; it is for the command line: a program that Callgate is a part of may want to be debugged."""
+    """Protects the environment of this process, which contains the keys of models.
+
+    Programs get a scrubbed copy. But on Linux any program of the same user can read the environment from ``/proc``
+    unless the process is marked as not dumpable. ``keep_private`` requests the mark, which is set with the first
+    command. Only the command line requests it, because a program that embeds Callgate may need a debugger.
+    """
 
     def __init__(self) -> None:
         self._private = False
@@ -49,23 +51,23 @@ class OwnEnvironment:
         self._private = True
 
     def before_commands(self) -> None:
-        """Debuggers and core dumps of this process are gone with it; programs that it starts are as before."""
+        """Set the mark. It prevents debuggers and core dumps of this process, not of the programs that it starts."""
         if self._private and sys.platform.startswith("linux"):
-            from ctypes import CDLL  # costly to load
+            from ctypes import CDLL  # slow to import
 
             with suppress(OSError, AttributeError):
                 CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 OWN_ENVIRONMENT = OwnEnvironment()
-"""One for this process, which has one environment."""
+"""One per process, because a process has one environment."""
 _SET_DUMPABLE = 4
 _SYSTEM = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 
 
 def find_program(name: str, path: str = _SYSTEM, *, avoid: str = "") -> str | None:
-    """The whole path of a program that runs outside the sandbox: in a folder of the system, or of ``path`` but for what
-    is in the folder ``avoid``, where commands can put programs of their own."""
+    """Return the path of a program that runs outside the sandbox, from the system's folders or ``path``. Programs in
+    the folder ``avoid``, where commands can write, are not used."""
     folders = [each for each in path.split(os.pathsep) if os.path.isabs(each) and not _beneath(each, avoid)]
     found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
     return None if found is None or _beneath(found, avoid) else found

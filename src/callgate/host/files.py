@@ -1,4 +1,4 @@
-"""Read regular files without blocking, and write files so that they survive a power cut.
+"""Reads regular files without blocking, and writes files so that they survive a power failure.
 
 Every write and every new name is synced.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from callgate.words.errors import UsageError
 
 NEVER_BLOCK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-"""Flags of ``os.open`` with which opening a pipe or a terminal neither blocks nor has an effect."""
+"""Flags with which opening a pipe or terminal neither blocks nor has side effects."""
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 16
@@ -22,11 +22,11 @@ _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
 class NotRegular(OSError):
-    """A folder, pipe or device was found instead of a regular file."""
+    """A folder, pipe or device instead of a regular file."""
 
 
 class ReadFile(NamedTuple):
-    """The content of a regular file, and its status when it was read."""
+    """The content of a regular file, and its status at that time."""
 
     data: bytes
     status: os.stat_result
@@ -45,7 +45,8 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY, *, follow: bool = T
     follow  whether ``path`` may be a link
     """
     try:
-        _check_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)  # opening a device can have effects
+        # opening a device can have side effects
+        _check_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)
     except FileNotFoundError:
         if not flags & os.O_CREAT:
             raise
@@ -82,8 +83,12 @@ def write_new(
     dir_fd: int | None = None,
     prepare: Callable[[int], None] | None = None,
 ) -> None:
-    """Write and sync a file that must not exist yet. A failure leaves no file. ``prepare`` is called with the open
-    descriptor before the sync, for owner, mode and attributes. The name itself is on disk after ``sync_folder``."""
+    """Create, write and sync a file that must not exist. A failure leaves no file.
+
+    The name itself is on disk only after ``sync_folder``.
+
+      prepare  called with the open descriptor before the sync, to set owner, mode and attributes
+    """
     descriptor = os.open(path, _NEW_FILE, mode, dir_fd=dir_fd)
     try:
         with open(descriptor, "wb") as file:
@@ -101,8 +106,11 @@ def write_new(
 def replace_file(
     file: Path, data: bytes, mode: int, *, folders: int = 0o700, prepare: Callable[[int], None] | None = None
 ) -> None:
-    """Write the whole file or nothing, on disk before this comes back. ``folders`` is the mode of those that are made
-    for it. UsageError when it cannot be written."""
+    """Replace the whole file or nothing, and sync it. UsageError if it cannot be written.
+
+    folders  the mode of created parent folders
+    prepare  see ``write_new``
+    """
     draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}.tmp")
     try:
         make_folders(file.parent, folders)
@@ -119,8 +127,11 @@ def replace_file(
 
 
 def append_line(path: Path | str, line: bytes) -> None:
-    """Append and sync one line to a file that exists. A failure cuts the file back to its whole lines, and so does
-    the next append if the program died or the disk failed in between: a torn line was never acknowledged."""
+    """Append and sync one line to an existing file.
+
+    After a failure the file is truncated to its complete lines. The next append does the same if the program was killed
+    in between: an incomplete line was never acknowledged.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
     try:
         size = _whole_lines(descriptor)
@@ -138,7 +149,7 @@ def append_line(path: Path | str, line: bytes) -> None:
 
 
 def _whole_lines(descriptor: int) -> int:
-    """The length of the file up to its last newline; cuts off what is behind it."""
+    """Truncate the file after its last newline and return its length."""
     end = size = os.fstat(descriptor).st_size
     tail = b""
     while end and b"\n" not in tail:
@@ -152,18 +163,18 @@ def _whole_lines(descriptor: int) -> int:
 
 
 def make_folders(folder: Path, mode: int = 0o777) -> None:
-    """Make the folder and those missing above it, and sync each new one into its parent."""
+    """Create a folder and its missing parents, and sync each new one into its parent."""
     missing: list[Path] = []
     while not folder.is_dir():
         missing.append(folder)
         folder = folder.parent
     for each in reversed(missing):
-        each.mkdir(mode, exist_ok=True)  # another program may be making it too
+        each.mkdir(mode, exist_ok=True)  # another program may create it at the same time
         sync_folder(each.parent)
 
 
 def sync_folder(folder: Path | str, *, dir_fd: int | None = None) -> None:
-    """Put the names in a folder on disk; does nothing on a file system that cannot sync folders."""
+    """Sync the names in a folder. Does nothing on file systems that cannot sync folders."""
     descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), dir_fd=dir_fd)
     try:
         os.fsync(descriptor)
@@ -175,12 +186,12 @@ def sync_folder(folder: Path | str, *, dir_fd: int | None = None) -> None:
 
 
 def is_running(pid: str) -> bool:
-    """True if a process of this number exists. Temporary files carry the number of their program, so that those of a
-    program that was killed can be told from those that are being written."""
+    """Return True if a process with this id exists. Temporary files contain the id of their program, so that those of a
+    killed program can be recognised."""
     try:
         os.kill(int(pid), 0)
     except (ProcessLookupError, ValueError, OverflowError):
         return False
-    except OSError:  # it is another user's
+    except OSError:  # a process of another user
         return True
     return True

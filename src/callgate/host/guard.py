@@ -1,12 +1,12 @@
-"""The program that starts commands for Callgate and ends their trees; run as a script, so it imports nothing of ours.
+"""The launcher and the guards of commands. Run as a script, so it imports nothing of Callgate.
 
-    Callgate ──starts once──▶ launcher ──forks──▶ guard ──spawns──▶ command ──▶ all that the command starts
+    Callgate ──starts once──▶ launcher ──forks──▶ guard ──spawns──▶ command ──▶ its child processes
 
-There is one launcher for each process of Callgate and one guard for each command that runs. A guard whose command is
-gone serves the next one; when none is free, the launcher forks another, before it is needed. On Linux a guard is a
-child subreaper: processes that leave the command's group and session, or lose their parent, become the guard's
-children and stay in reach. A guard without children has nothing left to end. A guard that loses Callgate ends its tree,
-unless the command was declared to outlive it: then the guard writes its output to a file, and its status at the end.
+Each process of Callgate has one launcher, and each running command one guard. A guard whose command has ended serves
+the next command; if no guard is free, the launcher forks one in advance. On Linux a guard is a child subreaper:
+processes that leave the command's group or session, or lose their parent, become children of the guard, so it can end
+them. If Callgate ends, the guard ends the process tree, unless the command may outlive Callgate: then the guard writes
+its output and exit status to files.
 """
 
 import errno
@@ -22,42 +22,42 @@ import time
 from contextlib import suppress
 
 Request = tuple[list[bytes], dict[bytes, bytes], bytes, list[int]]
-"""Arguments, environment, folder; for each descriptor sent along the number it gets in the command, -1 for the reading
-end of the output, which the guard keeps."""
+"""Arguments, environment, folder, and for each sent descriptor its number in the command; -1 for the read end of the
+output, which the guard keeps."""
 Process = tuple[int, int, int, str]
-"""Parent, group, session and beginning of a process."""
+"""Parent, group, session and start time of a process."""
 
-HEAD = 8  # bytes that say how long a request is
+HEAD = 8  # bytes of the length of a request
 RECORD = 9  # bytes of a report: a letter and a number
 
 STARTED, GUARDED, FAILED, EXITED, GONE = b"s", b"w", b"f", b"x", b"g"
-"""Reports of a guard: its command runs (pid), guarded by it (pid); could not be started (errno, +FOLDER where the
-folder is at fault); the command itself has ended (its code); nothing is left of it (0)."""
+"""Reports of a guard: the command was started (its pid), the pid of the guard, the start failed (errno, plus FOLDER if
+the folder is the reason), the command has exited (its code), the whole tree has ended (0)."""
 TERMINATE, KILL, RELEASE, OUTLIVE = b"t", b"k", b"r", b"o"
-"""Orders to a guard: end the tree; kill it; let go of what is left; go on without Callgate. A SIGTERM to a guard that
-goes on without Callgate ends its tree."""
+"""Orders to a guard: terminate the tree, kill it, detach what is left, continue without Callgate. A SIGTERM to a guard
+that continues without Callgate ends its tree."""
 FOLDER = 1 << 32
 
-_LOOK_AGAIN = 0.02  # seconds; only while a tree is being ended
-_PATIENCE = 5.0  # seconds for the system to take away what was killed
-_IDLE = 30.0  # seconds after which a guard without a command ends
-_GRACE = 1.0  # seconds between the two signals when Callgate is gone
+_LOOK_AGAIN = 0.02  # seconds between checks while a tree is being ended
+_PATIENCE = 5.0  # seconds to wait for killed processes
+_IDLE = 30.0  # seconds after which an idle guard ends
+_GRACE = 1.0  # seconds between SIGTERM and SIGKILL after Callgate has ended
 _CHUNK = 65536
 _MOST_FDS = 250
-_HIGH = 100  # descriptors on their way to their numbers are moved above this one
+_HIGH = 100  # descriptors are moved above this number before they get their final ones
 _PS = "/bin/ps"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LINUX = sys.platform.startswith("linux")
 
 
 def _prctl(option: int, value: int) -> object:
-    """Replaced on Linux by the system's own, where this is run as a program."""
+    """Replaced by the C function on Linux."""
 
 
 def launch() -> None:
-    """The launcher: sees to it that a guard waits for the next request. Ends with Callgate."""
-    os.setsid()  # a Ctrl-C in the terminal is for Callgate
-    os.closerange(3, 65536)  # whatever a program around Callgate left open
+    """Run the launcher: keep one free guard ready. Ends with Callgate."""
+    os.setsid()  # Ctrl-C in the terminal is meant for Callgate
+    os.closerange(3, 65536)  # descriptors that an embedding program left open
     requests = socket.socket(fileno=0)
     callgate = _watched(int(sys.argv[1]))
     wake = _wake_on_child()
@@ -75,7 +75,7 @@ def launch() -> None:
         if not free:
             try:
                 pid = os.fork()
-            except OSError:  # no more processes at the moment
+            except OSError:  # the process limit is reached
                 time.sleep(_LOOK_AGAIN)
                 continue
             if pid == 0:
@@ -96,12 +96,13 @@ def launch() -> None:
 
 
 def _watched(pid: int) -> int | None:
-    """A descriptor that tells of the end of this process, also where a fork of it holds our socket open."""
+    """Return a descriptor that becomes readable when the process ends; needed because forks may keep our socket
+    open."""
     try:
         found = os.pidfd_open(pid)
     except (AttributeError, OSError):
         found = None
-    if os.getppid() != pid:  # it ended before it could be watched
+    if os.getppid() != pid:  # it ended before it was watched
         os._exit(0)
     return found
 
@@ -117,11 +118,11 @@ def _wake_on_child() -> int:
 
 
 def _no_handler(_number: int, _frame: object) -> None:
-    """Handles the signal by doing nothing: the pipe tells of it, and only a handled signal is written there."""
+    """Do nothing. Only signals with a handler are written to the wakeup pipe."""
 
 
 def _reaped() -> tuple[dict[int, int], bool]:
-    """The codes of children that have ended, and whether there are no others."""
+    """Return the exit codes of ended children, and True if no children are left."""
     found: dict[int, int] = {}
     with suppress(ChildProcessError):
         while True:
@@ -139,12 +140,12 @@ class _Waiting:
         self._requests = requests
         self._notify = notify
         self._callgate = callgate
-        os.close(signal.set_wakeup_fd(-1))  # the pipe of the launcher, which a fork shares
+        os.close(signal.set_wakeup_fd(-1))  # the launcher's pipe, inherited by the fork
         self._wake = _wake_on_child()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
     def serve(self) -> None:
-        """Serves commands until one could not be ended whole, or it has been idle for long."""
+        """Serve commands until a tree could not be ended, or the guard was idle for too long."""
         space, pid = socket.CMSG_SPACE(4 * _MOST_FDS), os.getpid()
         while True:
             data, ancillary, _, _ = self._requests.recvmsg(1, space)
@@ -166,7 +167,7 @@ class _Waiting:
         os.write(self._notify, notice.to_bytes(4, sys.byteorder, signed=True))
 
     def _serve(self, control: socket.socket, sent: list[int]) -> bool:
-        """Starts a command and watches it; True if nothing is left of it."""
+        """Start a command and watch it. Return True if its whole tree has ended."""
         request: Request = marshal.loads(_sized(control))
         started = _start(request, sent)
         output = None
@@ -177,7 +178,7 @@ class _Waiting:
                 os.close(number)
         if isinstance(started, OSError):
             fault = (started.errno or 0) + (0 if started.filename else FOLDER)
-            with suppress(OSError):  # Callgate has gone meanwhile
+            with suppress(OSError):  # Callgate has ended meanwhile
                 control.sendall(_record(FAILED, fault))
             whole = True
         else:
@@ -212,8 +213,10 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 
 def _start(request: Request, descriptors: list[int]) -> int | OSError:
-    """The pid, or why there is none, where an error without a name is one of the folder. ``posix_spawn`` copies no
-    memory: a fork and exec of this interpreter takes about twice as long."""
+    """Return the pid, or the error; an error without a file name is about the folder.
+
+    ``posix_spawn`` does not copy memory: fork and exec of this interpreter take about twice as long.
+    """
     argv, env, folder, numbers = request
     try:
         os.chdir(folder)
@@ -245,12 +248,12 @@ def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
 
 
 def _above(number: int, least: int) -> int:
-    """A copy with a number above those that the command gets; closed by exec."""
+    """Duplicate a descriptor above the numbers that the command uses; the copy is closed by exec."""
     return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, least)
 
 
 class _Guard:
-    """Watches one command: reports to Callgate, takes its orders, ends the tree."""
+    """Watches one command: sends reports to Callgate, executes its orders, ends the process tree."""
 
     def __init__(
         self, leader: int, control: socket.socket, callgate: int | None, wake: int, output: int | None
@@ -260,11 +263,11 @@ class _Guard:
         self._wake = wake
         self._callgate = callgate
         self.output = output
-        """The reading end of the command's output, until it was read to its end in Callgate's place."""
+        """The read end of the command's output, until it was read completely in place of Callgate."""
         self._code: int | None = None
         self._ending = self._killing = self._alone = self._left = False
         self.whole = False
-        """True once nothing is left of the tree and Callgate is there for the next one."""
+        """True if the whole tree has ended and Callgate is still running."""
         self._outlives: dict[str, str] | None = None
         self._kill_at: float | None = None
         self._told: set[tuple[int, str]] = set()
@@ -294,7 +297,7 @@ class _Guard:
         return _LOOK_AGAIN * 1000 if self._ending else None
 
     def _look(self) -> bool:
-        """Reaps, goes on ending; True once nothing is left."""
+        """Reap children and continue ending the tree. Return True if nothing is left."""
         empty = self._reap()
         if not empty:
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
@@ -308,7 +311,7 @@ class _Guard:
         return empty
 
     def _reap(self) -> bool:
-        """True if the command has ended and has no processes left."""
+        """Return True if the command has exited and no process of its tree is left."""
         codes, childless = _reaped()
         ended = self._leader in codes
         if ended:
@@ -377,7 +380,7 @@ class _Guard:
             self._poll.register(self.output, select.POLLIN)
 
     def _pump(self) -> bool:
-        """Takes a piece of output to the file in Callgate's place; False if there is none."""
+        """Copy a piece of output to the file in place of Callgate. Return False if there is none."""
         assert self.output is not None
         try:
             data = os.read(self.output, _CHUNK)
@@ -388,13 +391,13 @@ class _Guard:
             os.close(self.output)
             self.output = None
             return False
-        with suppress(OSError):  # a full disk: the command goes on without a record
+        with suppress(OSError):  # the disk is full: the output is lost
             while data:
                 data = data[os.write(self._file, data) :]
         return True
 
     def _write_status(self, where: dict[str, str]) -> None:
-        """For the next start of Callgate: the code and the time of the end."""
+        """Write the exit code and the time for the next start of Callgate."""
         made = where["status"] + ".new"
         with suppress(OSError), open(made, "w", encoding="utf-8") as file:
             file.write(f'{{"code": {self._code}, "ended": {time.time()}}}')
@@ -404,7 +407,7 @@ class _Guard:
     # ---- the tree -----------------------------------------------------------------------------------------------
 
     def _alive(self) -> dict[int, str]:
-        """All of the tree that run, each with its beginning: a number and a beginning are never given twice."""
+        """Return the running processes of the tree with their start times. A pid with its start time is unique."""
         processes = _from_proc() if _LINUX else _from_ps()
         root = os.getpid()
         found = {
@@ -421,14 +424,14 @@ class _Guard:
         return found
 
     def _end(self) -> None:
-        """Tells each process once to end; called again for those that were started meanwhile."""
+        """Send SIGTERM once to each process. Called again for processes started meanwhile."""
         for pid, began in self._alive().items():
             if (pid, began) not in self._told:
                 self._told.add((pid, began))
                 _signal(pid, signal.SIGTERM)
 
     def kill(self) -> bool:
-        """Stops all, so that none can start others, then kills all; True once none is left."""
+        """Stop all processes, so that none can start others, then kill them. Return True if none is left."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
             stopped: set[int] = set()
@@ -444,7 +447,7 @@ class _Guard:
             if self._reap():
                 return True
             time.sleep(_LOOK_AGAIN / 10)
-        self._left = True  # not even killing helped: it hangs in the system, or belongs to another user
+        self._left = True  # a process hangs in the kernel, or belongs to another user
         return True
 
 
@@ -454,14 +457,14 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _from_proc() -> dict[int, Process]:
-    """Every process that is not dead yet."""
+    """Return all processes except zombies."""
     found: dict[int, Process] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
                 with open(f"/proc/{entry}/stat", "rb") as file:
                     fields = file.read().rpartition(b")")[2].split()
-            except OSError:  # it ended while we looked
+            except OSError:  # it has ended meanwhile
                 continue
             if fields[0] not in (b"Z", b"X"):
                 found[int(entry)] = (int(fields[1]), int(fields[2]), int(fields[3]), fields[19].decode())
@@ -469,8 +472,8 @@ def _from_proc() -> dict[int, Process]:
 
 
 def _from_ps() -> dict[int, Process]:
-    """The same where there is no /proc; the session is not known there."""
-    import subprocess  # costly to load, and not needed on Linux
+    """Return all processes by ``ps`` where there is no /proc; the session is unknown."""
+    import subprocess  # slow to import, not needed on Linux
 
     found: dict[int, Process] = {}
     try:

@@ -1,4 +1,4 @@
-"""Hosts and their addresses, for code that checks an address before it connects to it."""
+"""Resolves host names, so that code can check an address before it connects to it."""
 
 import socket
 from collections.abc import Callable, Sequence

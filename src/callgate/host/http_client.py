@@ -1,8 +1,8 @@
-"""One HTTP/1.1 request at a time, over a connection to an address that was checked after its name was resolved.
+"""Sends one HTTP/1.1 request at a time, to an address that was checked after its name was resolved.
 
-A name may lead to any address, and to another one a moment later. So a name is resolved once, the caller checks all of
-its addresses, and the connection goes to one of those; the name itself is only used for TLS and for the Host header.
-Redirections are not followed. Proxies of the environment are not used: behind one, no address is known.
+A name can resolve to any address, and to a different one a moment later. So each name is resolved once, the caller
+checks all its addresses, and the connection goes to one of them. The name is only used for TLS and the Host header.
+Redirects are not followed. Proxies of the environment are not used, because a proxy hides the address.
 """
 
 import socket
@@ -19,7 +19,7 @@ _CHUNK = 65_536
 
 
 class HttpError(OSError):
-    """The request failed for a reason that is no error of the operating system; the text says why."""
+    """The request failed for a reason other than an operating system error."""
 
 
 @noun
@@ -34,12 +34,12 @@ class HttpAnswer:
 
 
 class HttpClient:
-    """Sends requests, one after the other. ``send`` blocks and belongs in a worker thread; ``stop`` may be called from
+    """Sends requests one after the other. ``send`` blocks and belongs in a worker thread; ``stop`` can be called from
     any thread.
 
-    most             the largest number of bytes that is read of a body, unpacked
-    silent_seconds   the timeout of each wait for the server
-    connect_seconds  the timeout of each attempt to connect
+      most             the maximum size of an unpacked body in bytes
+      silent_seconds   the timeout of each wait for the server
+      connect_seconds  the timeout of each attempt to connect
     """
 
     def __init__(self, *, most: int, silent_seconds: float, connect_seconds: float = CONNECT_SECONDS) -> None:
@@ -51,13 +51,13 @@ class HttpClient:
         self._stopped = False
 
     def stop(self) -> None:
-        """Make the running request, and every later one, fail soon."""
+        """Abort the running request, and refuse later ones."""
         with self._lock:
             self._stopped = True
             if self._socket is not None:
                 try:
                     self._socket.shutdown(socket.SHUT_RDWR)
-                except OSError:  # not connected yet, or not any more
+                except OSError:  # not connected, or no longer
                     return
 
     def send(
@@ -75,7 +75,7 @@ class HttpClient:
         addresses   resolves the name and returns the addresses to connect to; it may raise what it likes
         reads_body  whether the body of an answer with this status and these headers is read
         """
-        connection = HTTPConnection("unused")  # it is given its socket, so it resolves and connects nothing
+        connection = HTTPConnection("unused")  # the socket is set below, so the name is not used
         try:
             connection.sock = self._connected(target, addresses)
             connection.request(method, target.path, body, {"Host": target.authority, "Connection": "close", **headers})
@@ -84,7 +84,7 @@ class HttpClient:
                 data, cut = self._body(response) if reads_body(response.status, found) else (b"", False)
                 return HttpAnswer(response.status, response.reason, found, data, cut)
         except (OSError, HTTPException, ValueError, AttributeError, zlib.error) as error:
-            # AttributeError: an encrypted socket that was shut down in another thread.
+            # an encrypted socket shut down by another thread raises AttributeError
             if self._stopped:
                 raise HttpError("it was stopped") from error
             if isinstance(error, OSError):
@@ -130,15 +130,15 @@ class HttpClient:
             self._socket = sock
 
     def _body(self, response: HTTPResponse) -> tuple[bytes, bool]:
-        """Read and unpack the body up to the limit, which holds for what is unpacked: a small packed body can be very
-        large."""
+        """Read and unpack the body. The limit applies to the unpacked size, because a small packed body can be huge."""
         coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
         if coding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise HttpError(f"the answer is packed as {coding!r:.40}, which cannot be read")
         unpack = None if coding == "identity" else zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
         parts: list[bytes] = []
         size = 0
-        while size <= self._most and not (unpack is not None and unpack.eof):  # what follows would pile up in it
+        # further data would accumulate in the decompressor
+        while size <= self._most and not (unpack is not None and unpack.eof):
             data = response.read1(_CHUNK)
             if not data:
                 break

@@ -1,4 +1,4 @@
-"""The host of this machine: its files, threads, locks and clock."""
+"""The host of the local machine: files, processes, threads, locks and clock."""
 
 import os
 import re
@@ -30,8 +30,8 @@ _TABLES_GUARD = Lock()
 
 
 def locks_of(root: str) -> LockTable:
-    """The lock table of a workspace. All hosts on one root share it, in whichever thread they are, so that two sessions
-    of a program never write one file at the same time."""
+    """Return the lock table of a workspace. All hosts on one root share it, in any thread, so that two sessions of a
+    program never write a file at the same time."""
     with _TABLES_GUARD:
         table = _TABLES.get(root)
         if table is None:
@@ -40,11 +40,12 @@ def locks_of(root: str) -> LockTable:
 
 
 class LocalHost:
-    """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is removed when
-    the program ends.
+    """The Host of the local machine.
 
-    ``clean`` removes secrets from an artifact before it is written. ``journal`` is a private folder for the write-ahead
-    journal of applies, so that a crash in the middle can be finished or undone; without one it cannot.
+    root     the workspace
+    data     the folder for artifacts; by default a temporary folder, removed at exit
+    clean    removes secrets from artifacts
+    journal  a private folder for the write-ahead journal of applies, needed for recovery after a crash
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class LocalHost:
         self.task_listeners: list[Callable[[BackgroundTask], None]] = []
         self.journal = None if journal is None else journal.absolute()
         self.changed: dict[str, None] = {}
-        """The paths of files that changes were applied to here, in the order of the first one of each."""
+        """The paths of all changed files, in the order of their first change."""
 
     def normal(self, path: str) -> str:
         return self._resolver.normal(path)
@@ -78,25 +79,25 @@ class LocalHost:
 
     @cached_property
     def files(self) -> "LocalFiles":
-        from callgate.host.local_files import LocalFiles  # loaded with the first file that a tool reads
+        from callgate.host.local_files import LocalFiles  # imported when a tool reads the first file
 
         return LocalFiles(self._resolver)
 
     @cached_property
     def processes(self) -> "LocalProcesses":
-        from callgate.host.processes import LocalProcesses  # loaded with the first program that a tool starts
+        from callgate.host.processes import LocalProcesses  # imported when a tool starts the first program
 
         return LocalProcesses()
 
     @cached_property
     def tasks(self) -> "BackgroundTasks":
-        from callgate.host.tasks import BackgroundTasks  # loaded with the first task, or with those of an earlier start
+        from callgate.host.tasks import BackgroundTasks  # imported for the first task, or for tasks of an earlier start
 
         return BackgroundTasks(self, self.task_folder)
 
     @property
     def begun_tasks(self) -> "BackgroundTasks | None":
-        """The list of background tasks, if there may be any."""
+        """The list of background tasks; None if there cannot be any."""
         return (
             self.tasks
             if "tasks" in vars(self) or (self.task_folder is not None and self.task_folder.is_dir())
@@ -105,11 +106,11 @@ class LocalHost:
 
     @property
     def task_folder(self) -> Path | None:
-        """The folder with records of tasks that may outlive Callgate; only in a folder that the next start knows."""
+        """The folder with records of tasks that may outlive Callgate; None if ``data`` is temporary."""
         return self._data / "tasks" if self._data is not None and self._lasting else None
 
     def new_output(self, name: str) -> "LocalOutput":
-        """A new file that grows, beside the artifacts. Blocking."""
+        """Create an output file beside the artifacts. Blocks."""
         from callgate.host.output_file import LocalOutput
 
         path = self._data_folder() / _file_name(name)
@@ -124,8 +125,8 @@ class LocalHost:
         return await self.apply_kept(changes)
 
     async def apply_kept(self, changes: ChangeSet, kept: str = "") -> ChangeSet:
-        """``kept`` is the change's name in the history, if it is kept there."""
-        from callgate.host.applying import apply_changes  # loaded with the first change
+        """Apply a change. ``kept`` is its name in the history, if it has one."""
+        from callgate.host.applying import apply_changes  # imported with the first change
 
         work = partial(apply_changes, changes, self.root, self.journal, kept)
         applied = await in_thread(work, threads=self.threads)
@@ -133,7 +134,7 @@ class LocalHost:
         return applied
 
     async def recover(self) -> "list[Recovered]":
-        """Finish or undo what was being applied to the workspace when a program died."""
+        """Complete or undo changes that were interrupted by a crash."""
         if self.journal is None:
             return []
         from callgate.host.applying import recover
@@ -156,7 +157,7 @@ class LocalHost:
         with self._data_lock:
             if self._data is None:
                 import atexit
-                import tempfile  # brings compression and random numbers along, and most hosts keep nothing
+                import tempfile  # slow to import, and most hosts keep nothing
 
                 self._data = Path(tempfile.mkdtemp(prefix="callgate-"))
                 atexit.register(_remove, self._data, os.getpid())
@@ -165,7 +166,7 @@ class LocalHost:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Not in a fork of the program, which ends while the program goes on."""
+    """Remove the folder, except in a fork: its exit must not remove the folder of the parent."""
     if os.getpid() == owner:
         import shutil
 
@@ -173,5 +174,5 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def _file_name(name: str) -> str:
-    """A harmless file name that still reads like the one asked for."""
+    """Return a safe file name similar to the given one."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip(".-")[:80] or "artifact"

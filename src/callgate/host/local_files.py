@@ -1,4 +1,5 @@
-"""The files of this machine: each path is resolved, then opened part by part without following a link."""
+"""The files of the local machine. Each path is resolved, then opened one component at a time without following
+links."""
 
 import os
 import stat
@@ -85,7 +86,7 @@ class LocalFiles:
 
     @contextmanager
     def _folder(self, place: ResolvedPath, *, whole: bool = False) -> Generator[tuple[OpenFolder, str]]:
-        """The folder of a place and the name in it; ``whole``: the place itself, and no name."""
+        """Open the folder of a path and return the name in it. ``whole`` opens the path itself, with an empty name."""
         root = self._resolver.root if place.inside else os.path.splitdrive(place.resolved)[0] + "/"
         parts = [part for part in place.resolved[len(root) :].split("/") if part]
         name = "" if whole or not parts else parts.pop()
@@ -98,8 +99,8 @@ def _content(descriptor: int, size: int, path: str, most: int) -> bytes:
         raise too_large(path, size, most)
     first = os.read(descriptor, size + 1)
     if 0 < len(first) <= size:
-        return first  # a regular file gives less than asked for at its end alone
-    # It has grown, or its status has no size, as that of files of /proc.
+        return first  # a regular file returns fewer bytes only at its end
+    # The file has grown, or reports no size, as files of /proc do.
     pieces = [first]
     room = most + 1 - len(first)
     while pieces[-1] and room > 0:
@@ -121,7 +122,7 @@ def _failure(path: str, error: OSError) -> ToolFailure:
 
 
 def _check_thread() -> None:
-    """A disk can hang for as long as it likes; the event loop must not wait for it."""
+    """Raise RuntimeError on the event loop's thread, because a disk can block for any time."""
     try:
         get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""A file that takes the output of a command while it runs."""
+"""The output file of a command while it runs."""
 
 import os
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from threading import Lock
 _NEW = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 _LONGEST_LINE = 1 << 16
 MOST_BYTES = 5_000_000_000
-"""Bytes of one output that are kept: a command that writes without end must not fill the disk."""
+"""The maximum size of one output, so that an endless one does not fill the disk."""
 
 
 class LocalOutput:
-    """An OutputFile on disk. ``clean`` removes secrets; it is given whole lines, so that none is cut in two, and the
-    beginning of a line is held back until its end has come."""
+    """An OutputFile on disk. ``clean`` removes secrets. It gets complete lines, so that no secret is split; an
+    incomplete line is buffered."""
 
     def __init__(self, path: Path, clean: Callable[[bytes], bytes] | None, *, exists: bool = False) -> None:
         self.path = str(path)

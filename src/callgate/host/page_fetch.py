@@ -1,4 +1,4 @@
-"""Fetch a page and follow its redirections on the same host. Each one is resolved and checked anew."""
+"""Fetches a page and follows redirects on the same host. Each one is resolved and checked again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 SILENT_SECONDS = 30.0
-"""The timeout of each wait for the server. The time of the whole fetch is the timeout of the call."""
+"""The timeout of each wait for the server. The whole fetch is limited by the timeout of the call."""
 MOST_REDIRECTS = 5
 _REDIRECTIONS = (301, 302, 303, 307, 308)
 _NOT_ESCAPED = "!#$%&'()*+,/:;=?@[]~"
@@ -20,7 +20,7 @@ _ACCEPT = "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=
 @noun
 class FetchedPage:
     """``url`` is the address that answered. ``cut``: the body was longer than the limit. ``moved_to`` is the target of
-    a redirection that was not followed, because it leads to another host."""
+    a redirect to another host, which was not followed."""
 
     url: str
     status: int
@@ -33,8 +33,11 @@ class FetchedPage:
 
 @noun
 class WebRules:
-    """``host_of`` returns the host of an address in the form in which hosts are compared, or None if parsers disagree
-    on it. ``refuses`` returns True for an IP address of this host from which nothing may be fetched."""
+    """The rules for addresses.
+
+    host_of  returns the normalised host of a URL, or None if parsers disagree on it
+    refuses  returns True if nothing may be fetched from this IP address of the host
+    """
 
     host_of: Callable[[str], str | None]
     refuses: Callable[[str, str], bool]
@@ -51,7 +54,7 @@ class PageFetch:
         self.stop = self._client.stop
 
     def run(self, url: str) -> FetchedPage:
-        """Return the page. ToolFailure says in words why there is none."""
+        """Return the page. ToolFailure if it cannot be fetched."""
         first = url
         for _ in range(MOST_REDIRECTS + 1):
             page = self._one(url)
@@ -61,7 +64,7 @@ class PageFetch:
         raise ToolFailure(f"{first} redirects more than {MOST_REDIRECTS} times.")
 
     def _is_elsewhere(self, first: str, url: str, target: str) -> bool:
-        """True for another host, and for the same one without encryption."""
+        """Return True if the target is another host, or the same host without encryption."""
         other = self._rules.host_of(target) != self._rules.host_of(first)
         return other or (url.lower().startswith("https:") and not target.lower().startswith("https:"))
 
@@ -104,5 +107,5 @@ class PageFetch:
 
 
 def _location(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return the target of a redirection, and None for every other answer."""
+    """Return the target of a redirect; None for any other answer."""
     return (headers.get("location") or None) if status in _REDIRECTIONS else None

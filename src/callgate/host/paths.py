@@ -1,7 +1,7 @@
-"""Resolves paths part by part as the kernel does, and reports the links on the way.
+"""Resolves paths one component at a time, as the kernel does, and records the links on the way.
 
-File tools, locks and rules all use this resolver, so that a path means the same to each of them. Nothing is expanded:
-``~`` and ``$HOME`` are names like others.
+File tools, locks and rules share this resolver, so that a path means the same to each of them. ``~`` and ``$HOME`` are
+not expanded.
 """
 
 import os
@@ -14,15 +14,15 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 from callgate.words.resolved_path import PathKind, ResolvedPath
 
-LONGEST_PATH = 4096  # no system opens a longer one, and walking it part by part would take very long
-MOST_LINKS = 40  # as many as Linux follows
+LONGEST_PATH = 4096  # no system accepts longer paths, and resolving one would be slow
+MOST_LINKS = 40  # the limit of Linux
 
-_PLAIN = late_pattern(r"(?!~)[\w.,+@=#%*?$()\[\]{}^!&;'/~-]+", re.ASCII)  # nothing in it can look like something else
+_PLAIN = late_pattern(r"(?!~)[\w.,+@=#%*?$()\[\]{}^!&;'/~-]+", re.ASCII)  # unambiguous characters
 _UNSEEN = late_pattern(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control
-    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of text
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # text direction
     r"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
-    r"\ufff9-\ufffb\U0001d173-\U0001d17a"  # no width
+    r"\ufff9-\ufffb\U0001d173-\U0001d17a"  # zero width
     r"\U000e0000-\U000e007f]"  # tags
 )
 _SURROGATE = late_pattern(r"[\ud800-\udfff]")
@@ -30,13 +30,13 @@ _TILDE = late_pattern(r"~$|~[^/]*/")
 _ADDRESS = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _OTHER_SYSTEM = late_pattern(r"[A-Za-z]:[\\/]|\\\\|\\\?\?\\")
 
-# Links of /proc that lead to the same place for everybody who may follow them.
+# Links of /proc with the same target for every process that may follow them.
 _HONEST_PROC_LINKS = ("self", "thread-self", "mounts", "net")
 
 
 @noun
 class PathWalk:
-    """The way of a path: ``hops`` as in ResolvedPath. A ``fault`` here is one that no system could live with."""
+    """The result of following a path; ``hops`` as in ResolvedPath. ``fault`` is set if no system accepts the path."""
 
     hops: tuple[str, ...]
     kind: PathKind
@@ -48,9 +48,10 @@ class PathWalk:
 
 
 class Resolver:
-    """Looks at paths; relative ones start at ``root``. Never raises, and never writes.
+    """Resolves paths; relative ones start at ``root``. Never raises and never writes.
 
-    The root is resolved once. Paths that spell it as it was given, over links or not, start at the resolved one.
+    The root is resolved once. Paths that begin with the root as it was given, with or without links, start at the
+    resolved root.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -67,13 +68,13 @@ class Resolver:
         )
 
     def normal(self, path: str) -> str:
-        """The one spelling of a place: equal places compare equal."""
+        """Return the normalised absolute path. Equal files have equal normalised paths."""
         if path in ("", "."):
-            return self._normal_root  # what every reader of the whole workspace asks for
+            return self._normal_root  # requested by every reader of the whole workspace
         return self.folded(self.walk(path).resolved)
 
     def plain(self, path: str) -> str | None:
-        """A path that is plainly beneath the root, from there; None where it must be walked to tell, or is odd."""
+        """Return a path below the root relative to it; None if that is not certain without following it."""
         for alias in self._aliases:
             if path.startswith(alias):
                 path = path[len(alias) :]
@@ -83,12 +84,12 @@ class Resolver:
         return path
 
     def holds(self, path: str) -> bool:
-        """True for an absolute path without ``.`` and ``..`` that is the root or beneath it."""
+        """Return True if a normalised absolute path is the root or below it."""
         root, path = self._normal_root, self.folded(path)
         return path == root or path.startswith(root.rstrip("/") + "/")
 
     def parts_beneath(self, folder: str) -> tuple[str, ...] | None:
-        """A folder as names beneath the root, its links followed; None if it is outside."""
+        """Return the components of a resolved folder below the root; None if it is outside."""
         resolved = self.walk(folder or ".").resolved
         return tuple(filter(None, resolved[len(self.root) :].split("/"))) if self.holds(resolved) else None
 
@@ -97,7 +98,7 @@ class Resolver:
 
     @cached_property
     def folds(self) -> bool:
-        """True if the root's own name, written in the other case, is the same folder."""
+        """True if the file system ignores case, tested with the name of the root."""
         parent, name = os.path.split(self.root)
         try:
             return name.swapcase() != name and os.path.samefile(self.root, os.path.join(parent, name.swapcase()))
@@ -109,7 +110,7 @@ class Resolver:
         return self.folded(self.root)
 
     def walk(self, path: str) -> PathWalk:
-        """Follow it to the end, links and all. What is missing is walked by its name."""
+        """Follow a path to its end, including links. Missing components are kept by name."""
         whole, known = self._start(path)
         fault = _unwalkable(path)
         if fault is not None:
@@ -117,7 +118,7 @@ class Resolver:
         return _Walker(whole, known).walk()
 
     def _start(self, path: str) -> tuple[str, str]:
-        """The path made absolute, and how much of it needs no looking at."""
+        """Return the absolute path, and its prefix that is known to contain no links."""
         for alias in self._aliases:
             if path.startswith(alias) or path == alias[:-1]:
                 path = path[len(alias) :].lstrip("/")
@@ -127,13 +128,14 @@ class Resolver:
 
 
 class _Walker:
-    """One walk under way: ``here`` has no links left in it, ``todo`` are the parts ahead, the next one last."""
+    """The state of following one path. ``here`` contains no more links; ``todo`` are the remaining components in
+    reverse order."""
 
     def __init__(self, whole: str, known: str) -> None:
         self.hops = [lexical(whole)]
         self.fault: str | None = None
         self.links = 0
-        self.absent = 0  # how many parts at the end of `here` are not there, so that nothing below them can be
+        self.absent = 0  # the number of missing components at the end of `here`; nothing below them exists
         self.status: os.stat_result | None = None
         self.here = self.top = "/"
         self.todo: list[str] = []
@@ -156,7 +158,7 @@ class _Walker:
                 self.status = None
             elif part not in ("", "."):
                 self._enter(self.here.rstrip("/") + "/" + part, part)
-        # No link is left after the last hop, so taking .. out of it without looking was right.
+        # No link follows the last hop, so its ``..`` could be removed lexically.
         return PathWalk(tuple(self.hops), self._kind(), self.fault)
 
     def _enter(self, path: str, part: str) -> None:
@@ -164,7 +166,7 @@ class _Walker:
         if self.status is None:
             self.absent += 1
         elif stat.S_ISLNK(self.status.st_mode) and self._follow(path, part, self.status):
-            self.status = None  # that of the link; a target of dots alone brings no other
+            self.status = None  # the status of the link; a target of dots alone sets no other
             return
         self.here = path
 
@@ -178,7 +180,7 @@ class _Walker:
             return None
 
     def _follow(self, link: str, name: str, status: os.stat_result) -> bool:
-        """Put the link's target in its place; False where that leads nowhere, and the link stands for itself."""
+        """Replace a link by its target. Return False if it leads nowhere; then the link stands for itself."""
         self.links += 1
         if self.links > MOST_LINKS:
             return self._stop("the path leads in a circle, or over too many links")
@@ -224,21 +226,21 @@ def kind_of(mode: int) -> PathKind:
 
 
 def lexical(whole: str) -> str:
-    """An absolute path with ``.`` and ``..`` taken out without looking."""
+    """Remove ``.`` and ``..`` from an absolute path without file access."""
     return _slashes(os.path.normpath(whole))
 
 
 def same_name(path: str) -> str:
-    """Names that a file system which folds takes for the same, made the same."""
+    """Fold a path so that names are equal if the file system treats them as equal."""
     if path.isascii():
         return path.lower()
-    import unicodedata  # costly, and not for most systems
+    import unicodedata  # slow to import, rarely needed
 
-    return unicodedata.normalize("NFC", path).casefold()  # the composition of accents does not count there either
+    return unicodedata.normalize("NFC", path).casefold()  # such file systems also ignore the composition of accents
 
 
 def oddity(path: str) -> str | None:
-    """The reason why a path may not be what it looks like, by its spelling alone; None if there is none."""
+    """Return why the spelling of a path is misleading; None if it is not."""
     if _PLAIN.fullmatch(path):
         return None
     if not path:
@@ -263,7 +265,7 @@ def _odd_part(part: str) -> str | None:
         return "a part of the path is blank"
     seen = part
     if not part.isascii():
-        import unicodedata  # costly, and not for plain names
+        import unicodedata  # slow to import, rarely needed
 
         seen = unicodedata.normalize("NFKC", part)
     if seen.strip() in (".", ".."):
@@ -290,7 +292,7 @@ def _unwalkable(path: str) -> str | None:
 
 
 def _proc_device() -> int:
-    """The file system of /proc, wherever it is mounted; -1 where there is none."""
+    """Return the device number of /proc; -1 if it is not mounted."""
     try:
         return os.stat("/proc/self").st_dev
     except OSError:
@@ -300,5 +302,6 @@ def _proc_device() -> int:
 def _slashes(path: str) -> str:
     path = path.replace(os.sep, "/")
     if path.startswith("//") and os.sep == "/":
-        path = "/" + path.lstrip("/")  # POSIX keeps two leading slashes apart; every system we know does not
+        # POSIX permits a special meaning of two leading slashes, which no known system uses
+        path = "/" + path.lstrip("/")
     return path

@@ -1,7 +1,6 @@
-"""The ports of a host that built-in tools use, beyond ``core.ports.Host``: the files and the processes of its
-machine.
+"""The ports of a host for built-in tools, in addition to ``core.ports.Host``: files and processes.
 
-A tool reaches them from ``run.host`` with ``files_of`` and ``processes_of``.
+A tool gets them from ``run.host`` with ``files_of`` and ``processes_of``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +13,12 @@ from callgate.words.noun import nothing, noun
 from callgate.words.resolved_path import PathKind
 
 Sink = Callable[[bytes], None]
-"""Takes the pieces of an output in order, in a thread of its own; until it returns, the program waits."""
+"""Receives the pieces of an output in order, in its own thread. The program waits until it returns."""
 
 
 @noun
 class FileStatus:
-    """``path`` is the one absolute spelling of the place, links followed. ``kind`` is "missing" where nothing is."""
+    """``path`` is the resolved absolute path. ``kind`` is "missing" if it does not exist."""
 
     path: str
     kind: PathKind
@@ -28,7 +27,7 @@ class FileStatus:
 
 @noun
 class FolderEntry:
-    """A name in a folder. A link is not followed: its kind is "other"."""
+    """A name in a folder. The kind of a link is "other"."""
 
     name: str
     kind: PathKind
@@ -38,34 +37,34 @@ class FolderEntry:
 class Files(Protocol):
     """Reads files and folders; writes go through ``Host.apply``. Relative paths start at the workspace.
 
-    Links are followed as long as they stay in the workspace. A path that leaves it over a link is refused: what is
-    outside must be named by its own path, so that the gate judged the very place that is opened. What was resolved is
-    opened part by part without following links, so that a swap in between cannot lead elsewhere.
+    Links are followed inside the workspace. A path that leaves the workspace over a link is refused: a file outside
+    must be named by its own path, so that the gate judges the path that is opened. The resolved path is opened one
+    component at a time without following links, so that it cannot be redirected in between.
 
-    All methods block: call them from a worker thread, as plain functions that are tools run in one. ToolFailure says
-    in words what is wrong with a path; nothing else is raised.
+    All methods block: call them from a worker thread, in which plain functions that are tools run anyway. ToolFailure
+    is the only exception.
     """
 
     @property
     def on_disk(self) -> bool:
-        """True if the programs that the host starts see the same files."""
+        """True if programs started by the host see the same files."""
         ...
 
     def status(self, path: str) -> FileStatus: ...
 
     def read(self, path: str, most: int) -> bytes:
-        """The whole file; ToolFailure if it has more than ``most`` bytes."""
+        """Return the whole file. ToolFailure if it has more than ``most`` bytes."""
         ...
 
     def entries(self, path: str) -> list[FolderEntry]:
-        """The names in a folder in the order of their code points."""
+        """Return the names in a folder, sorted by code point."""
         ...
 
 
 def files_of(host: object) -> Files:
-    """The files of a host; ToolFailure where it has none."""
+    """Return the files of a host. ToolFailure if it has none."""
     found: Files | None = host_part(host, "files")
-    if not hasattr(found, "entries"):  # a look at each member takes longer than to read a file
+    if not hasattr(found, "entries"):  # an isinstance check of the protocol takes longer than reading a file
         raise ToolFailure("This session has no files: its host offers none.")
     return cast(Files, found)
 
@@ -76,10 +75,14 @@ def too_large(path: str, size: int, most: int) -> ToolFailure:
 
 @noun
 class Command:
-    """A program with all that it gets: a sandbox turns one Command into another. After ``stdin`` the program reads the
-    end of its input. ``pass_fds`` are open descriptors that it gets under the same numbers. So are ``handed_fds``, and
-    these are closed here once it has them, or could not be started; and so are ``input_fd``, which it reads instead of
-    ``stdin``, and ``output_fd``, to which it writes its standard output: ``out`` then gets standard error."""
+    """A program with its input. A sandbox converts one Command into another.
+
+    stdin       the input, followed by its end
+    pass_fds    open descriptors, passed under the same numbers
+    handed_fds  like ``pass_fds``, but closed here after the start, successful or not
+    input_fd    the standard input in place of ``stdin``; closed here after the start
+    output_fd   the standard output; closed here after the start. ``out`` then receives standard error
+    """
 
     argv: tuple[str, ...]
     cwd: str
@@ -92,63 +95,64 @@ class Command:
 
 
 class Process(Protocol):
-    """A program that was started, with everything it started in its turn: the tree. Waiting may be cancelled and
-    repeated; that changes nothing about the program."""
+    """A started program and its child processes: the process tree. Cancelling a wait does not affect the program."""
 
     @property
     def pid(self) -> int: ...
 
     @property
     def returncode(self) -> int | None:
-        """Negative for a signal; None while the program itself runs."""
+        """The exit code; negative for a signal, None while the program runs."""
         ...
 
     @property
     def running(self) -> bool:
-        """True while anything of the tree runs."""
+        """True while any process of the tree runs."""
         ...
 
     async def ended(self) -> int:
-        """Waits for the end of the program itself and of its output, and gives its code. Others of the tree that hold
-        the output open are waited for a second, and may still run then."""
+        """Wait for the exit of the program and the end of its output, and return the exit code. If other processes keep
+        the output open, wait for one more second."""
         ...
 
     async def gone(self) -> None:
-        """Waits until nothing of the tree is left and all of its output was handed over."""
+        """Wait until the whole tree has ended and all output was delivered."""
         ...
 
     def terminate(self) -> None:
-        """Tells every process of the tree to end, wherever it has moved."""
+        """Send SIGTERM to every process of the tree."""
         ...
 
     def kill(self) -> None:
-        """Ends every process of the tree."""
+        """Kill every process of the tree."""
         ...
 
     def outlive(self, *, output: str, status: str) -> None:
-        """The tree may go on if Callgate is killed. The rest of its output is then appended to the file ``output``, and
-        its end is written to the file ``status``, JSON with ``code`` and ``ended``."""
+        """Let the tree continue if Callgate is killed. Further output is appended to the file ``output``; at the end,
+        ``code`` and ``ended`` are written to the file ``status`` as JSON."""
         ...
 
     @property
     def guard(self) -> int:
-        """The number of the process that watches a tree which outlives Callgate: a SIGTERM to it ends the tree."""
+        """The pid of the guard process of the tree. A SIGTERM to it ends the tree."""
         ...
 
 
 @runtime_checkable
 class Processes(Protocol):
-    """Starts programs, each in a session of its own. If Callgate is killed their trees end too."""
+    """Starts programs, each in its own session. If Callgate is killed, their trees are ended."""
 
     async def start(self, command: Command, out: Sink, err: Sink | None = None) -> Process:
-        """Without ``err`` both outputs go to ``out``, in the order they were written. OSError when the program cannot
-        be started; a cancel leaves nothing behind."""
+        """Start a program. OSError if that fails; a cancel leaves no process.
+
+        Without ``err`` both outputs go to ``out``, in the order in which they are written.
+        """
         ...
 
 
 @noun
 class HostDecision:
-    """The answer of a sandbox's proxy to a command that wanted to reach a host; ``why`` not, or why in vain."""
+    """A decision of the sandbox's proxy about a host. ``why`` is the reason for a refusal, or for a failure."""
 
     host: str
     allowed: bool
@@ -156,37 +160,41 @@ class HostDecision:
 
 
 class Confinement(Protocol):
-    """A sandbox with its profile, for commands of this host."""
+    """A sandbox with its profile, for the commands of a host."""
 
     def takes(self, call_id: str, text: str) -> bool:
-        """True if the shell command of this call runs inside, as was settled when the call was judged."""
+        """Return True if the command of this call runs inside the sandbox, as decided when the call was judged."""
         ...
 
     def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
-        """The command that runs ``command`` inside. ``tell`` is called, in any thread, with every host that it wants to
-        reach, where some may be reached; each decision comes before the command knows it. It raises ToolFailure, or
-        another error that says why, where that cannot be done: the command is then not run."""
+        """Return the command that runs ``command`` inside the sandbox. ToolFailure or another error if that is not
+        possible.
+
+          tell  called in any thread with each decision about a host, before the command gets it
+        """
         ...
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> object | None:
-        """The access that the sandbox refused and that made the shell command fail, in words as ``str`` gives them;
-        None if it was not that. ``hosts`` are those that it wanted to reach."""
+        """Return the refused access that made a command fail, or None. ``str`` of it is a description.
+
+        hosts  the decisions of the proxy for this command
+        """
         ...
 
 
 class OutputFile(Protocol):
-    """A file of a host that grows: the output of a command. Blocking, usable from any thread."""
+    """A growing file of a host: the output of a command. Blocks; usable from any thread."""
 
     @property
     def path(self) -> str: ...
 
     @property
     def size(self) -> int:
-        """The bytes that can be read so far."""
+        """The number of readable bytes."""
         ...
 
     def append(self, data: bytes) -> None:
-        """A failure of the disk is not raised: it ends the file, and ``fault`` says why."""
+        """Append output. A disk failure ends the file and sets ``fault``; it is not raised."""
         ...
 
     @property
@@ -195,12 +203,12 @@ class OutputFile(Protocol):
     def read(self, at: int, most: int) -> bytes: ...
 
     def finish(self) -> None:
-        """Nothing more is appended; what was held back until the end of a line is written."""
+        """Write the buffered end of the output. Nothing can be appended afterwards."""
         ...
 
 
 def new_output(host: object, name: str) -> OutputFile:
-    """A new output file of a host, named after ``name``. Blocking. ToolFailure where the host keeps none."""
+    """Create an output file of a host. Blocks. ToolFailure if the host does not support it."""
     make = host_part(host, "new_output")
     if make is None:
         raise ToolFailure("This session keeps no output: its host offers no files for it.")
@@ -209,7 +217,7 @@ def new_output(host: object, name: str) -> OutputFile:
 
 
 def processes_of(host: object) -> Processes:
-    """The processes of a host; ToolFailure where it has none."""
+    """Return the processes of a host. ToolFailure if it has none."""
     found = host_part(host, "processes")
     if not isinstance(found, Processes):
         raise ToolFailure("This session cannot start programs: its host offers no processes.")

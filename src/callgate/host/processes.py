@@ -1,7 +1,7 @@
-"""Programs with all they start: output is handed over as it comes, and the whole tree can be ended.
+"""Runs programs with their child processes. Output is delivered as it arrives, and the whole process tree can be ended.
 
-One thread looks after one program, so that starting, feeding, reading and waiting never touch the event loop's thread.
-The program is started, reaped and ended by its guard, a process of its own: see ``host/guard.py``.
+One thread serves one program, so that starting, feeding, reading and waiting never block the event loop. The program is
+started, reaped and ended by its guard process: see ``host/guard.py``.
 """
 
 import os
@@ -27,8 +27,8 @@ _END, _KILL = 1, 2
 
 @noun
 class Finished:
-    """The end of a program. ``returncode`` is negative for a signal; ``cut`` says that it wrote more than the limit, of
-    which the beginning was kept."""
+    """The result of a program. ``returncode`` is negative for a signal. ``cut``: an output was longer than the limit,
+    and its beginning was kept."""
 
     returncode: int
     stdout: bytes = b""
@@ -49,12 +49,12 @@ async def run_process(
     grace: float = 2.0,
     linger: float = 1.0,
 ) -> Finished:
-    """Run a program in a session of its own and wait for its end. OSError when it cannot be started.
+    """Run a program in its own session and wait for its end. OSError if it cannot be started.
 
-    After ``timeout``, or when the caller is cancelled, it and everything it started is told to end, and is killed
-    ``grace`` seconds later; when this returns or raises, nothing of it is left. Only a second cancel does not wait for
-    that. A program that ends by itself may leave others behind: should they hold its output open, it is read for
-    ``linger`` more seconds. ``limit`` is for each of the two outputs, in bytes.
+    After ``timeout``, or if the caller is cancelled, the process tree gets a SIGTERM and is killed ``grace`` seconds
+    later. Nothing of it is left when this function returns or raises, except after a second cancel. If processes left
+    after a normal exit keep the output open, it is read for ``linger`` more seconds. ``limit`` is the maximum size of
+    each output in bytes.
     """
     out, err = _Kept(limit), _Kept(limit)
     command = Command(tuple(argv), str(cwd), env, stdin)
@@ -78,7 +78,7 @@ async def run_process(
     try:
         returncode = await in_thread(running.run, on_cancel=end)
     finally:
-        running.order(_KILL)  # still there only if a second cancel ended the wait
+        running.order(_KILL)  # it runs only if a second cancel ended the wait
         for timer in timers:
             timer.cancel()
     if task and task.cancelling() > cancels:
@@ -87,7 +87,7 @@ async def run_process(
 
 
 class LocalProcesses:
-    """The Processes of this machine."""
+    """The Processes of the local machine."""
 
     async def start(self, command: Command, out: Sink, err: Sink | None = None) -> "LocalProcess":
         process = LocalProcess(command, out, err)
@@ -102,7 +102,7 @@ class LocalProcesses:
 
 
 class LocalProcess:
-    """A Process of this machine; its thread ends with the last of its tree."""
+    """A Process of the local machine. Its thread ends with the process tree."""
 
     def __init__(self, command: Command, out: Sink, err: Sink | None) -> None:
         self._loop = get_running_loop()
@@ -113,7 +113,7 @@ class LocalProcess:
             command, out, err, started=partial(self._tell, self._began), ended=partial(self._tell, self._ended)
         )
         self._fault: BaseException | None = None
-        start_new_thread(self._attend, ())  # Thread.start would wait for it
+        start_new_thread(self._attend, ())  # Thread.start would wait for the thread
 
     @property
     def pid(self) -> int:
@@ -165,12 +165,12 @@ class LocalProcess:
         self._tell(self._gone)
 
     def _tell(self, event: "Future[None]") -> None:
-        with suppress(RuntimeError):  # the loop is closed, so nothing waits
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(lambda: None if event.done() else event.set_result(None))
 
 
 async def _first(*events: "Future[None]") -> None:
-    """Waits for one of them; a cancel of the wait does not cancel the event."""
+    """Wait for one of the events. Cancelling the wait does not cancel them."""
     if not any(event.done() for event in events):
         woken = get_running_loop().create_future()
 
@@ -188,7 +188,7 @@ async def _first(*events: "Future[None]") -> None:
 
 
 class _Kept:
-    """One output of a program: kept up to the limit."""
+    """Collects one output of a program up to the limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -204,13 +204,13 @@ class _Kept:
 def _new(command: Command, out: Sink, err: Sink | None, **options: Any) -> "Running":
     if not hasattr(os, "killpg"):
         raise UsageError("programs can be run on Linux and macOS, not on this system")
-    from callgate.host.program_run import Running  # most sessions start no program
+    from callgate.host.program_run import Running  # rarely needed at start
 
     return Running(command, out, err, **options)
 
 
 async def end_process(process: Process, clock: Clock, grace: float = 2.0) -> None:
-    """Tells the tree to end, kills it after ``grace`` seconds, and waits until nothing is left. A cancel kills it at
+    """End the process tree: SIGTERM, SIGKILL after ``grace`` seconds. Return when nothing is left. A cancel kills it at
     once and does not wait."""
     process.terminate()
     timer = clock.call_later(grace, process.kill)

@@ -1,7 +1,7 @@
-"""The engine behind ``host.processes``: one program, attended by a thread of its own.
+"""Runs one program in a thread of its own, for ``host.processes``.
 
-It starts the program through the launcher, feeds its input, hands its output over, passes orders on to its guard and
-hears the guard's reports.
+It starts the program through the launcher, writes its input, delivers its output, sends orders to the guard and
+receives its reports.
 """
 
 import os
@@ -20,8 +20,8 @@ from callgate.host.ports import Command, Sink
 
 _CHUNK = 65536
 LINGER = 1.0
-"""Seconds for which the output of a program that has ended is still read."""
-_LOST = -9  # the code of a program whose guard was killed, and the program with it
+"""Seconds during which the output of an exited program is still read."""
+_LOST = -9  # the exit code if the guard was killed
 
 Order = Literal[0, 1, 2]
 GO_ON, END, KILL = 0, 1, 2
@@ -31,8 +31,10 @@ def _nothing() -> None: ...
 
 
 class Running:
-    """One program; ``run`` belongs to a thread, ``order`` and ``outlive`` may be called from any. ``releases``: what
-    the program leaves behind when it ends by itself is let go of, instead of being looked after."""
+    """One program. ``run`` is called in its thread, ``order`` and ``outlive`` in any thread.
+
+    releases  child processes left after a normal exit are detached, not killed
+    """
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class Running:
         self.pid = self.guard = -1
         self.returncode: int | None = None
         self.told = False
-        """True if it was told to end, rather than having ended by itself."""
+        """True if it was ended by an order."""
 
     def order(self, order: Order) -> None:
         with self._lock:
@@ -70,7 +72,7 @@ class Running:
 
     @property
     def gone(self) -> bool:
-        """True once nothing is left of it."""
+        """True once the whole tree has ended."""
         return self._gone
 
     def outlive(self, about: Mapping[str, str]) -> None:
@@ -167,7 +169,7 @@ class Running:
             self._unsent = self._unsent[os.write(writer, self._unsent[:_CHUNK]) :]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it does not want to know the rest
+        except BrokenPipeError:  # the program has closed its input
             self._unsent = self._unsent[:0]
         if not self._unsent:
             selector.unregister(writer)
@@ -176,7 +178,7 @@ class Running:
     def _hear(self, line: GuardLine) -> None:
         reports = line.reports()
         self._heard(reports)
-        if not reports and not self._gone:  # the guard was killed: the session of the program is all that is known
+        if not reports and not self._gone:  # the guard was killed: only the session of the program is known
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.returncode = _LOST if self.returncode is None else self.returncode
@@ -192,7 +194,7 @@ class Running:
                 self._gone = True
 
     def _attend(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
-        give_up: float | None = None  # waiting for the output of a program that has ended
+        give_up: float | None = None  # the deadline for the output of an exited program
         ended = False
         while not self._gone:
             pause = None
@@ -209,18 +211,18 @@ class Running:
             for key, _ in selector.select(pause):
                 key.data()
         self._last_words(line, selector)
-        if not ended:  # before anything is closed: the caller waits
+        if not ended:  # before anything is closed, because the caller waits
             self._ended()
 
     @staticmethod
     def _open(line: GuardLine, selector: selectors.BaseSelector) -> bool:
-        """True while an output is open."""
+        """Return True while an output is open."""
         return any(
             key.events == selectors.EVENT_READ and key.fd != line.fileno() for key in selector.get_map().values()
         )
 
     def _last_words(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
-        """Reads the rest from the pipes, once nothing is left that could write or the rest is let go of."""
+        """Read the remaining output after the tree has ended or was detached."""
         if not self._gone:
             line.order(guard.RELEASE)
         selector.unregister(line.fileno())

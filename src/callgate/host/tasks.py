@@ -1,7 +1,7 @@
-"""Background tasks of every kind: ids of one form, one list, one output file each, one way to stop them.
+"""Background tasks of all kinds. Each has an id, an entry in the list, an output file and a way to stop it.
 
-A task ends as completed, failed or killed. Listeners are told; the session that began it tells its model. A command
-that may outlive Callgate has its record in a folder, so that the next start finds it.
+A task ends as completed, failed or killed. Listeners are called at the end. A command that may outlive Callgate has a
+record in a folder, so that the next start finds it.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from callgate.words.noun import noun
 TaskKind = Literal["command", "agent", "workflow", "watch"]
 TaskStatus = Literal["running", "completed", "failed", "killed"]
 _ID = "bg-"
-_LOOK_AGAIN = 0.5  # seconds between looks at a task of an earlier start
+_LOOK_AGAIN = 0.5  # seconds between checks of a task of an earlier start
 
 
 @noun
 class TaskRecord:
-    """The facts about a task that never change. ``owner`` is the lineage of the session that began it."""
+    """The constant properties of a task. ``owner`` is the path of the session that started it."""
 
     id: str
     kind: TaskKind
@@ -43,7 +43,8 @@ class TaskRecord:
 
 
 class BackgroundTask:
-    """``detail`` says more about the end, such as an exit code. ``earlier``: it was begun before this start."""
+    """One task. ``detail`` describes the end, for example the exit code. ``earlier``: it was started before this start
+    of Callgate."""
 
     def __init__(
         self, record: TaskRecord, output: OutputFile, stop: Callable[[], Awaitable[None]], *, earlier: bool = False
@@ -55,9 +56,9 @@ class BackgroundTask:
         self.detail = ""
         self.ended: float | None = None
         self.told = False
-        """True once the model of its session knows of its end."""
+        """True after its end was reported to the model."""
         self.refresh: Callable[[], None] | None = None
-        """Of a task of an earlier start: looks whether it has ended."""
+        """Checks whether a task of an earlier start has ended."""
         self._stop = stop
         self._stopping = False
         self._over = asyncio.Event()
@@ -67,7 +68,7 @@ class BackgroundTask:
         return self.record.id
 
     async def stop(self, clock: Clock) -> None:
-        """Ends it as killed, and waits for that; a task that has ended stays as it is."""
+        """Stop the task and wait for its end. A task that has ended stays as it is."""
         if self.status == "running":
             self._stopping = True
             await self._stop()
@@ -75,7 +76,7 @@ class BackgroundTask:
                 await self.wait(clock, _LOOK_AGAIN)
 
     async def wait(self, clock: Clock, seconds: float) -> None:
-        """Waits for its end, no longer than this."""
+        """Wait for the end of the task for at most this time."""
         until = clock.monotonic() + seconds
         while self.status == "running" and (left := until - clock.monotonic()) > 0:
             await _first(self._over, clock, left if self.refresh is None else min(left, _LOOK_AGAIN))
@@ -83,7 +84,7 @@ class BackgroundTask:
                 self.refresh()
 
     def settle(self, status: TaskStatus, detail: str, now: float) -> bool:
-        """False if it has ended before."""
+        """Set the final status. Return False if the task has ended before."""
         if self.status != "running":
             return False
         self.status = "killed" if self._stopping else status
@@ -107,8 +108,10 @@ Listener = Callable[[BackgroundTask], None]
 
 
 class BackgroundTasks:
-    """The list of a host, whose ``task_listeners`` are called with every task that ends. ``folder`` keeps records of
-    tasks that may outlive Callgate; without one none may. Used on the loop's thread."""
+    """The tasks of a host, whose ``task_listeners`` are called with every task that ends. Not thread-safe.
+
+    folder  contains the records of tasks that may outlive Callgate; without it none may
+    """
 
     def __init__(self, host: Host, folder: Path | None = None) -> None:
         self._clock = host.clock
@@ -119,18 +122,18 @@ class BackgroundTasks:
         self._movable: dict[str, Callable[[], None]] = {}
         self._watchers: set[asyncio.Task[None]] = set()
         for record in _records(folder):
-            with suppress(KeyError, ValueError, TypeError, OSError):  # not a record, or its output is gone
+            with suppress(KeyError, ValueError, TypeError, OSError):  # not a record, or its output file is missing
                 self._take_up(record)
 
     def all(self) -> list[BackgroundTask]:
-        """Every task of this host, oldest first, as it is now."""
+        """Return every task of this host, oldest first, with its current status."""
         for task in self._tasks.values():
             if task.refresh is not None:
                 task.refresh()
         return [*self._tasks.values()]
 
     def get(self, task_id: str) -> BackgroundTask:
-        """ToolFailure if there is none."""
+        """Return a task. ToolFailure if there is none with this id."""
         self.all()
         found = self._tasks.get(task_id)
         if found is None:
@@ -151,7 +154,7 @@ class BackgroundTasks:
         output: OutputFile,
         stop: Callable[[], Awaitable[None]],
     ) -> BackgroundTask:
-        """Lists a task that runs; ``stop`` ends it, and its end comes through ``settle``."""
+        """Add a running task. ``stop`` stops it; ``settle`` reports its end."""
         record = TaskRecord(
             id=task_id, kind=kind, label=label, owner=owner, started=self._clock.now(), output=output.path
         )
@@ -159,48 +162,48 @@ class BackgroundTasks:
         return task
 
     def watch(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs the work that waits for the end of a task; it belongs to no call."""
+        """Run a coroutine that waits for the end of a task, outside of any call."""
         watcher = asyncio.get_running_loop().create_task(work, context=Context())
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
 
     def settle(self, task: BackgroundTask, status: TaskStatus, detail: str = "") -> None:
-        """Marks the end of a task and tells the listeners."""
+        """Set the final status of a task and call the listeners."""
         if task.settle(status, detail, self._clock.now()):
             for listener in tuple(self._listeners):
                 listener(task)
 
     def of(self, owner: tuple[str, ...]) -> list[BackgroundTask]:
-        """The tasks that this session began."""
+        """Return the tasks that a session started."""
         return [task for task in self.all() if task.record.owner == owner]
 
     def untold(self, owner: tuple[str, ...]) -> list[BackgroundTask]:
-        """Those of its tasks that have ended and that its model has not been told of; from now on it has."""
+        """Return the ended tasks of a session that were not reported to its model, and mark them as reported."""
         found = [task for task in self.of(owner) if task.status != "running" and not task.told]
         for task in found:
             self.tell(task)
         return found
 
     def tell(self, task: BackgroundTask) -> None:
-        """Marks a task whose end the model is told of now: the next start need not list it."""
+        """Mark a task as reported. The next start need not list it."""
         if not task.told and self._folder is not None:
             self.watch(in_thread(partial(self.forget, task)))
         task.told = True
 
     async def stop_all(self, owner: tuple[str, ...]) -> None:
-        """Ends the tasks of a session that closes."""
+        """Stop the tasks of a session."""
         running = [task.stop(self._clock) for task in self.of(owner) if task.status == "running"]
         await asyncio.gather(*running)
 
     # ---- calls that may become tasks ----------------------------------------------------------------------------
 
     def offer(self, call_id: str, move: Callable[[], None]) -> Callable[[], None]:
-        """Says that a running call can be moved to the background; the function that comes back takes it back."""
+        """Register a running call that can be moved to the background. The returned function removes it."""
         self._movable[call_id] = move
         return lambda: self._movable.pop(call_id, None) and None
 
     def move(self, call_id: str | None = None) -> str | None:
-        """Moves a running call, or all that can be, to the background; the reason if there is none."""
+        """Move a running call, or all registered ones, to the background. Return the reason if there is none."""
         wanted = [*self._movable] if call_id is None else [call_id]
         found = [self._movable.pop(each) for each in wanted if each in self._movable]
         for move in found:
@@ -210,11 +213,12 @@ class BackgroundTasks:
     # ---- tasks that outlive Callgate ----------------------------------------------------------------------------
 
     def record_path(self, task_id: str) -> Path | None:
-        """The path of a task's record, to which ``.status`` is added for its end; None if it may not outlive us."""
+        """Return the path of a task's record; its end is written beside it with the suffix ``.status``. None if tasks
+        cannot outlive Callgate."""
         return None if self._folder is None else self._folder / f"{task_id}.json"
 
     def keep(self, task: BackgroundTask, guard: int) -> None:
-        """Writes the record for the next start. Blocking."""
+        """Write the record for the next start. Blocks."""
         path = self.record_path(task.id)
         if path is not None:
             record = {name: getattr(task.record, name) for name in TaskRecord.__match_args__}
@@ -222,20 +226,20 @@ class BackgroundTasks:
             path.write_text(json.dumps({**record, "guard": guard, "began": beginning_of(guard)}), encoding="utf-8")
 
     def note_end(self, task: BackgroundTask, code: int) -> None:
-        """Writes the end of a task beside its record. Blocking."""
+        """Write the exit code of a task beside its record. Blocks."""
         path = self.record_path(task.id)
         if path is not None and path.exists():
             path.with_suffix(".status").write_text(json.dumps({"code": code}), encoding="utf-8")
 
     def forget(self, task: BackgroundTask) -> None:
-        """Removes the record of a task whose end was told. Blocking."""
+        """Remove the record of a task. Blocks."""
         path = self.record_path(task.id)
         if path is not None:
             for each in (path, path.with_suffix(".status")):
                 each.unlink(missing_ok=True)
 
     def _take_up(self, found: Mapping[str, Any]) -> None:
-        """Lists a task of an earlier start: it runs, or has ended meanwhile."""
+        """Add a task of an earlier start, which may have ended meanwhile."""
         guard, began = int(found["guard"]), str(found["began"])
         record = TaskRecord(
             id=str(found["id"]),
@@ -257,7 +261,7 @@ class BackgroundTasks:
         task = self._tasks[record.id] = BackgroundTask(record, output, stop, earlier=True)
 
         def refresh() -> None:
-            over = beginning_of(guard) != began  # before the look at its status, which is written first
+            over = beginning_of(guard) != began  # checked before the status file, which the guard writes first
             code = _status(self.record_path(record.id))
             if code is not None:
                 self.settle(task, *ending_of(code))
@@ -268,14 +272,14 @@ class BackgroundTasks:
 
 
 def ending_of(code: int) -> tuple[TaskStatus, str]:
-    """The status and the detail of a command that ended with this code."""
+    """Return the status and the detail for an exit code."""
     if code < 0:
         return "killed", f"signal {-code}"
     return ("completed", "exit code 0") if code == 0 else ("failed", f"exit code {code}")
 
 
 def _records(folder: Path | None) -> list[dict[str, Any]]:
-    """Records of tasks of earlier starts; one that cannot be read is left alone."""
+    """Return the records of earlier starts. Unreadable ones are skipped."""
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob("*.json")) if folder is not None and folder.is_dir() else ():
         with suppress(OSError, ValueError):
@@ -284,7 +288,7 @@ def _records(folder: Path | None) -> list[dict[str, Any]]:
 
 
 def _status(path: Path | None) -> int | None:
-    """The exit code that a guard wrote at the end of a task."""
+    """Return the exit code that a guard wrote at the end of a task."""
     with suppress(OSError, ValueError, KeyError):
         if path is not None:
             return int(json.loads(path.with_suffix(".status").read_text(encoding="utf-8"))["code"])
@@ -292,8 +296,8 @@ def _status(path: Path | None) -> int | None:
 
 
 def beginning_of(pid: int) -> str:
-    """The time at which a process began, as the system counts it: with it, a number is not mistaken for a later process
-    of the same number. Empty if there is no such process."""
+    """Return the start time of a process, which distinguishes it from a later process with the same pid. Empty if there
+    is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     except OSError:
@@ -301,7 +305,7 @@ def beginning_of(pid: int) -> str:
 
 
 def tasks_of(host: object) -> BackgroundTasks:
-    """The background tasks of a host; ToolFailure where it has none."""
+    """Return the background tasks of a host. ToolFailure if it has none."""
     found = host_part(host, "tasks")
     if not isinstance(found, BackgroundTasks):
         raise ToolFailure("This session has no background tasks: its host offers none. Run it in the foreground.")

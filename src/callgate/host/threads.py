@@ -1,7 +1,7 @@
-"""Runs blocking work in threads, one of which may hang without holding up the others.
+"""Runs blocking work in threads. A thread that hangs does not delay the others.
 
-A tool may never return. So workers are daemons (the interpreter can exit), their number has no limit (a stuck one
-takes no place from another), and only the idle ones are counted and kept for reuse.
+A tool may never return. So workers are daemon threads, their number is not limited, and only idle ones are counted and
+reused.
 """
 
 from asyncio import AbstractEventLoop, CancelledError, Future, get_running_loop
@@ -21,11 +21,11 @@ T = TypeVar("T")
 async def in_thread(
     fn: Callable[[], T], *, on_cancel: Callable[[], None] | None = None, threads: "Threads | None" = None
 ) -> T:
-    """Run ``fn`` in a thread and wait until it has really ended.
+    """Run ``fn`` in a thread, wait until it has ended, and return its result.
 
-    A cancel does not end the wait: it calls ``on_cancel`` (which should make ``fn`` return soon, and must not raise),
-    and the value or error of ``fn`` is what comes out. Only a second cancel, as a loop sends it when the program
-    ends, leaves the thread behind as a daemon. Without ``threads`` the call gets a thread of its own.
+    A cancel does not end the wait: it calls ``on_cancel``, which should make ``fn`` return soon and must not raise, and
+    the result or error of ``fn`` is returned or raised. A second cancel, which a loop sends when the program exits,
+    abandons the daemon thread. Without ``threads`` the call gets its own thread.
     """
     job = _Job(fn, get_running_loop())
     if threads is None:
@@ -36,16 +36,15 @@ async def in_thread(
         await job.ended(on_cancel)
         return job.outcome()
     finally:
-        del job  # an error's traceback holds this frame: no cycle through the error
+        del job  # the traceback of an error refers to this frame: avoid a cycle
 
 
 class Threads:
-    """Workers for short jobs, used from one event loop and dropped with its owner.
+    """A pool of workers for short jobs, used from one event loop.
 
-    One worker, the leader, takes the jobs one after the other: twenty threads that read twenty small files would spend
-    most of their time on handing the interpreter's lock to each other. A leader that takes no other job for
-    ``patience`` seconds is slow or stuck: it loses its place, and the jobs that wait get workers of their own, more
-    each time.
+    One worker, the leader, runs the jobs one after the other, because twenty threads reading small files would spend
+    most of their time switching the interpreter's lock. A leader that takes no new job for ``patience`` seconds is slow
+    or stuck: it is replaced, and waiting jobs get their own workers, twice as many each time.
     """
 
     def __init__(self, *, keep_idle: int = 16, idle_seconds: float = 30.0, patience: float = 0.005) -> None:
@@ -56,16 +55,16 @@ class Threads:
         self._idle: list[_Inbox] = []
         self._leader: _Inbox | None = None
         self._waiting: deque[_Job[Any]] = deque()
-        self._taken = 0  # jobs that the leaders took from those waiting
+        self._taken = 0  # the number of waiting jobs that leaders have taken
         self._watching: AbstractEventLoop | None = None
-        self._ended: dict[AbstractEventLoop, list[_Job[Any]]] = {}  # not yet told to their loop
+        self._ended: dict[AbstractEventLoop, list[_Job[Any]]] = {}  # not yet reported to their loop
 
     @property
     def idle(self) -> int:
         return len(self._idle)
 
     def begin(self, job: "_Job[Any]") -> None:
-        """Hand the job to the leader, or to an idle or new worker, which is the leader then."""
+        """Give the job to the leader; without one, an idle or new worker becomes the leader."""
         with self._lock:
             worker = self._lead() if self._leader is None else None
             if worker is None:
@@ -76,7 +75,7 @@ class Threads:
             self._watch(job.loop, 1)
 
     def _lead(self) -> tuple["_Inbox", bool]:
-        """A worker as the leader, and whether it is new."""
+        """Choose a new leader. Return it, and True if it is a new worker."""
         new = not self._idle
         self._leader = SimpleQueue() if new else self._idle.pop()
         return self._leader, new
@@ -93,7 +92,7 @@ class Threads:
         loop.call_later(self._patience, self._look, loop, self._taken, most)
 
     def _look(self, loop: AbstractEventLoop, taken: int, most: int) -> None:
-        """Gives up to ``most`` waiting jobs a worker each if the leader has taken none since."""
+        """Start a worker for up to ``most`` waiting jobs if the leader has taken none meanwhile."""
         started: list[tuple[tuple[_Inbox, bool], _Job[Any]]] = []
         with self._lock:
             slow = self._taken == taken
@@ -111,13 +110,13 @@ class Threads:
         while job is not None:
             job.work()
             following, stay = self._after(inbox)
-            self._report(job)  # after joining the idle ones, so that the waiting caller finds this worker free
+            self._report(job)  # after the worker became idle, so that the caller can reuse it
             job = None  # an idle worker must not keep the last call alive
             job = self._next(inbox) if stay else following
             del following
 
     def _after(self, inbox: "_Inbox") -> tuple["_Job[Any] | None", bool]:
-        """The job that a leader goes on with; otherwise whether the worker stays as an idle one."""
+        """Return the next job for a leader; otherwise None, and whether the worker stays idle."""
         with self._lock:
             if self._leader is inbox and self._waiting:
                 self._taken += 1
@@ -130,7 +129,7 @@ class Threads:
             return None, stay
 
     def _report(self, job: "_Job[Any]") -> None:
-        """Wakes the loop once for all jobs that end before it looks."""
+        """Wake the loop once for all jobs that end before it runs."""
         with self._lock:
             ended = self._ended.setdefault(job.loop, [])
             ended.append(job)
@@ -138,7 +137,7 @@ class Threads:
                 return
         try:
             job.loop.call_soon_threadsafe(self._tell, job.loop)
-        except RuntimeError:  # the loop was closed first, so no caller waits
+        except RuntimeError:  # the loop was closed, so no caller waits
             self._ended.pop(job.loop, None)
 
     def _tell(self, loop: AbstractEventLoop) -> None:
@@ -155,17 +154,18 @@ class Threads:
                 if inbox in self._idle:
                     self._idle.remove(inbox)
                     return None
-            return inbox.get()  # taken at the last moment: the job is on its way
+            return inbox.get()  # a job was assigned at the last moment
 
 
 def threads_of(host: object) -> Threads | None:
-    """The threads a host lends, if it does: the Host port does not ask for any."""
+    """Return the threads of a host; None if it has none. The Host port does not require them."""
     threads = host_part(host, "threads")
     return threads if isinstance(threads, Threads) else None
 
 
 class _Job(Generic[T]):
-    """One function's trip through a thread: ``work`` and ``report`` belong to it, all else to the loop's thread."""
+    """One function call in a thread. ``work`` and ``report`` run in the thread, all other methods in the loop's
+    thread."""
 
     def __init__(self, fn: Callable[[], T], loop: AbstractEventLoop) -> None:
         self._fn: Callable[[], T] | None = fn
@@ -178,7 +178,7 @@ class _Job(Generic[T]):
 
     def work(self) -> None:
         fn, self._fn = self._fn, None
-        if fn is None:  # left before it began
+        if fn is None:  # abandoned before it began
             return
         try:
             self._value = self._context.run(fn)
@@ -190,7 +190,7 @@ class _Job(Generic[T]):
         self.report()
 
     def report(self) -> None:
-        # RuntimeError: the loop was closed first, so no caller waits.
+        # RuntimeError: the loop was closed, so no caller waits.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.end)
 
@@ -214,7 +214,7 @@ class _Job(Generic[T]):
             try:
                 raise error
             finally:
-                del error  # its traceback holds this frame
+                del error  # its traceback refers to this frame
         return cast(T, self._value)
 
     def end(self) -> None:
@@ -226,7 +226,7 @@ class _Job(Generic[T]):
         try:
             on_cancel()
         except Exception as error:
-            # Ending now would leave the thread alone with its effects: report and go on waiting.
+            # Ending now would abandon the thread: report the error and continue to wait.
             self.loop.call_exception_handler({"message": "on_cancel of a thread raised", "exception": error})
 
 

@@ -1,16 +1,16 @@
-"""Applies a ChangeSet to real files: all of it or nothing, also when the program dies in the middle.
+"""Applies a ChangeSet to real files: all of it or nothing, even if the program is killed.
 
-    plan        every file: what must be there now, what shall be there afterwards; links and outside paths are refused
-    compare     every file with what the preview found
-    journal     what will be made, so that recovery can remove it
-    stage       new contents and backups beside their targets, all synced; new folders synced into their parents
-    journal     ``ready``: from here on a crash is finished
-    commit      one rename or link per file; a failure puts back what was done so far
-    tidy up     backups are removed and synced, and only then does the journal entry go
+    plan        determine the old and new content of every file; refuse links and paths outside the workspace
+    compare     compare every file with the preview
+    journal     write down what will be created, so that recovery can remove it
+    stage       write new contents and backups beside their targets and sync them; sync new folders into their parents
+    journal     ``ready``: from now on recovery completes the change after a crash
+    commit      one rename or link per file; after a failure, restore the files changed so far
+    clean up    remove the backups, sync, and then remove the journal entry
 
-Each step opens the file's folder anew, beneath the workspace and over no link: a folder that is swapped for a link
-meanwhile makes the step fail. The journal lies in a private folder, not in the workspace: a repository must not bring
-a journal of its own. A lock beside it, and locks on the folders themselves, make applies wait for each other.
+Each step opens the folder of a file again, without following links, so a step fails if the folder was replaced by a
+link. The journal is stored in a private folder outside the workspace, because a repository must not contain a journal
+of its own. A lock beside the journal and locks on the folders serialize all applies.
 """
 
 from callgate.host.applying.apply import apply_changes, with_modes

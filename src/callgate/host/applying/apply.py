@@ -19,12 +19,13 @@ from callgate.words.errors import HalfApplied, ToolFailure
 
 
 def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, kept: str = "") -> ChangeSet:
-    """Make the files what the change set says, and give it back with the modes that were found and the folders that
-    were made: what an undo needs. ToolFailure: nothing was changed. HalfApplied: a disk that failed kept some files
-    from being put back; recovery does that later. Blocks.
+    """Apply a change set and return it with the file modes and created folders, which an undo needs. Blocks.
 
-    ``journal`` is a private folder. Without one, a program that dies in the middle leaves the change half applied.
-    ``kept`` is the change's name in the history: the journal says that it is applied until the history has that.
+    ToolFailure if nothing was changed. HalfApplied if a disk failure prevented files from being restored; recovery does
+    that later.
+
+      journal  a private folder; without it, a change cannot be recovered after a crash
+      kept     the name of the change in the history; the journal has an entry for it until the history has it
     """
     resolver = Resolver(root)
     plans = planned_files(changes, resolver)
@@ -40,7 +41,7 @@ def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, k
 
 
 def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]) -> None:
-    """ToolFailure if an earlier change of one of these files is still half applied: recovery would overwrite them."""
+    """Raise ToolFailure if an earlier change of one of these files is half applied: recovery would overwrite them."""
     wanted = {"/".join((*plan.folder, plan.name)) for plan in plans}
     for each in recovered:
         if each.outcome == "unfinished" and not wanted.isdisjoint(each.paths):
@@ -49,7 +50,7 @@ def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]
 
 
 class _Apply:
-    """One apply. ``emptied`` are folders to be removed afterwards if nothing is left in them."""
+    """One apply. ``emptied`` are folders that are removed at the end if they are empty."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class _Apply:
         )
 
     def _missing(self) -> list[Parts]:
-        """The folders that will be made."""
+        """Return the folders that have to be created."""
         wanted = {each.plan.folder for each in self._files if each.plan.after is not None}
         every = {folder[:depth] for folder in wanted for depth in range(1, len(folder) + 1)}
         return [parts for parts in sorted(every) if not self._is_there(parts)]
@@ -131,13 +132,16 @@ class _Apply:
             return False
 
     def _touched(self) -> set[Parts]:
-        """Every folder in which a name comes or goes."""
+        """Return every folder in which a name is created or removed."""
         folders = {each.plan.folder for each in self._files if not each.is_nothing}
         return folders | {parts[:-1] for parts in (*self._made, *self._emptied)}
 
     def _finish(self) -> None:
-        """A created file has its second name removed only after the first is on disk. For a replaced one that is not
-        needed: whichever of its renames a power cut loses, recovery can finish it."""
+        """Remove temporary files and the journal entry.
+
+        The second name of a created file is removed only after the first one is on disk. A replaced file needs no sync:
+        if a power failure loses one of its renames, recovery completes it.
+        """
         if any(each.creates for each in self._files):
             self._sync()
         tidy = self._tidy_up() and remove_folders(self._top, self._emptied)
@@ -146,7 +150,7 @@ class _Apply:
 
     def _give_up(self, left: Sequence[str]) -> None:
         self._sync()
-        if left:  # the backups stay, for recovery
+        if left:  # recovery needs the backups
             with suppress(OSError):
                 self._journal.note("failed")
             return
@@ -155,7 +159,7 @@ class _Apply:
         self._journal.end("undone", tidy=tidy)
 
     def _sync(self) -> None:
-        with suppress(OSError):  # what was renamed stays so, whether the disk says that it has it or not
+        with suppress(OSError):  # a rename stays in place even if the sync fails
             sync_folders(self._top, self._touched())
 
     def _tidy_up(self) -> bool:
@@ -163,7 +167,7 @@ class _Apply:
 
 
 def with_modes(changes: ChangeSet, modes: Mapping[str, int | None], made: Sequence[str]) -> ChangeSet:
-    """The change with what was found when it was applied: the permission bits by path, and the folders made for it."""
+    """Return the change with the file modes found at the time of the apply, by path, and the created folders."""
 
     def filled(change: FileChange) -> FileChange:
         mode = modes.get(change.source or change.path)

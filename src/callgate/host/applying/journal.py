@@ -1,12 +1,12 @@
-"""The write-ahead journal of applies: one small file for each, removed when the apply is over and tidied up.
+"""The write-ahead journal of applies: one small file for each, removed when the apply has ended and is cleaned up.
 
-    {"root": …, "label": …, "kept": …, "files": […], "made": […], "emptied": […]}     what is about to be done
-    ready       all contents are staged and synced: from here on a crash is finished
-    failed      it could not be finished, nor put back wholly: recovery puts the rest back
-    finished    all files are new, temporary files may be left
-    undone      all files are old, temporary files and folders may be left
+    {"root": …, "label": …, "kept": …, "files": […], "made": […], "emptied": […]}     the planned change
+    ready       all contents are staged and synced: after a crash the change is completed
+    failed      neither completed nor fully undone: recovery restores the other files
+    finished    all files are new; temporary files may be left
+    undone      all files are old; temporary files and folders may be left
 
-The first line is written before anything is made, each of the others only when what it says is on disk.
+The first line is written before anything is created, every other line after its state is on disk.
 """
 
 import json
@@ -26,14 +26,18 @@ _APPLIED = ".applied"
 
 State = Literal["staging", "ready", "failed", "finished", "undone"]
 _STATES: tuple[State, ...] = ("undone", "finished", "failed", "ready")
-"""The last step first: the first one that the journal holds counts."""
+"""The first of these states that the journal contains is the current one."""
 Parts = tuple[str, ...]
 
 
 @noun
 class ApplyEntry:
-    """One apply as its journal has it. ``kept`` is the change's name in the history; ``made`` are folders that it makes
-    and ``emptied`` folders that it removes if nothing is left in them."""
+    """The journal entry of one apply.
+
+    kept     the name of the change in the history
+    made     folders that the apply creates
+    emptied  folders that the apply removes if they are empty
+    """
 
     file: Path
     root: str = ""
@@ -46,7 +50,7 @@ class ApplyEntry:
 
     @property
     def modes(self) -> dict[str, int | None]:
-        """The permission bits that were found, by path."""
+        """The permission bits found at the time of the apply, by path."""
         return {each["path"]: each["mode"] for each in self.files}
 
     @property
@@ -56,14 +60,14 @@ class ApplyEntry:
 
 @contextmanager
 def lock_journal(folder: Path) -> Generator[None]:
-    """Hold the journal's lock, so that applies of all programs that share it wait for each other. Blocks."""
+    """Hold the lock of the journal, which serializes the applies of all programs that share it. Blocks."""
     try:
         make_folders(folder, 0o700)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     except OSError as error:
         raise ToolFailure(f"Nothing was changed: no journal can be kept in {folder}: {error.strerror}") from error
     try:
-        with suppress(ImportError):  # a system without it; there, two programs may apply at once
+        with suppress(ImportError):  # a system without fcntl has no lock
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -73,7 +77,8 @@ def lock_journal(folder: Path) -> Generator[None]:
 
 
 class ApplyJournal:
-    """Writes the entry of one apply; writes nothing without a folder. ``kept`` is the change's name in the history."""
+    """Writes the journal entry of one apply; without a folder nothing is written. ``kept`` is the name of the change in
+    the history."""
 
     def __init__(self, folder: Path | None, token: str, kept: str = "") -> None:
         self.token = token
@@ -95,9 +100,12 @@ class ApplyJournal:
             append_line(self._file, state.encode())
 
     def end(self, state: Literal["finished", "undone"], *, tidy: bool) -> None:
-        """Record the outcome. ``tidy``: no temporary file or folder is left, so the entry can go; of a kept change that
-        was applied it goes on as ``<kept>.applied`` until the history has it. Synced, because an entry that a power cut
-        brought back would undo files that were edited since."""
+        """Record the outcome and sync it.
+
+        If ``tidy``, no temporary files are left and the entry is removed; the entry of a change with a history name is
+        renamed to ``<kept>.applied`` until the history has the change. Without the sync, a power failure could restore
+        the entry, and recovery would undo later edits.
+        """
         if self._file is None or self._folder is None:
             return
         applied = self._folder / _applied_name(self._kept) if state == "finished" and self._kept else None
@@ -119,7 +127,7 @@ class ApplyJournal:
 
 
 def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
-    """The applies to this workspace that are not over: under way, or cut short if the caller holds the lock."""
+    """Return the unfinished applies of a workspace: running ones, or interrupted ones if the caller holds the lock."""
     names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError):
         names = sorted(os.listdir(folder))
@@ -128,7 +136,7 @@ def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
 
 
 def applied_entries(folder: Path, session: str) -> dict[str, ApplyEntry]:
-    """The changes of a session that were applied and that the history was not told of, by their names in it."""
+    """Return the applied changes of a session that the history has not recorded, by their names in the history."""
     found: dict[str, ApplyEntry] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in sorted(os.listdir(folder)):
@@ -139,7 +147,7 @@ def applied_entries(folder: Path, session: str) -> dict[str, ApplyEntry]:
 
 
 def forget_applied(folder: Path, kept: str) -> None:
-    """Remove the entry of an applied change: the history has it on record."""
+    """Remove the entry of an applied change that the history has recorded."""
     with suppress(OSError):
         os.unlink(folder / _applied_name(kept))
 
@@ -160,7 +168,7 @@ def _state(lines: list[bytes]) -> State:
 
 
 def _read(file: Path) -> ApplyEntry | None:
-    """None where there is no entry. A line that was cut off counts as not written: nothing had been done then."""
+    """Return the entry of a file; None if the file does not exist. An incomplete last line is ignored."""
     try:
         *lines, _ = file.read_bytes().split(b"\n")
     except FileNotFoundError:

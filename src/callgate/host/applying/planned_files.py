@@ -1,6 +1,6 @@
-"""Takes a ChangeSet apart into single files: what must be there now, and what shall be there afterwards.
+"""Splits a ChangeSet into files, each with its old and its new content.
 
-A rename becomes two of them, so that a swap of two names needs no special case.
+A rename is split into two files, so that swapping two names is not a special case.
 """
 
 import os
@@ -16,8 +16,11 @@ Parts = tuple[str, ...]
 
 @noun
 class PlannedFile:
-    """``folder`` is beneath the workspace, with its links followed; the name in it is never followed. ``like`` is the
-    file whose owner, mode and attributes the new one takes over, if not its own."""
+    """The planned change of one file.
+
+    folder  the resolved folder, relative to the workspace; the name in it is never followed
+    like    the file whose owner, mode and attributes the new file gets, if not its own
+    """
 
     path: str
     folder: Parts
@@ -36,7 +39,7 @@ class PlannedFile:
 
 
 def planned_files(changes: ChangeSet, resolver: Resolver) -> list[PlannedFile]:
-    """ToolFailure where a change leads out of the workspace, or two changes name one file."""
+    """Return the files of a change set. ToolFailure if one is outside the workspace or is changed twice."""
     leaving: dict[str, FileChange] = {}
     arriving: dict[str, FileChange] = {}
     places: dict[str, tuple[str, Parts, str]] = {}

@@ -1,4 +1,4 @@
-"""Finishes or undoes the applies that a crash cut short."""
+"""Completes or undoes applies that were interrupted by a crash."""
 
 import errno
 import os
@@ -17,8 +17,8 @@ from callgate.words.noun import noun
 
 @noun
 class Recovered:
-    """An apply that was cut short. ``left`` are files that are neither old nor new, each with the reason. While it is
-    ``unfinished`` the disk or its permissions kept recovery from working: the next start tries again."""
+    """The result of recovering one interrupted apply. ``left`` are files that are neither old nor new, with the reason.
+    ``unfinished`` means that a disk failure or missing permission prevented recovery; the next start tries again."""
 
     label: str
     kept: str
@@ -28,7 +28,7 @@ class Recovered:
 
     @property
     def text(self) -> str:
-        """One sentence for people."""
+        """A sentence for the user."""
         text = f"{self.label or 'a change'} was cut short when a program ended"
         if self.outcome == "unfinished":
             return f"{text} and is half applied; it cannot be finished yet: {'; '.join(self.left)}"
@@ -37,7 +37,7 @@ class Recovered:
 
 
 def recover(root: Path | str, journal: Path) -> list[Recovered]:
-    """Finish or undo what was being applied to this workspace when a program died. Blocks."""
+    """Complete or undo interrupted applies of a workspace. Blocks."""
     real = os.path.realpath(root)
     if not open_entries(journal, real):
         return []
@@ -46,7 +46,7 @@ def recover(root: Path | str, journal: Path) -> list[Recovered]:
 
 
 def recover_locked(root: str, journal: Path) -> list[Recovered]:
-    """Like ``recover``, for a caller that holds both locks."""
+    """Recover with both locks already held."""
     entries = open_entries(journal, root)
     if not entries:
         return []
@@ -56,7 +56,7 @@ def recover_locked(root: str, journal: Path) -> list[Recovered]:
 
 
 def _recovered(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered | None:
-    """None for an apply that was over and only had to be tidied up."""
+    """Recover one apply. None if it had ended and only left temporary files."""
     files = [_CutFile(each, top) for each in entry.files]
     paths = tuple(each.path for each in files)
     folders = {each.swap.folder for each in files} | {parts[:-1] for parts in (*entry.made, *entry.emptied)}
@@ -78,8 +78,11 @@ def _recovered(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered |
 
 
 def _settle(files: "list[_CutFile]", *, back: bool) -> tuple[bool, list[str]]:
-    """Make all files new if no edit of others is lost by that, else all old but for those that others have edited.
-    True for new, and the files that are neither. OSError: it cannot be done yet."""
+    """Complete the change if that loses no later edit, otherwise undo it, except for files that others have edited.
+
+    Return True if it was completed, and the files that are neither old nor new. OSError if recovery is not possible
+    now.
+    """
     states = [(each, each.state()) for each in files]
     left = [f"{each.path}: another program has changed it since" for each, state in states if state == "foreign"]
     finishable = all(each.can_finish() for each, state in states if state == "old")
@@ -102,7 +105,7 @@ def _reason(error: OSError) -> str:
 
 
 class _CutFile:
-    """One file of an apply that was cut short: what the journal says of it, and what is there."""
+    """One file of an interrupted apply: its journal data and its current state."""
 
     def __init__(self, noted: dict[str, Any], top: OpenFolder) -> None:
         names = {key: noted[key] for key in ("name", "staged", "backup", "before", "after")}
@@ -116,28 +119,29 @@ class _CutFile:
     def state(self) -> Literal["old", "new", "foreign"]:
         found = self._hash(self.swap.name)
         if self._before == self._after == found:
-            # Only its mode was to change: it is new when its staged copy has taken its place.
+            # If only the mode changes, the file is new once its staged copy is gone.
             return "old" if self._hash(self.swap.staged) is not None else "new"
         if found == self._before:
             return "old"
         return "new" if found == self._after else "foreign"
 
     def can_finish(self) -> bool:
-        """True if its new content is still staged."""
+        """Return True if the new content is still staged."""
         return self._after is None or self._hash(self.swap.staged) == self._after
 
     def was_replaced(self) -> bool:
-        """True if its staged content took its place: an edit that is there now came later."""
+        """Return True if the staged content has replaced the file, so that a different content is a later edit."""
         return self._after is not None and self._hash(self.swap.staged) is None
 
     def can_undo(self) -> bool:
-        """True if its old content is still kept; of a created file, its staged copy proves that this apply made it."""
+        """Return True if the old content is still available. For a created file, the staged copy proves that this apply
+        created it."""
         if self._before is None:
             return self._after is None or self._hash(self.swap.staged) == self._after
         return self._hash(self.swap.backup) == self._before
 
     def _hash(self, name: str) -> str | None:
-        """None where there is no file; anything but files and links gets a text that is no hash."""
+        """Return the hash of a file or link; None if it does not exist, and another text for other kinds of files."""
         try:
             with self.swap.opened() as folder:
                 status = folder.status(name)

@@ -1,4 +1,4 @@
-"""One file of an apply: compared with the preview, staged, replaced, and put back if another file fails."""
+"""One file of an apply: comparison with the preview, staging, replacement, and undo if another file fails."""
 
 import os
 import stat
@@ -18,11 +18,11 @@ _SHOWN = 60
 
 
 _identity = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_mode", "st_uid", "st_gid")
-"""The part of a status that shows whether the file was changed or replaced since."""
+"""The fields of a status that change when a file is modified or replaced."""
 
 
 class FileReplacement:
-    """The work on one planned file. ``like`` is the one whose owner, mode and attributes the new file takes over."""
+    """Replaces one planned file. ``like`` is the file whose owner, mode and attributes the new file gets."""
 
     def __init__(self, plan: PlannedFile, top: OpenFolder, token: str) -> None:
         self.plan = plan
@@ -41,7 +41,7 @@ class FileReplacement:
 
     @property
     def mode(self) -> int | None:
-        """The permission bits that were found; None where there was no file."""
+        """The permission bits of the old file; None if there was none."""
         return None if self._found is None or self.plan.link_before else stat.S_IMODE(self._found.st_mode)
 
     @property
@@ -55,7 +55,7 @@ class FileReplacement:
     # ---- compare --------------------------------------------------------------------------------------------------
 
     def difference(self) -> str | None:
-        """The difference between the file and the preview's, in words; None if there is none."""
+        """Return how the file differs from the preview; None if it does not."""
         try:
             with self.swap.opened() as folder:
                 return self._difference(folder)
@@ -91,8 +91,7 @@ class FileReplacement:
     # ---- stage ----------------------------------------------------------------------------------------------------
 
     def stage(self, made: list[Parts]) -> None:
-        """Write the new content and the backup beside the file: all that takes time or space. Adds to ``made`` the
-        folders that it made."""
+        """Write the new content and the backup beside the file. Created folders are appended to ``made``."""
         plan = self.plan
         if plan.after is not None:
             make_folders_in(self.swap.top, plan.folder, made)
@@ -115,7 +114,7 @@ class FileReplacement:
             write_new(folder.of(name), data, 0o666, dir_fd=folder.descriptor, prepare=dressed)
 
     def _back_up(self, folder: OpenFolder, before: Content) -> None:
-        """By a hard link where there are any, which needs no space to be put back."""
+        """Create the backup, as a hard link if possible, which needs no space."""
         name, backup, at = folder.of(self.plan.name), folder.of(self.swap.backup), folder.descriptor
         try:
             os.link(name, backup, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
@@ -140,14 +139,14 @@ class FileReplacement:
         return True
 
     def journal_entry(self) -> dict[str, Any]:
-        """The file as recovery needs it, with the mode that an undo of the whole change puts back."""
+        """Return the data that recovery needs, with the mode that an undo of the change restores."""
         names = {key: getattr(self.swap, key) for key in ("folder", "name", "staged", "backup", "before", "after")}
         return {**names, "path": self.plan.path, "mode": self.mode}
 
 
 def _take_over(found: os.stat_result | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:
-    """Give a new file the owner, the mode and the attributes of the old one, as far as the system lets us, and then
-    the mode that the change wants."""
+    """Set the owner, mode and attributes of the old file on a new one, as far as permitted, and then the mode of the
+    change."""
     if os.name == "nt":
         return
     if found is not None and not stat.S_ISLNK(found.st_mode):
@@ -157,14 +156,14 @@ def _take_over(found: os.stat_result | None, attributes: dict[str, bytes], mode:
                 os.fchown(descriptor, found.st_uid, found.st_gid)
         os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
         for name, value in attributes.items():
-            with suppress(OSError):  # some need rights that we lack
+            with suppress(OSError):  # some attributes need more permissions
                 os.setxattr(descriptor, name, value)
     if mode is not None:
         os.fchmod(descriptor, mode)
 
 
 def attributes_of(descriptor: int) -> dict[str, bytes]:
-    """The extended attributes of an open file, access lists included; none where the system has none."""
+    """Return the extended attributes of an open file, including access lists; empty if the system has none."""
     found: dict[str, bytes] = {}
     if hasattr(os, "listxattr"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The names of one file while it is replaced, and the system calls on them."""
+"""The temporary names of a file during its replacement, and the system calls on them."""
 
 import errno
 import os
@@ -18,10 +18,10 @@ _CHUNK = 1 << 20
 
 @noun
 class Swap:
-    """A file's name in its folder, beside it the name of its new content (``staged``) and of its old one (``backup``).
-    ``before`` and ``after`` are the hashes of the two; None where there is no file.
+    """The name of a file, of its new content (``staged``) and of its old content (``backup``) in one folder. ``before``
+    and ``after`` are the hashes of the contents, None if there is no file.
 
-    Every operation opens the folder anew beneath the workspace, over no link.
+    Every operation opens the folder again, without following links.
     """
 
     top: OpenFolder
@@ -36,7 +36,7 @@ class Swap:
         return self.top.below(self.folder)
 
     def commit(self, folder: OpenFolder) -> None:
-        """Make the file new."""
+        """Replace, create or remove the file."""
         if self.after is None:
             os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
         elif self.before is None:
@@ -45,7 +45,7 @@ class Swap:
             _rename(folder, self.staged, self.name)
 
     def undo(self) -> None:
-        """Make the file old again."""
+        """Restore the old file."""
         with self.opened() as folder:
             if self.before is not None:
                 _rename(folder, self.backup, self.name)
@@ -53,8 +53,8 @@ class Swap:
                 os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
 
     def _create(self, folder: OpenFolder) -> None:
-        """Give the staged content its name by a hard link, which unlike a rename never replaces a file that appeared
-        meanwhile; by a rename where there are no hard links."""
+        """Create the file as a hard link to the staged content, because a link never replaces a file that another
+        program has created; rename it if the system has no hard links."""
         staged, name, at = folder.of(self.staged), folder.of(self.name), folder.descriptor
         try:
             os.link(staged, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
@@ -67,7 +67,7 @@ class Swap:
             _rename(folder, self.staged, self.name)
 
     def tidy_up(self) -> bool:
-        """Remove the staged content and the backup; False if one of them is still there."""
+        """Remove the staged content and the backup. Return False if one of them is left."""
         gone = True
         try:
             with self.opened() as folder:
@@ -78,7 +78,7 @@ class Swap:
                         continue
                     except OSError:
                         gone = False
-        except FileNotFoundError:  # the folder is gone too
+        except FileNotFoundError:  # the folder was removed
             return True
         except OSError:
             return False
@@ -86,20 +86,20 @@ class Swap:
 
 
 def make_folders_in(top: OpenFolder, parts: Parts, made: list[Parts]) -> None:
-    """Make the folder and those missing above it, and add to ``made`` what was not there."""
+    """Create a folder and its missing parents. Created folders are appended to ``made``."""
     with suppress(FileNotFoundError), top.below(parts):
         return
     for depth, name in enumerate(parts):
         with top.below(parts[:depth]) as above:
             try:
                 os.mkdir(above.of(name), dir_fd=above.descriptor)
-            except FileExistsError:  # another program may be making it too
+            except FileExistsError:  # another program may create it at the same time
                 continue
         made.append(parts[: depth + 1])
 
 
 def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
-    """Remove those that are empty, the deepest first; False if an empty one is still there."""
+    """Remove the empty folders among these, the deepest first. Return False if an empty one is left."""
     gone = True
     for parts in sorted(folders, key=len, reverse=True):
         try:
@@ -113,8 +113,7 @@ def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
 
 
 def sync_folders(top: OpenFolder, folders: Iterable[Parts]) -> None:
-    """Put the names in these folders on disk; one that is gone, or may not be opened for reading, is passed over.
-    OSError only after all of them were tried."""
+    """Sync folders; missing and unreadable ones are skipped. An OSError is raised after all were tried."""
     failure: OSError | None = None
     for parts in set(folders):
         try:
@@ -138,7 +137,7 @@ def link_target(folder: OpenFolder, name: str) -> bytes:
 
 
 def pieces(stored: Stored) -> Iterator[bytes]:
-    """The content; OSError at its end if its hash is not the one on record."""
+    """Yield the stored content. OSError at the end if its hash is wrong."""
     seen = sha256()
     with open(stored.path, "rb") as file:
         while piece := file.read(_CHUNK):

@@ -1,6 +1,6 @@
-"""Locks a workspace against every other apply to it, to a folder around it or to one inside it.
+"""Locks a workspace against applies to it, to a parent folder or to a folder inside it.
 
-This lock works between programs and hosts that share no journal.
+The lock also works between programs and hosts that share no journal.
 """
 
 import os
@@ -12,16 +12,16 @@ from pathlib import Path
 from callgate.words.errors import ToolFailure
 
 MOST_SECONDS = 60.0
-"""The longest wait for the lock. An apply takes a moment; a program that holds a folder longer does something else."""
+"""The timeout for the lock. An apply takes milliseconds."""
 _PAUSE = 0.002
 
 
 @contextmanager
 def lock_workspace(root: str) -> Generator[None]:
-    """Lock the workspace exclusively and the folders above it shared, from the top down, so that nested workspaces
-    exclude each other and two programs cannot deadlock. Blocks.
+    """Lock the workspace exclusively and the folders above it shared. Blocks.
 
-    Folders of other users and file systems without locks are left out.
+    Folders are locked from the top down, so that nested workspaces exclude each other without deadlocks. Folders of
+    other users and file systems without locks are skipped.
     """
     with ExitStack() as held:
         for folder in (*reversed(Path(root).parents), Path(root)):
@@ -35,7 +35,7 @@ def lock_workspace(root: str) -> Generator[None]:
 def _opened(folder: Path) -> int | None:
     try:
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
-    except OSError:  # not ours to read, or a system that opens no folders
+    except OSError:  # not readable, or the system cannot open folders
         return None
     if os.fstat(descriptor).st_uid != os.geteuid():
         os.close(descriptor)
@@ -44,7 +44,7 @@ def _opened(folder: Path) -> int | None:
 
 
 def _lock(descriptor: int, folder: Path, *, shared: bool) -> None:
-    import fcntl  # there is none where folders cannot be opened
+    import fcntl  # not available where folders cannot be opened
 
     how = fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
     until = time.monotonic() + MOST_SECONDS
@@ -56,5 +56,5 @@ def _lock(descriptor: int, folder: Path, *, shared: bool) -> None:
             if time.monotonic() >= until:
                 raise ToolFailure(f"Nothing was changed: another program has locked the folder {folder}") from None
             time.sleep(_PAUSE)
-        except OSError:  # a file system without locks
+        except OSError:  # the file system has no locks
             return

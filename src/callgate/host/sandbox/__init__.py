@@ -1,12 +1,12 @@
-"""The sandbox of commands: no network, no writes outside the workspace, secrets out of sight.
+"""The sandbox of commands: no network, no writes outside the workspace, no access to secrets.
 
-profile     the places a command may touch, and the bindings that this means
-bubblewrap  the best way: the program bwrap
-launcher    our own program: namespaces, Landlock, seccomp; run as a script
-seatbelt    macOS, as text
-seccomp     the filter of system calls, from one table
-sandbox     Sandbox.wrap: a command in, the command that runs it inside out
-confining   a sandbox in use: where each command of a session runs, and what was refused to it
-denied      refusals, recognised in what a command wrote
-attacks     the attacks that prove a sandbox, and the program that runs them; arena and prover run it and judge
+profile         the paths that a command may access, and the mounts that follow from them
+bubblewrap      the preferred backend: the program bwrap
+launcher        our own backend: namespaces, Landlock, seccomp; run as a script
+seatbelt        the backend of macOS
+seccomp         the filter of system calls
+sandbox         Sandbox.wrap: converts a command into one that runs inside
+proven_sandbox  a sandbox in use: where each command of a session runs, and which accesses were refused
+denied_access   detects refused accesses in the output of commands
+attacks         the attacks that prove a sandbox, and the program that runs them; arena and prover judge the result
 """

@@ -1,4 +1,4 @@
-"""The arena of the attacks: folders, listeners and a process to attack, and the marks that successful attacks leave."""
+"""The arena of the attacks: folders, listeners and a process to attack, and the detection of successful attacks."""
 
 import json
 import os
@@ -23,22 +23,22 @@ from callgate.host.sandbox.proxy_connection import ProxyRules
 from callgate.host.sandbox.sandbox import emptied_places
 
 Reports = Mapping[str, tuple[str, str]]
-"""For each attack its own outcome (did, tried, failed, absent) and why."""
+"""The outcome of each attack as it reports it (did, tried, failed, absent), and the reason."""
 
 HostRules = Callable[[Sequence[str]], ProxyRules]
-"""Make the rules of a proxy of hosts as the settings name them."""
+"""Returns the rules of a host proxy for hosts as written in the settings."""
 
 _REBOUND = "rebound.callgate.example"
 _UNTOUCHED = "as it was"
-_TIMEOUT = 120.0  # seconds for all attacks together; they take about one
+_TIMEOUT = 120.0  # seconds for all attacks together; usually about one
 _VICTIM = "import sys; sys.stdin.read()"
 
 
 class Arena:
-    """Create everything in a new folder in ``folder`` on entering and remove it on leaving.
+    """Creates everything in a new folder on entering and removes it on leaving.
 
     program  the script that runs the attacks
-    names    of its attacks; a word of a name says which files an attack gets (see ``attacks.Spot``)
+    names    the names of its attacks; words in a name determine the files of an attack (see ``attacks.Spot``)
     """
 
     program = Path(attacks.__file__)
@@ -48,7 +48,7 @@ class Arena:
         self._folder = folder
         self.rules = rules
         self.token = secrets.token_hex(16)
-        self._requests: list[str] = []  # paths that were requested from the allowed host
+        self._requests: list[str] = []  # paths requested from the allowed host
         self._stack = ExitStack()
         self._listeners: list[socket.socket] = []
         self.facts: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class Arena:
         """Descriptors that a command without a sandbox inherits."""
         stack.callback(os.close, self.leftovers[0])
         allowed, port = self._serve_pages(stack), self.listen(stack, socket.AF_INET, ("127.0.0.1", 0))
-        # An address of a Unix socket must be short.
+        # Addresses of Unix sockets must be short.
         self.listen(stack, socket.AF_UNIX, f"/proc/self/fd/{self.leftovers[0]}/socket")
         self.facts = {
             "outside": str(self.outside),
@@ -93,7 +93,7 @@ class Arena:
         stack.callback(self.proxy.close)
 
     more_hosts: tuple[str, ...] = ()
-    """Further hosts that the proxy allows."""
+    """More hosts that the proxy allows."""
 
     def resolve(self, name: str, port: int) -> list[str]:
         return ["127.0.0.1"]
@@ -114,7 +114,7 @@ class Arena:
             file.chmod(0o600)
 
     def listen(self, stack: ExitStack, family: int, address: Any, kind: int = socket.SOCK_STREAM) -> int:
-        """Open a listener, whose callers send the name of an attack. Return its port."""
+        """Open a listener and return its port. Attacks send their name to it."""
         listener = stack.enter_context(socket.socket(family, kind))
         listener.bind(address)
         if kind == socket.SOCK_STREAM:
@@ -124,7 +124,7 @@ class Arena:
         return listener.getsockname()[1] if family == socket.AF_INET else 0
 
     def _serve_pages(self, stack: ExitStack) -> int:
-        """Start a server that keeps connections open, so that it answers every request that reaches it."""
+        """Start a server that keeps connections open, so that it answers every request that it receives."""
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         Thread(target=_answer_requests, args=(listener, self._requests), daemon=True).start()
         stack.callback(listener.shutdown, socket.SHUT_RDWR)
@@ -146,7 +146,7 @@ class Arena:
         return victim.pid
 
     def victim_files(self) -> Sequence[Path]:
-        """Return the files that the victim holds open."""
+        """Return the files that the victim keeps open."""
         return ()
 
     # ---- running ----------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Arena:
             root=str(self.workspace),
             read_only=(
                 *(str(self.workspace / f"{name}.kept") for name in self.names if "kept" in name),
-                # The attacks are run by these, which may lie in a folder that is empty inside.
+                # The attacks run with these, which may be in a folder that is empty inside.
                 *emptied_places(*map(str, self.sources()), sys.prefix, sys.base_prefix),
             ),
             reserved=tuple(str(self.workspace / f"{name}.new") for name in self.names if "new" in name),
@@ -179,7 +179,7 @@ class Arena:
         return (self.program.parent,)
 
     def run(self, command: Command) -> tuple[Reports, str]:
-        """Run the attacks. Return their reports, and why they could not be run, if so."""
+        """Run the attacks. Return their reports, and the error if they could not be run."""
         with subprocess.Popen(
             command.argv,
             cwd=self.workspace,
@@ -216,7 +216,7 @@ class Arena:
         return "" in self._requests
 
     def succeeded(self, reports: Reports) -> frozenset[str]:
-        """Attacks that saw themselves succeed, changed a file outside or a protected one, or reached a listener."""
+        """Return the attacks that report success, changed a file that they must not change, or reached a listener."""
         reached = self.reached()
         return frozenset(
             name
@@ -281,5 +281,5 @@ def _listed(folder: Path) -> Iterator[str]:
 
 
 def _exists(path: Path) -> bool:
-    """True for anything but an empty folder, which a command that was killed may leave."""
+    """Return True unless the path is an empty folder, which a killed command may leave."""
     return path.is_symlink() or path.is_file() or any(_listed(path))

@@ -1,13 +1,13 @@
-"""The attacks by which a sandbox is proven, and the program that runs them inside and outside.
+"""The attacks that prove a sandbox, and the program that runs them inside and outside.
 
     attacks.py ARENA        (JSON: see ArenaFacts)
 
-It runs isolated and imports nothing of ours. It prints a line for each attack: ``name<TAB>did`` if the attack saw
-itself succeed, ``name<TAB>tried`` if only the arena can tell, ``name<TAB>failed<TAB>why`` if it did not succeed, and
+It runs isolated and imports nothing of Callgate. It prints a line for each attack: ``name<TAB>did`` if the attack
+detected its success, ``name<TAB>tried`` if only the arena can detect it, ``name<TAB>failed<TAB>why`` if it failed, and
 ``name<TAB>absent<TAB>why`` if the machine has nothing to attack.
 
-Each attack has folders of its own and does nothing that would harm a machine on which it succeeds. The tests of the
-sandbox run about eighty more attacks in the same way.
+Each attack has its own folders and does no harm to a machine on which it succeeds. The tests of the sandbox run about
+eighty more attacks in the same way.
 """
 
 import ctypes
@@ -22,29 +22,35 @@ from contextlib import suppress
 from typing import Any
 
 ArenaFacts = dict[str, Any]
-"""``outside`` and ``workspace`` (each with a folder for every attack), ``victim`` (a process), ``token`` (the secret),
-``port`` and ``socket`` (listeners outside), ``allowed`` (the port of localhost that the proxy allows), ``rebound`` (a
-name that the proxy allows and that leads to this machine)."""
+"""The data of an arena.
+
+  outside, workspace  contain a folder for every attack
+  victim              the pid of a process to attack
+  token               the secret
+  port, socket        listeners outside
+  allowed             the port of localhost that the proxy allows
+  rebound             a name that the proxy allows and that resolves to this machine
+"""
 WORK_FILE = "works/file"
-"""The file in the workspace that the program writes first."""
+"""The file that the program writes first, in the workspace."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 _PROXY = "HTTP_PROXY"
 
 
 class NothingToAttack(Exception):
-    """This machine does not have what the attack is about."""
+    """This machine lacks the target of the attack."""
 
 
 class Spot:
     """The files and folders of one attack.
 
-    name     of the attack
+    name     the name of the attack
     target   a file outside
-    secret   a file outside that cannot be read, for attacks with ``secret`` in their name
+    secret   an unreadable file outside, for attacks with ``secret`` in their name
     free     a writable folder in the workspace
     kept     a read-only folder in the workspace, for attacks with ``kept`` in their name
-    new      a reserved path in the workspace that does not exist, for attacks with ``new`` in their name
+    new      a reserved, missing path in the workspace, for attacks with ``new`` in their name
     """
 
     def __init__(self, arena: ArenaFacts, name: str) -> None:
@@ -59,7 +65,7 @@ class Spot:
 
 
 Attack = Callable[[ArenaFacts, Spot], object]
-"""Returns true if it saw itself succeed, and None if only the arena can tell: a write may end in a private copy."""
+"""Returns True if it detected its success, and None if only the arena can: a write may go to a private copy."""
 
 
 # ---- files outside, and protected places ----------------------------------------------------------------------------
@@ -130,7 +136,7 @@ def tunnel_to_host_not_allowed(arena: ArenaFacts, at: Spot) -> None:
 
 
 def tunnel_to_name_of_own_machine(arena: ArenaFacts, at: Spot) -> None:
-    """The name is allowed, and leads to this machine."""
+    """Connect to an allowed name that resolves to this machine."""
     tunnel(at, arena["rebound"], arena["port"])
 
 
@@ -143,7 +149,7 @@ def signal_victim(arena: ArenaFacts, at: Spot) -> bool:
 
 
 def type_into_terminal(arena: ArenaFacts, at: Spot) -> bool:
-    """Types into a terminal of its own, which is its controlling one."""
+    """Type into its own controlling terminal."""
 
     def work() -> bool:
         os.setsid()
@@ -178,7 +184,7 @@ def make_file_with_rights_of_its_owner(arena: ArenaFacts, at: Spot) -> bool:
 
 def write_kernel_setting(arena: ArenaFacts, at: Spot) -> bool:
     path = "/proc/sys/vm/overcommit_memory"
-    write(path, read(path))  # its own value
+    write(path, read(path))  # the same value
     return True
 
 
@@ -190,7 +196,7 @@ WALLS: Mapping[str, tuple[Attack, ...]] = {
     "processes": (signal_victim, type_into_terminal),
     "kernel": (trace_child, new_user_namespace, make_file_with_rights_of_its_owner, write_kernel_setting),
 }
-"""The attacks on each wall of a sandbox."""
+"""The attacks on each kind of restriction."""
 
 ATTACKS: Mapping[str, Attack] = {each.__name__: each for attacks in WALLS.values() for each in attacks}
 
@@ -209,7 +215,7 @@ def read(path: str) -> str:
 
 
 def send_name(family: int, kind: int, address: Any, at: Spot) -> None:
-    """Send the attack's name, by which the arena recognises it."""
+    """Send the name of the attack, by which the arena identifies it."""
     with socket.socket(family, kind) as channel:
         channel.settimeout(2)
         channel.connect(address)
@@ -217,7 +223,8 @@ def send_name(family: int, kind: int, address: Any, at: Spot) -> None:
 
 
 def short_path(path: str) -> str:
-    """Change to the folder of a socket: the address of a Unix socket has room for about a hundred characters."""
+    """Change to the folder of a socket and return its name: addresses of Unix sockets are limited to about 100
+    characters."""
     os.chdir(os.path.dirname(path))
     return os.path.basename(path)
 
@@ -228,8 +235,8 @@ def proxy_port() -> int | None:
 
 
 def tunnel(at: Spot, host: str, port: int, proxy: int | None = None) -> None:
-    """Send the attack's name to the listener at ``port`` through a tunnel to this host; directly if there is no proxy,
-    which succeeds where there is no sandbox either."""
+    """Send the name of the attack to the listener at ``port`` through a tunnel to this host; directly if there is no
+    proxy, as outside of a sandbox."""
     proxy = proxy or proxy_port()
     with socket.create_connection(("127.0.0.1", proxy or port), timeout=5) as channel:
         if proxy:
@@ -273,7 +280,7 @@ def exited(child: int) -> bool:
 
 
 def in_child(work: Callable[[], object]) -> bool:
-    """Do in a child process what cannot be undone."""
+    """Do in a child process what cannot be undone. PermissionError if it fails."""
     child = os.fork()
     if child == 0:
         try:
@@ -287,7 +294,7 @@ def in_child(work: Callable[[], object]) -> bool:
 
 
 def run_all(attacks: Mapping[str, Attack], arena: ArenaFacts) -> None:
-    """Do what a command inside must be able to do; then run the attacks and print the outcome of each."""
+    """Do what a command inside must be able to do; then run the attacks and print their outcomes."""
     with suppress(OSError):
         write(os.path.join(arena["workspace"], WORK_FILE), "works")
         request(f"GET http://localhost:{arena['allowed']}/ HTTP/1.1\nHost: localhost:{arena['allowed']}\n\n")

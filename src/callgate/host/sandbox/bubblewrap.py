@@ -1,4 +1,4 @@
-"""Commands inside bubblewrap: namespaces of their own, read-only mounts, no capabilities, the seccomp filter."""
+"""Runs commands inside bubblewrap: own namespaces, read-only mounts, no capabilities, the seccomp filter."""
 
 import os
 import shlex
@@ -13,17 +13,17 @@ NAME = "bwrap"
 INSTALL = "install the package bubblewrap (apt, dnf, pacman and apk have it under that name)"
 _SHELL = "/bin/sh"
 _FLAGS = ("--unshare-user", "--unshare-all", "--cap-drop", "ALL", "--disable-userns", "--die-with-parent")
-_SINGLE_DIGITS = range(9, 2, -1)  # a shell need not know others
+_SINGLE_DIGITS = range(9, 2, -1)  # POSIX shells only support single digits
 
-# Sockets of the system's services are in /run; some systems keep their programs there too.
+# /run contains the sockets of system services; some systems also keep programs there.
 EMPTIED = ("/run", "/var/tmp")
 KEPT = ("/run/current-system", "/run/opengl-driver")
 
-# root owns these, with or without capabilities; other users cannot write them
+# Owned by root even without capabilities; other users cannot write to them.
 _KERNEL = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "mtrr", "scsi"))
 
-# Run inside before a command with a proxy: makes the proxy's socket there, sends it over the line and becomes the
-# command, which has neither. Python ignores two signals, which the command is not to inherit.
+# Runs inside before a command with a proxy: it creates the proxy's socket, sends it over the line and executes the
+# command, which gets neither. Python ignores two signals, which the command must not inherit.
 _SEND_SOCKET = f"""\
 import _signal, _socket, os, sys
 line = int(sys.argv[1])
@@ -47,7 +47,8 @@ except OSError as error:
 
 
 def with_line(argv: tuple[str, ...], line: int, env: Collection[str]) -> tuple[str, ...]:
-    """The words that run ``argv`` inside once the proxy has its socket; ``env`` are the names of its variables."""
+    """Return the arguments that run ``argv`` inside after the proxy has received its socket. ``env`` are the names of
+    its variables."""
     dropped = "" if SET_BY_PYTHON in env else SET_BY_PYTHON
     return (sys.executable, "-I", "-S", "-B", "-c", _SEND_SOCKET, str(line), dropped, *argv)
 
@@ -64,17 +65,21 @@ def wrapped(
     descriptors: Collection[int] = (),
     stays: bool = False,
 ) -> tuple[str, ...]:
-    """The words that run ``argv`` inside, with these variables besides those that everything here gets.
-    ``filter_file`` holds the seccomp filter: a shell opens it anew for each command, because bubblewrap wants it as a
-    descriptor. ``closed`` is a file without rights, which stands where files are hidden.
+    """Return the arguments that run ``argv`` inside.
 
-    Mounts need something to be mounted on. bubblewrap makes folders for places that are held, in the workspace itself;
-    the shell removes them afterwards, unless another command still needs them: bubblewrap's first process in each
-    sandbox holds ``lock`` shared, and the command itself does not have the descriptor. ``descriptors`` are those that
-    the command is started with. ``stays``: the shell stays there, so that it holds them open until the sandbox is gone.
+      filter_file  the seccomp filter; a shell opens it for each command, because bubblewrap takes a descriptor
+      closed       a file without permissions, mounted over hidden files
+      lock         a lock file, see below
+      variables    additional environment variables
+      descriptors  the descriptors with which the command is started
+      stays        whether the shell keeps them open until the sandbox has ended
 
-    All of this runs outside the sandbox, so every program is named by its whole path, in a folder that no command can
-    write to.
+    A mount needs a mount point. For reserved paths bubblewrap creates folders in the workspace itself. The shell
+    removes them afterwards, unless another command still needs them: bubblewrap's first process in each sandbox holds a
+    shared lock, and the command does not get its descriptor.
+
+    All of this runs outside the sandbox, so every program is named by its absolute path, in a folder that no command
+    can write to.
     """
     bound = bindings(profile)
     held = [each.path for each in bound if each.kind == "hold"]
@@ -103,7 +108,7 @@ def wrapped(
 
 
 def _path(name: str) -> str:
-    """The whole path of a program; one that is not there fails by its name in a folder of the system."""
+    """Return the absolute path of a program. A missing one gets a path in a system folder, so that its start fails."""
     return find_program(name) or f"/usr/bin/{name}"
 
 
@@ -119,7 +124,7 @@ def _mounts(profile: Profile, bound: tuple[Binding, ...], closed: str) -> Iterat
             case "write":
                 yield from ("--bind", each.path, each.path)
             case "read":
-                # A folder further down may be moved by a command that runs beside this one, and its places with it.
+                # A concurrent command may move a folder further down, together with its protected places.
                 moves = os.path.dirname(each.path) not in profile.tops
                 yield from ("--ro-bind-try" if moves else "--ro-bind", each.path, each.path)
             case "hide file":

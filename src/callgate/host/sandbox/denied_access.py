@@ -1,8 +1,8 @@
-"""Refusals of a sandbox, recognised in what a command wrote and said in words.
+"""Detects refused accesses in the output of a command and describes them.
 
-A program reports a refused system call as an error of its own, so only the texts of these errors are left. Texts that
-say "read-only file system" or name an unreachable host are the sandbox's own doing. "Permission denied" counts only
-where the profile explains it.
+A program reports a refused system call by its own error message, so only the messages can be evaluated. "Read-only file
+system" and an unreachable host are always caused by the sandbox. "Permission denied" counts only if the profile
+explains it.
 """
 
 import posixpath
@@ -18,8 +18,8 @@ Wanted = Literal["write", "read", "network", "kernel", "sandbox"]
 
 @noun
 class DeniedAccess:
-    """An access that the sandbox refused. ``place`` is a path or a host, empty where the text names none; for a sandbox
-    that could not be made it is the reason. All of it is in the words of the command, which may say anything."""
+    """An access that the sandbox refused. ``place`` is a path or host, empty if unknown, or the reason if the sandbox
+    could not be created. It is copied from the output of the command and cannot be trusted."""
 
     wanted: Wanted
     place: str = ""
@@ -47,7 +47,8 @@ _HOST = r"['\"]?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,}|[0-9]+(?:\.[0-9
 
 
 def _both_ways(error: str) -> tuple[re.Pattern[str], ...]:
-    """The path behind the error, as Python and Node write it, or before it, as C programs, Go and shells do."""
+    """Return patterns for a path after the error, as Python and Node write it, and before the error, as C programs, Go
+    and shells write it."""
     behind = rf"{error}[^:,\n]{{0,30}}[:,] (?:\w+ )?{_PATH}"
     before = rf"{_PATH}:? *(?:\w+ )?{error}"
     return re.compile(behind, re.IGNORECASE), re.compile(before, re.IGNORECASE)
@@ -79,8 +80,11 @@ _MOST_HOSTS = 5
 
 
 def denied_access(error: str, returncode: int, profile: Profile, hosts: Sequence[str] = ()) -> DeniedAccess | None:
-    """The access that made a command fail, by its standard error; None where nothing points to the sandbox. ``hosts``
-    are those that the proxy refused to it."""
+    """Return the refused access that made a command fail; None if the sandbox is not the cause.
+
+    error  the standard error of the command
+    hosts  the hosts that the proxy refused
+    """
     if returncode == 0:
         return None
     found = _denied(error, profile)
@@ -116,7 +120,7 @@ def _named(found: re.Match[str]) -> str:
 
 
 def _explained(path: str, profile: Profile) -> Wanted | None:
-    """The access that the profile refuses at this path. A relative one is taken from the workspace."""
+    """Return the access that the profile refuses at a path; relative paths start at the workspace."""
     path = posixpath.normpath(posixpath.join(profile.root, path))
     if any(_beneath(path, place) for place in profile.unreadable):
         return "read"

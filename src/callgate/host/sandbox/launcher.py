@@ -1,17 +1,16 @@
-"""The program that runs a command in a sandbox where there is no bubblewrap; run as a script, so it imports nothing of
-ours.
+"""Runs a command in a sandbox without bubblewrap. Run as a script, so it imports nothing of Callgate.
 
     launcher.py [--namespaces] --filter FILE --chdir FOLDER [--lock FILE --closed FILE] [--scratch FOLDER]
                 [--empty FOLDER]… [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]…
                 [--setenv NAME VALUE]… [--unset NAME]… [--line DESCRIPTOR --port PORT] -- COMMAND…
 
-Landlock says where the command may write and read, and the seccomp filter refuses what goes around that. With
-``--namespaces`` the command also has users, mounts, processes and a network of its own, and the places are treated by
-mounts, as with bubblewrap. Landlock's rules only ever add to a folder and all below it; so without mounts a folder that
-holds a protected place is opened child by child, and nothing new can be made in it directly.
+Landlock restricts where the command can write and read; the seccomp filter refuses system calls that bypass it. With
+``--namespaces`` the command also gets its own users, mounts, processes and network, and paths are protected by mounts,
+as with bubblewrap. Landlock rules only grant access to a folder and everything below it. So without mounts, a folder
+that contains a protected path is opened child by child, and nothing new can be created in it directly.
 
-With ``--line`` a socket that listens on this port of the network inside is sent over that descriptor, for the proxy.
-The program that makes the sandbox holds the line open until the sandbox is gone; the command does not get it.
+With ``--line`` the program creates a listening socket on this port inside and sends it over the descriptor to the
+proxy. It keeps the line open until the sandbox has ended; the command does not get it.
 """
 
 import ctypes
@@ -26,11 +25,11 @@ from contextlib import suppress
 from typing import NoReturn
 
 FAILED = 125
-"""The exit status when the sandbox could not be made; the command has not run."""
+"""The exit status if the sandbox could not be created; the command was not run."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-# Landlock: rights of a file, of a folder, and the first version of the kernel's interface that knows each.
+# Landlock rights of files and folders, and the first ABI version that supports each.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _KNOWN_SINCE = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV}
@@ -81,7 +80,7 @@ def _check(outcome: int, what: str) -> int:
 
 
 class Plan:
-    """The options. ``places`` are paths with their treatment, parents first."""
+    """The parsed options. ``places`` are paths with their treatment, parents first."""
 
     def __init__(self, words: Sequence[str]) -> None:
         cut = words.index("--")
@@ -124,11 +123,11 @@ def main() -> int:
         _execute(plan)
     held = plan.paths("hold")
     lock = os.open(plan.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_SH)  # the places are not removed while another command needs them
+    fcntl.flock(lock, fcntl.LOCK_SH)  # the folders are not removed while another command needs them
     for path in held:
         _make_folder(path)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _go_on)  # the command gets its own; afterwards there is something to remove
+        signal.signal(number, _go_on)  # the command gets its own signals; afterwards the folders are removed
     status = _in_child(lambda: _enter(plan, instructions))
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -141,18 +140,18 @@ def main() -> int:
 
 
 def _go_on(number: int, frame: object) -> None:
-    """A signal that does not end the program."""
+    """Ignore the signal."""
 
 
 def _in_child(work: Callable[[], int]) -> int:
-    """The exit status of what is done in a child, which dies with this process."""
+    """Run a function in a child, which dies with this process. Return its exit status."""
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         status = FAILED
         try:
             _check(_libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
-            # In a namespace of its own the first process sees no parent.
+            # In its own namespace the first process sees no parent.
             if os.getppid() in (parent, 0):
                 status = work()
         except BaseException as error:
@@ -162,7 +161,7 @@ def _in_child(work: Callable[[], int]) -> int:
 
 
 def _status_of(child: int) -> int:
-    """Waits for this child, and reaps all others that end before it."""
+    """Wait for a child and return its exit status. Other children that end before are reaped."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -171,8 +170,8 @@ def _status_of(child: int) -> int:
 
 
 def _enter(plan: Plan, instructions: bytes) -> int:
-    """Makes the namespaces. The first process in the new one for processes is this program, which reaps orphans; when
-    it ends, the kernel ends all others."""
+    """Create the namespaces. This program becomes the first process of the new pid namespace: it reaps orphans, and
+    when it ends, the kernel ends all others."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     user, group = os.getuid(), os.getgid()
@@ -201,12 +200,12 @@ def _inside(plan: Plan, instructions: bytes) -> int:
 
 def _mount_all(plan: Plan) -> None:
     tops = plan.paths("write")
-    opened: dict[str, int] = {}  # some will be covered
+    opened: dict[str, int] = {}  # opened before other mounts cover them
     for path in [*plan.paths("write", "read"), plan.closed, *([plan.scratch] if plan.scratch else [])]:
         try:
             opened[path] = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except FileNotFoundError:
-            # A folder further down may be moved by a command that runs beside this one, and its places with it.
+            # A concurrent command may move a folder further down, together with its protected places.
             if path not in plan.paths("read") or os.path.dirname(path) in tops:
                 raise
     _attributes("/", set_=_RDONLY | _NOSUID, propagation=_PRIVATE)
@@ -226,7 +225,7 @@ def _mount_all(plan: Plan) -> None:
             _bind(path, opened[path])
             _attributes(path, set_=_RDONLY | _NOSUID | _NODEV)
         elif kind != "hold" and not os.path.lexists(path):
-            continue  # it is in a folder that is covered by now
+            continue  # it is in a folder that is covered now
         elif kind == "hide-file":
             _bind(path, opened[plan.closed])
             _attributes(path, set_=_RDONLY | _NODEV)
@@ -247,14 +246,14 @@ def _mount_empty(folder: str, mode: str, flags: int = 0) -> None:
 
 
 def _bind(path: str, source: int) -> None:
-    """Binds through the descriptor: the path itself may be covered by now."""
+    """Bind through the descriptor, because the path may be covered now."""
     if not os.path.lexists(path):
         _make_folder(path)
     _mount(f"/proc/self/fd/{source}", path, "", _BIND | _REC, "")
 
 
 def _cover(path: str, source: int) -> None:
-    """Binds it so that it can be written to, unless its disk is read-only."""
+    """Bind a path writable, unless its disk is read-only."""
     _bind(path, source)
     with suppress(PermissionError):
         _attributes(path, set_=_NOSUID | _NODEV, clear=_RDONLY)
@@ -279,7 +278,7 @@ def _make_folder(path: str) -> None:
 
 
 def _raise_loopback() -> None:
-    """The new network has one interface, which reaches nothing but itself; tests of servers need it."""
+    """Activate the loopback interface, the only one of the new network; tests of servers need it."""
     channel = _check(_libc.socket(2, 2, 0), "socket")
     request = b"lo".ljust(16, b"\0") + _UP_AND_RUNNING.to_bytes(2, sys.byteorder) + bytes(22)
     _libc.ioctl(channel, ctypes.c_ulong(_SET_INTERFACE_FLAGS), request)
@@ -287,7 +286,7 @@ def _raise_loopback() -> None:
 
 
 def _send_socket(line: int, port: int) -> None:
-    import _socket  # the module around it takes longer to load than the sandbox to make
+    import _socket  # the module socket takes longer to import than creating the sandbox
 
     made = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     made.bind(("127.0.0.1", port))
@@ -301,7 +300,7 @@ def _send_socket(line: int, port: int) -> None:
 
 
 def _restrict(plan: Plan, instructions: bytes) -> None:
-    """Nothing of this can be taken back by the process or by what it starts."""
+    """Apply restrictions that neither the process nor its children can undo."""
     os.chdir(plan.chdir)
     at = 3
     for kept in sorted(plan.kept):
@@ -318,7 +317,8 @@ def _restrict(plan: Plan, instructions: bytes) -> None:
 def _drop_capabilities() -> None:
     _libc.prctl(_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     number = 0
-    while _libc.prctl(_CAPBSET_DROP, number, 0, 0, 0) == 0:  # fails behind the last one, and at once without rights
+    # fails after the last capability, or at once without permission
+    while _libc.prctl(_CAPBSET_DROP, number, 0, 0, 0) == 0:
         number += 1
     header, none = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()
     _check(_libc.capset(ctypes.byref(header), ctypes.byref(none)), "capset")
@@ -330,13 +330,13 @@ def _landlock(plan: Plan) -> None:
     known = sum(rights for since, rights in _KNOWN_SINCE.items() if since <= version)
     tcp = _TCP if version >= _TCP_SINCE and not plan.namespaces else 0
     rules = _Ruleset(known, tcp, _SCOPED if version >= _SCOPED_SINCE else 0)
-    # An older kernel knows a shorter structure, and the rest is zero there.
+    # Older kernels know a shorter structure; the remaining fields are zero there.
     size = 8 if version < _TCP_SINCE else 16 if version < _SCOPED_SINCE else 24
     ruleset = _check(_libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), 0), "Landlock")
     closed = ["/dev", *(() if plan.namespaces else plan.paths("hide-folder", "hide-file"))]
     for path in open_places("/", closed):
         _allow(ruleset, path, _READING & known)
-    _allow(ruleset, "/", _READ_DIR)  # names alone
+    _allow(ruleset, "/", _READ_DIR)  # only names
     for path in _written(plan):
         _allow(ruleset, path, known)
     for name in _DEVICES:
@@ -355,7 +355,7 @@ def _written(plan: Plan) -> list[str]:
 
 
 def open_places(top: str, closed: Iterable[str]) -> list[str]:
-    """Places that together are everything below ``top`` but the closed ones; links are none of them."""
+    """Return paths that together cover everything below ``top`` except the closed ones. Links are left out."""
     inside = [path for path in closed if path == top or path.startswith(top.rstrip("/") + "/")]
     if not inside:
         return [top]
@@ -370,12 +370,13 @@ def open_places(top: str, closed: Iterable[str]) -> list[str]:
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
-    """A link anywhere on the path is not followed: a command that runs beside this one may just have put it there."""
+    """Grant rights for a path. A link anywhere on the path is not followed: a concurrent command may have put it
+    there."""
     how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, 0 if path.startswith("/dev/") else _NO_LINKS)
     size = ctypes.c_size_t(ctypes.sizeof(how))
     place = _libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), size)
     if place < 0:
-        return  # gone, a link, or not to be seen by this user
+        return  # missing, a link, or not visible to this user
     if not stat.S_ISDIR(os.fstat(place).st_mode):
         rights &= _ON_FILES
     rule = _PathBeneath(rights, place)
@@ -390,7 +391,7 @@ def _execute(plan: Plan) -> NoReturn:
         os.environ.pop(name, None)
     os.environ.update(plan.variables)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and an ignored signal stays so in the command
+        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and the command would inherit that
     try:
         os.execvp(plan.argv[0], plan.argv)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The profile of a sandbox, and the bindings that it means on the file system as it is now."""
+"""The profile of a sandbox, and the mounts that follow from it on the current file system."""
 
 import os
 import stat
@@ -9,13 +9,16 @@ from callgate.words.noun import noun
 
 @noun
 class Profile:
-    """The places that a command in a sandbox may touch; all are absolute and resolved.
+    """The paths that a command in a sandbox may access; all are absolute and resolved. The deeper path takes
+    precedence.
 
-    ``root`` is the workspace and, with all below it, writable, as are the places in ``writable``. Everything else can
-    be read and not written. ``read_only`` are places inside writable ones that are not written; one that is not
-    directly in a writable place can be moved together with the folder it is in. ``reserved`` are places directly in a
-    writable one that cannot be created either where they do not exist. ``unreadable`` places cannot be read. The
-    deeper place counts. ``scratch`` is a folder that serves as ``/tmp``; without one it is empty for each command.
+      root        the workspace, which is writable
+      writable    more writable places; everything else is read-only
+      read_only   read-only places inside writable ones; one that is not directly in a writable place can be moved
+                together with its folder
+      reserved    places directly in a writable one that are read-only, and cannot be created if they are missing
+      unreadable  places that cannot be read
+      scratch     the folder for ``/tmp``; by default an empty one for each command
     """
 
     root: str
@@ -27,8 +30,8 @@ class Profile:
 
     @property
     def tops(self) -> tuple[str, ...]:
-        """The writable places. No other place is ever made writable: a command that runs beside this one might put a
-        link to somewhere else in its place."""
+        """The writable places. No other place is made writable, because a concurrent command could replace it by a
+        link."""
         return (self.root, *self.writable)
 
 
@@ -37,15 +40,15 @@ BindingKind = Literal["write", "read", "hide folder", "hide file", "hold"]
 
 @noun
 class Binding:
-    """A place and its treatment: written to, only read, hidden, or held: an empty folder that nobody can fill stands
-    where nothing is, so that nothing can be created there."""
+    """A place and its treatment: writable, read-only, hidden, or held. A held place is covered by an empty read-only
+    folder, so that nothing can be created there."""
 
     path: str
     kind: BindingKind
 
 
 def flaw(profile: Profile) -> str | None:
-    """The reason why a profile cannot be enforced here, in words; None if it can be."""
+    """Return why a profile cannot be enforced here; None if it can."""
     for top in (*profile.tops, *((profile.scratch,) if profile.scratch else ())):
         if not os.path.isabs(top) or os.path.normpath(top) == "/":
             return f"{top} cannot be writable as a whole: choose a folder in it"
@@ -63,7 +66,7 @@ def flaw(profile: Profile) -> str | None:
 
 
 def bindings(profile: Profile) -> tuple[Binding, ...]:
-    """In the order in which they are laid over each other: parents first."""
+    """Return the places in the order of mounting, parents first."""
     found: dict[str, BindingKind] = dict.fromkeys(profile.tops, "write")
     for place in profile.read_only:
         if os.path.lexists(place):
@@ -79,7 +82,8 @@ def bindings(profile: Profile) -> tuple[Binding, ...]:
 
 
 def _hidden(place: str) -> BindingKind | None:
-    """None for what is not there, and for links: what they lead to is a place of its own."""
+    """Return the treatment of an unreadable place; None if it is missing or a link, whose target is a place of its
+    own."""
     try:
         mode = os.lstat(place).st_mode
     except OSError:
@@ -90,7 +94,7 @@ def _hidden(place: str) -> BindingKind | None:
 
 
 def _is_vacant(place: str) -> bool:
-    """An empty folder counts as nothing: it is what a killed command leaves of a place that was held."""
+    """Return True if a place is missing or an empty folder, which a killed command may leave of a held place."""
     try:
         with os.scandir(place) as listed:
             return next(listed, None) is None
@@ -101,11 +105,11 @@ def _is_vacant(place: str) -> bool:
 
 
 def _is_gone(path: str, hidden: str, profile: Profile) -> bool:
-    """True for a place in a hidden folder, unless it is in a writable place that is there again."""
+    """Return True for a place in a hidden folder, unless it is in a writable place that is mounted again."""
     top = path if path in profile.tops else _top_of(profile, path) or ""
     return path.startswith(f"{hidden}/") and not top.startswith(f"{hidden}/")
 
 
 def _top_of(profile: Profile, place: str) -> str | None:
-    """The writable place that this one is in."""
+    """Return the innermost writable place that contains this one."""
     return max((top for top in profile.tops if place.startswith(f"{top}/")), key=len, default=None)

@@ -1,4 +1,4 @@
-"""The outcome of the attacks on a sandbox, and what it takes to hold."""
+"""The outcomes of the attacks on a sandbox, and the criteria of a proof."""
 
 from typing import Literal
 
@@ -14,12 +14,13 @@ INDISPENSABLE = (
     "connect_tcp",
     "connect_unix",
 )
-"""Attacks that succeed on any machine without a sandbox: a proof in which they are untried is none."""
+"""Attacks that succeed on any machine without a sandbox. A proof requires that they were tried."""
 
 
 @noun
 class AttackOutcome:
-    """An attack held off, one that got out, or one that says nothing here; ``why`` in the attack's own words."""
+    """The outcome of one attack. ``untried``: it says nothing, because it does not succeed here without a sandbox
+    either."""
 
     name: str
     outcome: Literal["held", "escaped", "untried"]
@@ -28,7 +29,7 @@ class AttackOutcome:
 
 @noun
 class Proof:
-    """The outcomes of all attacks on one kind of sandbox. ``fault`` says why it could not be tried at all."""
+    """The outcomes of all attacks on one backend. ``fault`` is the reason if it could not be tried."""
 
     backend: Backend
     outcomes: tuple[AttackOutcome, ...] = ()
@@ -45,7 +46,7 @@ class Proof:
 
     @property
     def why_not(self) -> str:
-        """The reason why it does not hold, in a sentence; empty if it does."""
+        """The reason why the sandbox is not proven; empty if it is."""
         if self.fault or self.holds:
             return self.fault
         if self.escaped:

@@ -1,4 +1,4 @@
-"""A sandbox in use: where each command of a session runs, and what was refused to it there."""
+"""A proven sandbox in use: decides where each command of a session runs, and stores refused accesses."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -15,11 +15,11 @@ _MOST_REMEMBERED = 10_000
 
 
 class ProvenSandbox:
-    """A sandbox that is proven on this machine, with the profile of a workspace. One thread alone uses it.
+    """A sandbox that is proven on this machine, with the profile of a workspace. Not thread-safe.
 
-    ``settle`` is for the gate and decides where the command of a call runs; ``takes`` is for the tool and gives that
-    very decision, so that nothing that happens in between moves a call out that was allowed to run inside. A command
-    that failed for lack of an access is remembered: the next call of it is to run outside, after a question.
+    The gate calls ``settle``, which decides where the command of a call runs. The tool calls ``takes``, which returns
+    the same decision, whatever has happened in between. A command that failed because of a refused access is stored:
+    its next call runs outside, after a question.
     """
 
     def __init__(
@@ -33,12 +33,12 @@ class ProvenSandbox:
         self._profile = profile
         self._proxy = proxy
         self.hosts = tuple(hosts) if proxy is not None else ()
-        """The hosts that commands may reach, through the proxy."""
+        """The hosts that commands may reach through the proxy."""
         self._settled: dict[tuple[str, str], str | None] = {}
         self._refused: dict[str, DeniedAccess] = {}
 
     def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
-        """The reason why this command runs outside, or None: it runs inside. The first answer stays."""
+        """Return why this command runs outside, or None if it runs inside. The first answer is stored."""
         key = (call_id, command)
         if key not in self._settled:
             while len(self._settled) >= _MOST_REMEMBERED:  # calls that were never run
@@ -57,7 +57,7 @@ class ProvenSandbox:
         return why and f"it cannot run inside the sandbox: {why}"
 
     def hides(self, path: str) -> bool:
-        """True if a command inside cannot read this."""
+        """Return True if a command inside cannot read this path."""
         try:
             places = self._profile().unreadable
         except SandboxRefused:
@@ -65,17 +65,17 @@ class ProvenSandbox:
         return any(path == place or path.startswith(f"{place}/") for place in places)
 
     def takes(self, call_id: str, text: str) -> bool:
-        """True if the command of this call runs inside; so does one that no gate has judged."""
+        """Return True if the command of this call runs inside; True also for a call that was not judged."""
         return self._settled.pop((call_id, text), None) is None
 
     def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
-        """SandboxRefused, with the reason, where that cannot be done."""
+        """Return the command that runs inside. SandboxRefused if that is not possible."""
         profile = self._profile()
         return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(tell))
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> "DeniedAccess | None":
-        """The access that the sandbox refused to a command that ran inside and failed; it is remembered."""
-        from callgate.host.sandbox.denied_access import denied_access  # many patterns, for commands that failed alone
+        """Return and store the access that the sandbox refused to a failed command."""
+        from callgate.host.sandbox.denied_access import denied_access  # slow to import; only needed for failed commands
 
         found = denied_access(output, returncode, self._profile(), [each.host for each in hosts if not each.allowed])
         if found is not None:

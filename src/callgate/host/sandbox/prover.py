@@ -1,7 +1,7 @@
-"""The proof that a sandbox holds on this machine: every attack runs without a sandbox first, then inside it.
+"""Proves that a sandbox works on this machine: every attack runs without a sandbox first, then inside it.
 
-An attack that does not succeed without a sandbox proves nothing: it counts as untried, with the reason. A sandbox is in
-force if no attack got out, the indispensable ones were really tried, and a command can work inside.
+An attack that fails without a sandbox proves nothing: it counts as untried, with the reason. A sandbox is proven if no
+attack succeeded, the indispensable ones were tried, and a command can work inside.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ from callgate.words.noun import noun
 
 @noun
 class Control:
-    """The attacks without a sandbox: their reports, and those that succeeded."""
+    """The attacks without a sandbox: their reports, and the successful ones."""
 
     reports: Reports
     succeeded: frozenset[str]
@@ -40,9 +40,9 @@ def prove(
 ) -> Proof:
     """Run all attacks on the sandbox. Blocks for about a second.
 
-    folder   gets a new folder for the attacks, which is removed afterwards
-    rules    make the rules of the proxy, which a sandbox with its own network gets
-    control  the attacks without a sandbox, if they were run already
+    folder   the parent of a new folder for the attacks, which is removed afterwards
+    rules    returns the rules of the proxy, for a sandbox with its own network
+    control  the result of the attacks without a sandbox, if it is known
     """
     try:
         control = control or try_outside(folder, rules, arenas)

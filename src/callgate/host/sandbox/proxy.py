@@ -1,14 +1,14 @@
-"""The proxy through which commands in a sandbox reach the hosts that are allowed to them.
+"""The proxy through which commands in a sandbox reach allowed hosts.
 
     command ──TCP──▶ 127.0.0.1 of its sandbox ══ the same socket ══▶ proxy, in a thread of Callgate ──TCP──▶ host
 
-A socket belongs to the network in which it was made. So the program that starts a command makes the listening socket
-inside the sandbox and sends it out over a line, a pair of connected sockets; the proxy accepts there and connects
-outside. The command gets neither the line nor any other way out, and there is no socket with a path or a name that it
-could look for. The end of the line says that the sandbox is gone.
+A socket belongs to the network namespace in which it was created. So the program that starts a command creates the
+listening socket inside the sandbox and sends it over the *line*, a pair of connected sockets. The proxy accepts
+connections on it and connects to hosts outside. The command does not get the line, and there is no socket with a path
+or name that it could find. The line is closed when the sandbox has ended.
 
-A host is compared with the list, then resolved here, then its addresses are checked, and the connection goes to one of
-those. TLS is not opened: a tunnel is a tunnel to the host that was asked for.
+A host is compared with the allowed ones and resolved here, its addresses are checked, and the connection goes to one of
+them. TLS is not decrypted.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _MOST_CONNECTIONS = 256
 
 
 class HostProxy:
-    """A proxy for the commands of one sandbox; its thread begins with the first line and ends with this object."""
+    """A proxy for the commands of one sandbox. Its thread starts with the first line and ends with this object."""
 
     def __init__(self, rules: ProxyRules, resolve: Resolve = system_addresses) -> None:
         self._rules = rules
@@ -33,7 +33,7 @@ class HostProxy:
         self._thread: _ProxyThread | None = None
 
     def line(self, tell: Tell) -> ProxyLine:
-        """A new line, for a command that is started now."""
+        """Create a line for a new command. ``tell`` gets the decisions about hosts."""
         if self._thread is None:
             self._thread = _ProxyThread()
             weakref.finalize(self, self._thread.stop)
@@ -42,13 +42,13 @@ class HostProxy:
         return ProxyLine(theirs.detach(), self._rules.direct)
 
     def close(self) -> None:
-        """Ends every connection."""
+        """Close every connection."""
         if self._thread is not None:
             self._thread.stop()
 
 
 class _ProxyThread:
-    """An event loop in a thread of its own: what commands send and receive does not delay the session."""
+    """An event loop in its own thread, so that traffic of commands does not delay the session."""
 
     def __init__(self) -> None:
         self._begun = Event()
@@ -60,7 +60,7 @@ class _ProxyThread:
     async def _run(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
         self._begun.set()
-        await self._over.wait()  # the rest is cancelled when this returns
+        await self._over.wait()  # asyncio.run cancels the remaining tasks
 
     def stop(self) -> None:
         with suppress(RuntimeError):  # the loop is closed
@@ -78,7 +78,7 @@ class _ProxyThread:
 
 
 async def _attend(line: socket.socket, served: ProxyConnection) -> None:
-    """Serves one sandbox, from the socket that comes over its line to the end of the line."""
+    """Serve one sandbox until its line is closed."""
     with line:
         line.setblocking(False)
         listener = await _listener(line)
@@ -107,7 +107,7 @@ async def _attend(line: socket.socket, served: ProxyConnection) -> None:
 
 
 async def _listener(line: socket.socket) -> socket.socket | None:
-    """The listening socket that the sandbox sends; None if it is gone before, or sends something else."""
+    """Return the listening socket that the sandbox sends; None if it sends none."""
     await _readable(line)
     try:
         _, descriptors, _, _ = socket.recv_fds(line, 1, 1)

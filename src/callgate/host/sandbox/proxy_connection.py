@@ -1,4 +1,4 @@
-"""One connection to the sandbox's proxy: the request is judged, resolved, judged again and passed on."""
+"""One connection to the sandbox's proxy: the request is checked, resolved, checked again and forwarded."""
 
 import asyncio
 import re
@@ -17,13 +17,18 @@ _CHUNK = 65_536
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})(?:;[^\r\n]*)?\r\n")
 
 Tell = Callable[[HostDecision], None]
-"""Called with every decision, in the thread of the proxy, before the command learns of it."""
+"""Called with every decision, in the thread of the proxy, before the command gets it."""
 
 
 @noun
 class ProxyRules:
-    """``allows`` takes a host in normal form. ``refuses`` says of an IP address, for this host, that nothing may be
-    reached there. ``direct`` are hosts of the sandbox itself, which commands reach without the proxy."""
+    """The rules of a proxy.
+
+    normal   normalises a host; None if it is ambiguous
+    allows   returns True for an allowed host in normal form
+    refuses  returns True for an IP address of a host that must not be reached
+    direct   hosts inside the sandbox, which commands reach without the proxy
+    """
 
     normal: Normal
     allows: Callable[[str], bool]
@@ -32,7 +37,7 @@ class ProxyRules:
 
 
 class _Refused(Exception):
-    """The request is answered with this status and text."""
+    """Answered with this status and text."""
 
     def __init__(self, status: str, text: str) -> None:
         super().__init__(text)
@@ -48,7 +53,7 @@ class ProxyConnection:
         self._tell = tell
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Never raises for what the two sides do."""
+        """Serve one connection. Network errors are not raised."""
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             try:
                 asked = await self._asked(reader)
@@ -115,14 +120,14 @@ async def _pass_on(asked: ProxyRequest, client: Streams, server: Streams) -> Non
     server[1].write(asked.head)
     sending = asyncio.ensure_future(_send_body(asked, client[0], server[1]))
     try:
-        await _copy(server[0], client[1])  # a server may answer before it has read everything
+        await _copy(server[0], client[1])  # a server may answer before it has read the whole request
     finally:
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Until the end of the source, which is then the end for the target too."""
+    """Copy until the end of the source, and then end the target."""
     with suppress(OSError):
         while data := await source.read(_CHUNK):
             target.write(data)
@@ -132,7 +137,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 async def _send_body(asked: ProxyRequest, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Exactly the body; what comes behind it is not sent."""
+    """Send the body and nothing after it."""
     if asked.length != "chunked":
         await _send(source, target, asked.length)
         return
@@ -151,7 +156,7 @@ async def _send_body(asked: ProxyRequest, source: asyncio.StreamReader, target: 
             target.close()
             return
         target.write(b"\r\n")
-    target.write(b"\r\n")  # without the fields that may follow
+    target.write(b"\r\n")  # without trailer fields
     await target.drain()
 
 
@@ -163,7 +168,7 @@ async def _send(source: asyncio.StreamReader, target: asyncio.StreamWriter, coun
 
 
 async def _in_daemon(resolve: Resolve, name: str, port: int) -> Sequence[str]:
-    """Resolves in a thread that nothing waits for at the end: a resolver may take long to give up."""
+    """Resolve in a daemon thread: resolving may take long, and the exit of the program must not wait for it."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[Sequence[str]] = loop.create_future()
 

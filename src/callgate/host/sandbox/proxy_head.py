@@ -1,8 +1,7 @@
-"""The head of a request to the sandbox's proxy: read strictly, and written anew for the server.
+"""Parses the head of a request to the sandbox's proxy strictly, and rewrites it for the server.
 
-Nothing is passed on that two programs could read in two ways: a head has whole lines, one Host that agrees with the
-address, and a body of a length that is known. What a client sends behind that body is not passed on, so that one
-connection carries one request to one host.
+Nothing ambiguous is forwarded: all lines must be valid, the Host must match the address, and the length of the body
+must be known. Data after the body is not forwarded, so one connection carries one request to one host.
 """
 
 import re
@@ -18,17 +17,21 @@ _PLAIN = re.compile(r"([A-Z]{1,20}) http://([^ /?#@]+)(/[^ #]*|\?[^ #]*)? HTTP/1
 _AUTHORITY = re.compile(r"(?:\[[^\[\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
 _LENGTH = re.compile(r"[0-9]{1,15}")
-# These are about one connection; the proxy ends its own after one request.
+# Headers of one connection; the proxy closes its own after one request.
 _OF_A_CONNECTION = frozenset(("connection", "keep-alive", "te", "trailer", "upgrade", "host"))
 
 Normal = Callable[[str], str | None]
-"""A host, or host:port, in the one form in which hosts are compared; None if it is in doubt."""
+"""Returns a host, or host:port, in normal form; None if it is ambiguous."""
 
 
 @noun
 class ProxyRequest:
-    """``host`` is in normal form. ``head`` is sent to the server before the body, which has ``length`` bytes, or tells
-    its own length; a tunnel has neither."""
+    """A valid request.
+
+    host    in normal form
+    head    sent to the server before the body; empty for a tunnel
+    length  the length of the body
+    """
 
     host: str
     port: int
@@ -42,14 +45,14 @@ class ProxyRequest:
 
 @noun
 class UnreadableRequest:
-    """A head that is not passed on; ``host`` as far as it is known."""
+    """An invalid request, which is not forwarded; ``host`` if it is known."""
 
     why: str
     host: str = ""
 
 
 def read_head(data: bytes, normal: Normal) -> ProxyRequest | UnreadableRequest:
-    """``data`` ends with the empty line."""
+    """Parse a head, which ends with the empty line."""
     first, *rest = data.removesuffix(END).decode("latin-1").split("\r\n")
     fields: list[tuple[str, str]] = []
     for line in rest:

@@ -1,24 +1,24 @@
-"""The line from a sandbox to the proxy: what a command is started with, so that the proxy gets its socket."""
+"""The connection between a sandbox and its proxy, passed to a command at its start."""
 
 from callgate.words.noun import noun
 
 PORT = 3128
-"""The port of the proxy on the loopback of each sandbox."""
+"""The port of the proxy on the loopback interface of each sandbox."""
 
 SET_BY_PYTHON = "LC_CTYPE"
-"""Python sets this variable where no locale is set, and a command that it becomes would inherit it."""
+"""Python sets this variable if no locale is set, and the command that it executes would inherit it."""
 
 
 @noun
 class ProxyLine:
-    """One end of a pair of connected sockets: a descriptor, to be handed over to one command. ``direct`` are hosts that
-    the command reaches without the proxy: its own."""
+    """The sandbox's end of a socket pair. ``descriptor`` is handed to one command; ``direct`` are hosts that it reaches
+    without the proxy."""
 
     descriptor: int
     direct: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
-        """Those that programs find a proxy by, in both cases: some read only one."""
+        """Return the proxy variables in both cases, because some programs read only one."""
         address, direct = f"http://127.0.0.1:{PORT}", ",".join(self.direct)
         named = {"HTTP_PROXY": address, "HTTPS_PROXY": address, "ALL_PROXY": address, "NO_PROXY": direct}
         return {**named, **{name.lower(): value for name, value in named.items()}, "NODE_USE_ENV_PROXY": "1"}

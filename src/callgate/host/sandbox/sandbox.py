@@ -1,4 +1,4 @@
-"""The sandbox of a command: a command in, the command that runs it inside out."""
+"""Converts a command into the command that runs it in a sandbox."""
 
 import hashlib
 import os
@@ -26,12 +26,12 @@ BACKENDS: Mapping[Backend, str] = {
     "landlock": "the launcher without namespaces: Landlock and seccomp",
     "seatbelt": "the sandbox of macOS (untried)",
 }
-"""The ways to make a sandbox, the best first."""
+"""The backends, the preferred one first."""
 
 _WITH_NAMESPACES = ("bubblewrap", "namespaces")
 LAUNCHER = Path(__file__).with_name("launcher.py")
-# Variables that change what a program loads when it starts: those that the loader itself drops for a program with more
-# rights than its caller. What makes the sandbox runs outside of it and must not load anything from the workspace.
+# Variables that affect how a program is loaded, as the dynamic loader drops them for setuid programs. The programs that
+# create the sandbox run outside and must not load anything from the workspace.
 _LOADING = late_pattern(
     r"LD_.*|GCONV_PATH|GETCONF_DIR|GLIBC_TUNABLES|HOSTALIASES|LOCALDOMAIN|LOCPATH|MALLOC_.*|NIS_PATH|NLSPATH"
     r"|RESOLV_HOST_CONF|RES_OPTIONS|TZDIR|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|IFS|BASH_FUNC_.*|PYTHON.*|DYLD_.*"
@@ -40,13 +40,13 @@ _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 
 
 class SandboxRefused(CallgateError):
-    """A command cannot be put into a sandbox; the text says why."""
+    """A command cannot be run in a sandbox; the text is the reason."""
 
 
 class Sandbox:
-    """One way to make sandboxes on this machine. ``folder`` is private: it holds the seccomp filter and locks.
+    """Creates sandboxes with one backend. ``folder`` is private and contains the seccomp filter and locks.
 
-    Its maker writes the filter; ``wrap`` only looks at the file system.
+    The constructor writes the filter; ``wrap`` only reads the file system.
     """
 
     def __init__(self, backend: Backend, folder: Path) -> None:
@@ -60,12 +60,14 @@ class Sandbox:
 
     @property
     def has_network(self) -> bool:
-        """True if commands have a network of their own, so that a proxy can be all that they reach."""
+        """True if commands have their own network, so that they can reach nothing but a proxy."""
         return self.backend in _WITH_NAMESPACES
 
     def wrap(self, command: Command, profile: Profile, line: ProxyLine | None = None) -> Command:
-        """The command that runs ``command`` inside. ``line`` leads to the proxy, through which it reaches hosts; it is
-        handed over to the command. SandboxRefused where the profile cannot be enforced."""
+        """Return the command that runs ``command`` inside. SandboxRefused if the profile cannot be enforced.
+
+        line  the connection to the proxy, which is handed to the command
+        """
         try:
             return self._wrapped(command, profile, line)
         except BaseException:
@@ -128,7 +130,7 @@ class Sandbox:
         return (*words, "--", *command.argv)
 
     def _environment(self, env: Mapping[str, str], profile: Profile) -> dict[str, str]:
-        """Temporary files and caches go where they can be written."""
+        """Set the folders for temporary files and caches to writable ones."""
         place = "/tmp" if self.backend in _WITH_NAMESPACES else profile.scratch
         kept = {name: value for name, value in env.items() if name not in _TEMPORARY}
         return {**kept, "TMPDIR": place, "XDG_CACHE_HOME": f"{place}/.cache"} if place else kept
@@ -137,8 +139,8 @@ class Sandbox:
         return str(self._folder / f"{_digest(profile.root.encode())}.lock")
 
     def _closed_file(self) -> str:
-        """A file that nobody may open. It stands where a file is hidden: a program is told that it may not read it,
-        and does not take it for an empty one."""
+        """Create a file without permissions. It is mounted over hidden files, so that a program gets an error and not
+        an empty file."""
         file = self._folder / "closed"
         with suppress(FileExistsError):
             write_new(file, b"", 0)
@@ -151,14 +153,14 @@ class Sandbox:
         try:
             write_new(file, made, 0o600)
         except FileExistsError:
-            if file.read_bytes() != made:  # a crash has cut it short
+            if file.read_bytes() != made:  # truncated by a crash
                 file.unlink()
                 write_new(file, made, 0o600)
         return str(file)
 
 
 def missing(backend: Backend) -> str | None:
-    """The reason why this machine has no such sandbox, as far as can be told without trying; None if it may have."""
+    """Return why this machine does not support a backend, as far as known without trying; None if it may."""
     if backend == "seatbelt":
         return None if sys.platform == "darwin" else "this is not macOS"
     if not sys.platform.startswith("linux"):
@@ -175,13 +177,13 @@ def bubblewrap_program() -> str | None:
 
 
 def emptied_places(*places: str) -> tuple[str, ...]:
-    """Those of these places that lie in a folder which is empty inside."""
+    """Return the places that are in a folder which is empty inside."""
     empty = tuple(f"{folder}/" for folder in ("/tmp", *bubblewrap.EMPTIED))
     return tuple(place for place in sorted({*map(os.path.realpath, places)}) if place.startswith(empty))
 
 
 def _showing_python(profile: Profile) -> Profile:
-    """Inside, the interpreter starts commands that have a proxy."""
+    """Return a profile that shows the interpreter, which starts commands with a proxy inside."""
     return replace(profile, read_only=(*profile.read_only, *emptied_places(sys.prefix, sys.base_prefix)))
 
 
@@ -194,5 +196,5 @@ def _digest(data: bytes) -> str:
 
 
 def private_folder(data: Path) -> Path:
-    """The folder of the sandbox in the folder of what is kept."""
+    """Return the sandbox's folder in the data folder."""
     return Path(os.path.realpath(data)) / "sandbox"

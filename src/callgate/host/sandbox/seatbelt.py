@@ -1,4 +1,4 @@
-"""The profile of macOS's own sandbox, as text. It is written by the documentation and has not been tried on a Mac."""
+"""The profile of the macOS sandbox as text. It follows the documentation and has not been tried on a Mac."""
 
 from collections.abc import Iterator
 
@@ -24,8 +24,7 @@ def wrapped(argv: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
 
 
 def text(profile: Profile) -> str:
-    """Later rules count: writable places, then what is protected in them, then what cannot be read. A protected place
-    cannot be renamed away with a folder that holds it either."""
+    """Return the rules; later ones take precedence. A protected place cannot be moved with its parent folder either."""
     return "\n".join((_HEAD, *_rules(profile)))
 
 
@@ -41,7 +40,7 @@ def _rules(profile: Profile) -> Iterator[str]:
 
 
 def _above(path: str, profile: Profile) -> Iterator[str]:
-    """The folders that hold it, up to the workspace."""
+    """Yield the parent folders up to the workspace."""
     folder = path.rpartition("/")[0]
     while folder.startswith(profile.root):
         yield folder

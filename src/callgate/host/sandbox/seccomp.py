@@ -96,18 +96,21 @@ MACHINES: Mapping[str, tuple[str, int]] = {
     "aarch64": ("aarch64", 0xC00000B7),
     "arm64": ("aarch64", 0xC00000B7),
 }
-"""The column of the table and the kernel's number for each machine, by the name that uname gives."""
+"""The column of the table and the kernel's architecture number, by the machine name of uname."""
 
 Instruction = tuple[int, int, int, int]
-"""Code, steps to skip if true, steps to skip if false, operand."""
+"""Code, instructions to skip if true, instructions to skip if false, operand."""
 
 
 def filter_for(machine: str, *, namespaces: bool = True) -> bytes:
-    """The filter as bytes, for a machine of MACHINES. Sockets of the Unix kind cannot be made at all: a listener
-    outside could be reached by its path. Connected pairs of them can, but for datagrams, which may be sent to any path.
+    """Assemble the filter for a machine of MACHINES.
 
-    Without ``namespaces`` nothing else keeps the network, other processes and their memory apart: then no internet
-    socket can be made, no mode or owner of a file changed, and no memory shared."""
+    Unix sockets cannot be created, because a listener outside could be reached by its path. Connected pairs can, except
+    for datagrams, which can be sent to any path.
+
+    Without ``namespaces`` nothing else isolates the network, other processes and their memory. Then internet sockets,
+    changes of mode or owner, and shared memory are refused too.
+    """
     return b"".join(struct.pack("<HBBI", *each) for each in program(machine, namespaces=namespaces))
 
 
@@ -121,11 +124,11 @@ def program(machine: str, *, namespaces: bool) -> list[Instruction]:
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER),
     ]
-    if column == "x86_64":  # the x32 mode has the same architecture and other numbers
+    if column == "x86_64":  # the x32 mode has the same architecture number and different call numbers
         made += [(_AT_LEAST, 0, 1, 0x40000000), _fails(errno.ENOSYS)]
     rules: list[tuple[SystemCall, Sequence[Instruction]]] = [
         *((call, (_fails(errno.EPERM),)) for call in refused.values()),
-        # Their arguments are behind a pointer, where a filter cannot look; programs go on with clone and openat.
+        # A filter cannot read arguments behind a pointer; programs fall back to clone and openat.
         *((call, (_fails(errno.ENOSYS),)) for call in (_CLONE3, _OPENAT2)),
         *((call, _unless_any(_OWNERS_RIGHTS, index)) for call, index in _MODES.items()),
         *((call, _opening(index)) for call, index in _OPENING.items()),
@@ -148,7 +151,7 @@ def _fails(number: int) -> Instruction:
 
 
 def _argument(index: int) -> list[Instruction]:
-    """Loads the lower half: the kernel takes these arguments as 32 bits."""
+    """Load the lower half, because the kernel treats these arguments as 32 bits."""
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
 
 
@@ -157,13 +160,13 @@ def _unless_any(bits: int, index: int = 0) -> list[Instruction]:
 
 
 def _opening(index: int) -> list[Instruction]:
-    """The mode counts only if a file may be created; otherwise it is whatever the register held."""
+    """Check the mode if the flags can create a file; otherwise the register is undefined."""
     creating = [*_argument(index), (_ANY_BIT, 1, 0, _CREATING), (_RETURN, 0, 0, _ALLOW)]
     return [*creating, *_unless_any(_OWNERS_RIGHTS, index + 1)]
 
 
 def _of_itself() -> list[Instruction]:
-    """A process is named by 0 if it is the caller; limits of another one could end it."""
+    """Allow prlimit on the caller itself, whose pid is 0; limits of another process could end it."""
     return [*_argument(0), (_EQUAL, 0, 1, 0), (_RETURN, 0, 0, _ALLOW), _fails(errno.EPERM)]
 
 
@@ -185,7 +188,7 @@ def _pairs() -> list[Instruction]:
         (_EQUAL, 1, 0, _UNIX),
         _fails(errno.EAFNOSUPPORT),
         *_argument(1),
-        (_AND, 0, 0, 0xF),  # without the flags for blocking and closing
+        (_AND, 0, 0, 0xF),  # without SOCK_NONBLOCK and SOCK_CLOEXEC
         *_allowing((_STREAM, _PACKETS)),
         _fails(errno.EPERM),
     ]
