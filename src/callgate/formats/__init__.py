@@ -1,1 +1,1 @@
-"""Nouns as JSON and text as a terminal may show it: two formats that every room and every door uses."""
+"""Values as JSON, and text that is safe to show: two formats that every package uses."""

@@ -1,6 +1,6 @@
-"""Columns of a terminal: the width of text, and text cut or broken at a width.
+"""The width of text in terminal columns, and text truncated or wrapped to a width.
 
-The text must have been made safe to show, see ``formats.display``: control characters have no width here.
+The text must be safe to show (see ``formats.display``): control characters have no width here.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from unicodedata import combining, east_asian_width
 
 
 def width(text: str) -> int:
-    """Columns that safe text takes."""
+    """Return the number of columns of safe text."""
     if text.isascii():
         return len(text)
     return sum(map(_wide, text))
 
 
 def clipped(text: str, columns: int, mark: str = "…") -> str:
-    """At most so many columns of the text, ending in a mark where something is left out."""
+    """Truncate text to a number of columns. A truncated text ends with ``mark``."""
     if width(text) <= columns:
         return text
     kept, used = "", 0
@@ -29,7 +29,7 @@ def clipped(text: str, columns: int, mark: str = "…") -> str:
 
 
 def pieces(text: str, columns: int) -> Iterator[str]:
-    """The text in pieces of at most so many columns, broken wherever the room ends; one piece at least."""
+    """Yield the text in pieces of at most this number of columns, broken at any character; at least one piece."""
     if text.isascii():
         for at in range(0, max(len(text), 1), max(columns, 1)):
             yield text[at : at + max(columns, 1)]
@@ -45,7 +45,7 @@ def pieces(text: str, columns: int) -> Iterator[str]:
 
 
 def words(text: str, columns: int) -> list[str]:
-    """The text in lines of at most so many columns, broken between words where that is possible; one at least."""
+    """Wrap text to a number of columns, between words if possible. Return at least one line."""
     if text.isascii():
         return wrap(text, max(columns, 1), break_on_hyphens=False) or [""]
     lines, line = list[str](), ""

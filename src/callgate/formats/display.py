@@ -1,9 +1,9 @@
-"""Text made safe to show, the one way every door uses.
+"""Makes text safe to show; every interface uses it.
 
-Nothing that is shown moves a cursor, turns the reading direction, or hides. What cannot be seen is spelled
-``<U+001B>``, many blanks in a row are counted ``<400 blanks>``, and what is left out is named ``<12 more lines>``.
-Where the text itself has these spellings its ``<`` is spelled, so two different texts are never shown the same, and no
-text can speak in the voice of the display. Letters that look like others stay as they are: see ``look_alikes``.
+Shown text cannot move the cursor, change the text direction, or hide. Invisible characters are spelled ``<U+001B>``,
+long runs of blanks are counted ``<400 blanks>``, and omissions are counted ``<12 more lines>``. If the text itself
+contains such a spelling, its ``<`` is spelled, so different texts are never shown the same, and no text can imitate the
+display. Letters that look like others are not changed: see ``look_alikes``.
 """
 
 import re
@@ -15,15 +15,16 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 BLANKS = 40
-"""As many blanks in a row are shown as they are; code is indented so far, and no window is that narrow."""
+"""The maximum run of blanks that is shown unchanged. Code is not indented further, and no window is narrower."""
 MARKS = 4
-"""As many accents are shown on one letter. No language needs more; a flood of them covers the lines around it."""
+"""The maximum number of accents shown on one letter. No language needs more, and many accents cover the lines around
+them."""
 
 _OWN_VOICE = r"<(?=U\+[0-9A-F]{4,6}>|[0-9]{1,18} (?:blanks>|more ))"
 _ODD_IN_LINE = late_pattern(rf"[^\x20-\x7e]+|{_OWN_VOICE}| {{{BLANKS + 1},}}")
 _ODD_ON_PAGE = late_pattern(rf"[^\t\x20-\x7e]+|{_OWN_VOICE}")
-# Assigned, neither control nor blank to Unicode, and still nothing to be seen: joiners and fillers, selectors of
-# variants (which can carry a message), an empty braille cell, an empty note head, a place held for an object.
+# Assigned characters that Unicode counts as neither control nor blank, but that are invisible: joiners and fillers,
+# variation selectors (which can carry a message), an empty braille cell, an empty note head, an object placeholder.
 _LOOKS_LIKE_NOTHING = frozenset(
     map(
         chr,
@@ -42,30 +43,30 @@ _TAKEN_FOR_PLAIN = frozenset(
         *("LIGATURE", "FULLWIDTH", "MATHEMATICAL", "MODIFIER", "DOTLESS", "ALPHA", "SCRIPT"),
     )
 )
-"""Words in the names of letters."""
+"""Words in the Unicode names of letters that look like plain letters."""
 _EMOJI = late_pattern(rf"({_PICTURE}(?:\u200d{_PICTURE})*)")
 
 
 def visible(text: str) -> str:
-    """The text on one line, line ends spelled too."""
+    """Return the text on one line, with line ends spelled."""
     return _ODD_IN_LINE.sub(_spelled, text)
 
 
 def visible_lines(text: str) -> str:
-    """The text with its line feeds, each line as ``visible`` shows it."""
+    """Return the text with its line feeds; each line as by ``visible``."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def visible_page(text: str) -> str:
-    """The text for a document that is read at leisure and copied from: line feeds, tabs and blanks stay, and so do the
-    marks that join pictures to one emoji. Not for a question."""
+    """Return the text for a document: line feeds, tabs and blanks are kept, and so are the joiners of emoji. Not for a
+    question."""
     return "\n".join(_ODD_ON_PAGE.sub(_spelled_on_page, line) for line in text.split("\n"))
 
 
 @noun
 class Excerpt:
-    """The beginning of a text, in lines made visible, that ends by naming what is left out: ``more_chars`` of its last
-    line, and ``more_lines`` after that."""
+    """The visible beginning of a text. It ends with the omissions: ``more_chars`` of its last line, and ``more_lines``
+    after it."""
 
     text: str
     more_lines: int = 0
@@ -73,7 +74,7 @@ class Excerpt:
 
 
 def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
-    """At most so many lines, and so many characters of the text (each counts as one, however it is spelled)."""
+    """Return at most this number of lines and of characters. A spelled character counts as one."""
     found = text.split("\n")
     kept: list[str] = []
     room = max(chars, 0)
@@ -83,7 +84,7 @@ def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
             break
         kept.append(visible(line[:room]))
         more_chars = max(len(line) - room, 0)
-        # A line end takes room too: many empty lines are as long as a long one.
+        # A line end counts too, otherwise many empty lines would have no length.
         room = max(room - len(line) - 1, 0)
         if more_chars:
             kept[-1] += f"<{counted(more_chars, 'more character')}>"
@@ -95,13 +96,13 @@ def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
 
 
 def counted(number: int, what: str, several: str = "") -> str:
-    """``1 line``, ``2 lines``. ``several`` is the plural where an ``s`` does not make it."""
+    """Return a count such as ``1 line`` or ``2 lines``. ``several`` is an irregular plural."""
     return f"{number:,} {what if number == 1 else several or f'{what}s'}"
 
 
 def look_alikes(word: str) -> str | None:
-    """A note for a person who is asked about a program or a host of this name: letters of other alphabets, or dressed
-    up ones, that may be taken for plain letters."""
+    """Return a note if a program or host name has letters of other alphabets, or styled letters, that look like plain
+    ones."""
     strange = [sign for sign in dict.fromkeys(word) if not sign.isascii() and sign.isalpha() and _looks_plain(sign)]
     if not strange:
         return None
@@ -118,11 +119,12 @@ def _kind(sign: str) -> _Kind:
     if sign in _LOOKS_LIKE_NOTHING:
         return "hidden"
     match category(sign):
-        # Controls, format and direction marks, surrogates, private use, unassigned; blanks and separators; enclosures.
+        # Controls, format and direction marks, surrogates, private use, unassigned; blanks and separators; enclosing
+        # marks.
         case "Cc" | "Cf" | "Cs" | "Co" | "Cn" | "Zs" | "Zl" | "Zp" | "Me":
             return "hidden"
         case "Mn" | "Mc":
-            return "hidden" if combining(sign) == 1 else "mark"  # 1: strokes through the letter
+            return "hidden" if combining(sign) == 1 else "mark"  # class 1: strokes through the letter
         case _:
             return "plain"
 
@@ -150,7 +152,7 @@ def _before(found: re.Match[str]) -> str:
 
 
 def _spelled_signs(signs: str, before: str) -> str:
-    """``before`` is the sign in front of them, on which a mark at their beginning would stand."""
+    """Spell the hidden characters. ``before`` is the preceding character, which a leading mark would combine with."""
     out: list[str] = []
     base = before.isalpha()
     for kind, group in groupby(signs, _kind):

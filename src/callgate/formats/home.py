@@ -1,10 +1,10 @@
-"""Paths as people write them: the home folder is ``~``."""
+"""Paths with ``~`` for the home folder."""
 
 import os
 
 
 def home_path(path: str | os.PathLike[str]) -> str:
-    """The path with ``~`` in place of the home folder, as a shell takes it."""
+    """Replace the home folder at the beginning of a path by ``~``."""
     text, home = os.fspath(path), os.path.expanduser("~").rstrip(os.sep)
     inside = bool(home) and (text == home or text.startswith(home + os.sep))
     return "~" + text[len(home) :] if inside else text

@@ -1,9 +1,9 @@
-"""Nouns to JSON and back without loss, driven by their own type annotations.
+"""Converts value types to JSON and back without loss, by their type annotations.
 
-A dataclass becomes an object with a ``type`` key that says which; bytes become base64.
+A dataclass becomes an object whose ``type`` key is the class name; bytes become base64.
 
-Every event of a log passes through here, so a class is looked at once: what it says is kept as closures. A closure for
-reading looks inside its class when it is first called, so that a class may contain itself.
+Every event of a log is converted here, so the fields of a class are inspected once and stored in closures. A closure
+for reading inspects its class at the first call, so that a class can contain itself.
 """
 
 from base64 import b64decode, b64encode
@@ -20,10 +20,10 @@ from callgate.words.errors import UsageError, in_words
 
 T = TypeVar("T")
 Turn = Callable[[Any], Any]
-"""Turns a value into JSON, or JSON into a value."""
+"""Converts a value to JSON, or JSON to a value."""
 
 RENAMED = {"Ask": {"standing": "unconditional"}, "Compacted": {"untold": "unreported"}}
-"""Old names of fields, by the class: logs of earlier versions have them."""
+"""Field names of earlier versions by class, which old logs contain."""
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 _NO_DEFAULT = object()
@@ -31,13 +31,13 @@ _MISFITS = (TypeError, ValueError, AttributeError, KeyError, OverflowError, Recu
 
 
 def to_json(value: object) -> Any:
-    """A JSON value that ``from_json`` turns back into an equal one."""
+    """Convert a value to JSON; ``from_json`` converts it back to an equal one."""
     return _WHOLE[type(value)](value)
 
 
 def to_sparse(value: object) -> dict[str, Any]:
-    """The fields of a noun, and of the nouns in them, without those at their defaults, for ``from_json`` of its own
-    class: that the reader knows the class, so there is no ``type`` at the top."""
+    """Convert a dataclass to JSON without defaults and without the top-level ``type``. The caller of ``from_json`` must
+    know the class."""
     if not is_dataclass(type(value)):
         raise TypeError(f"only a noun has fields to leave out: {value!r}")
     out = _SPARSE[type(value)](value)
@@ -50,19 +50,22 @@ def from_json(kind: type[T], data: Any) -> T: ...
 @overload
 def from_json(kind: Any, data: Any) -> Any: ...
 def from_json(kind: Any, data: Any) -> Any:
-    """The noun of the given class (or union of classes, such as ``Event``) that ``to_json`` or ``to_sparse`` wrote.
+    """Convert JSON from ``to_json`` or ``to_sparse`` back to the given class, or to a class of a union such as
+    ``Event``.
 
-    UsageError says what does not fit; what a newer version added is left out.
+    UsageError describes invalid data. Unknown fields of newer versions are ignored.
     """
     try:
         return _reader(kind)(data)
     except _MISFITS as error:
-        name = kind.__name__ if isinstance(kind, type) else "any of its classes"  # the error of a union names them
+        # the error of a union contains the names
+        name = kind.__name__ if isinstance(kind, type) else "any of its classes"
         raise UsageError(f"this is not the JSON of {name}: {in_words(error)}") from error
 
 
 def misfit(value: object) -> str | None:
-    """The reason why a noun would not come back from JSON, because a field is not what its annotation says; or None."""
+    """Return why a value would not survive the conversion to JSON and back, because a field does not match its
+    annotation; None if it would."""
     try:
         written = _CHECKED[type(value)](value)
         if loads(dumps(written, allow_nan=False)) != written:
@@ -70,15 +73,15 @@ def misfit(value: object) -> str | None:
         again = to_json(_reader(type(value))(written))
     except _MISFITS as error:
         return str(error)
-    other = [name for name, item in again.items() if item != written[name]]  # a noun of another class, or none
+    other = [name for name, item in again.items() if item != written[name]]  # a dataclass of another class, or none
     return f"{other[0]}: it is not what is wanted there" if other else None
 
 
-# Writing follows the values: what is not of the class its annotation says is written all the same.
+# Writing is based on the values: a value that does not match its annotation is written too.
 
 
 class _Writers(dict[type, Turn]):
-    """The function that writes the values of each class. A lookup with ``[]`` is the fastest in Python."""
+    """The write function of each class. A lookup with ``[]`` is the fastest in Python."""
 
     def __init__(self, *, sparse: bool) -> None:
         super().__init__(dict.fromkeys(_PLAIN, _as_it_is))
@@ -102,7 +105,7 @@ class _Writers(dict[type, Turn]):
         return _refuse if issubclass(cls, Callable) else _as_it_is
 
     def _items(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        # Most values are plain: asking here saves a call.
+        # Most values are plain; this test saves a call.
         return {key: item if type(item) in _PLAIN else self[type(item)](item) for key, item in value.items()}
 
     def _each(self, value: Iterable[Any]) -> list[Any]:
@@ -116,7 +119,7 @@ class _Writers(dict[type, Turn]):
         def write(value: Any) -> dict[str, Any]:
             out: dict[str, Any] = {"type": tag}
             for name, default, item in zip(names, defaults, values_of(value)):  # noqa: B905 - strict= costs a fifth
-                # 1 equals True and 1.0, and yet they are not the same JSON.
+                # 1 equals True and 1.0, but their JSON is different.
                 if item is default or (type(item) is type(default) and item == default):
                     continue
                 out[name] = item if type(item) in _PLAIN else self[type(item)](item)
@@ -138,7 +141,7 @@ def _refuse(value: object) -> Any:
 
 
 class _Base64(str):
-    """Bytes that were written, so that they are not read as text."""
+    """Marks encoded bytes, so that they are not read as text."""
 
     __slots__ = ()
 
@@ -147,7 +150,7 @@ _WHOLE, _SPARSE, _CHECKED = _Writers(sparse=False), _Writers(sparse=True), _Writ
 _CHECKED[bytes] = lambda value: _Base64(_write_bytes(value))
 
 
-# Reading follows the annotations.
+# Reading is based on the annotations.
 
 
 @cache
@@ -228,7 +231,7 @@ def _union_reader(kind: Any) -> Turn:
         return lambda data: None if data is None else only(data)
     nouns = {member.__name__: read for member, read in reads.items() if _is_noun(member)}
     others = [(_taken(member), read) for member, read in reads.items() if not _is_noun(member)]
-    # A member that takes anything takes what is left over.
+    # A member that accepts any value also accepts what no other member accepts.
     is_closed = all(_is_noun(member) or get_origin(member) is tuple or member in _TAKEN for member in reads)
 
     def read(data: Any) -> Any:
@@ -252,7 +255,7 @@ _TAKEN = (bytes, str, int, float, bool)
 
 
 def _taken(member: Any) -> tuple[type, ...]:
-    """The JSON types a member of a union takes when no ``type`` decides."""
+    """Return the JSON types that a member of a union accepts if no ``type`` decides."""
     if get_origin(member) is tuple:
         return (list,)
     if member is bytes:
@@ -282,7 +285,7 @@ def _fields_reader(cls: type) -> Turn:
     values_of = _all_of(itemgetter, names)
     by_keyword = any(field.kw_only for field in known)
     defaults: dict[str, Any] = {field.name: field.default for field in known if field.default is not MISSING}
-    # A factory stands for the value it will make.
+    # A factory stands for its value.
     factories = {at: field.default_factory for at, field in enumerate(known) if field.default_factory is not MISSING}
     defaults |= {names[at]: make for at, make in factories.items()}
     turns = [(at, defaults.get(name, _NO_DEFAULT), _reader(hints[name])) for at, name in enumerate(names)]
@@ -323,7 +326,7 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _all_of(getter: Callable[..., Any], names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """``attrgetter`` or ``itemgetter`` of all names: always a tuple, also of one and of none."""
+    """Return an ``attrgetter`` or ``itemgetter`` that always returns a tuple, also for one name or none."""
     if len(names) > 1:
         return getter(*names)
     if not names:

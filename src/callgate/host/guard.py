@@ -213,10 +213,8 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 
 def _start(request: Request, descriptors: list[int]) -> int | OSError:
-    """Return the pid, or the error; an error without a file name is about the folder.
-
-    ``posix_spawn`` does not copy memory: fork and exec of this interpreter take about twice as long.
-    """
+    """Return the pid, or the error; an error without a file name is about the folder. ``posix_spawn`` copies no memory:
+    fork and exec of this interpreter take about twice as long."""
     argv, env, folder, numbers = request
     try:
         os.chdir(folder)

@@ -1,8 +1,8 @@
-"""Instructions that people keep in files for every agent: AGENTS.md, or CLAUDE.md where there is none.
+"""Finds instruction files for agents: AGENTS.md, or CLAUDE.md where there is none.
 
-The person's own comes first, then those of the project from the top of its repository down to the working folder, so
-that the nearest one is read last. A file that leads out of the repository by a link is not read: it could name a key.
-Folders above the working folder count only if they are the person's own, as a stranger's in ``/tmp`` is not.
+The user's own file comes first, then the files of the project from the top of its repository down to the working
+folder, so that the nearest one is last. A file that leads out of the repository over a link is not read: it could be a
+key. Folders above the working folder count only if the user owns them, unlike ``/tmp``.
 """
 
 import os
@@ -30,10 +30,10 @@ _OWN = "The user's own instructions, for every project."
 
 
 def find_instructions(root: Path, *, own: Path | None, trusted: bool) -> tuple[list[PromptPart], list[str]]:
-    """The parts for the files that were found, and notes about what was not read or cut. Blocks.
+    """Return the parts for the files that were found, and notes about files that were skipped or truncated. Blocks.
 
-    own      the folder of the person's settings
-    trusted  the person trusts the project's folder
+    own      the folder of the user's settings
+    trusted  whether the user trusts the project's folder
     """
     parts: list[PromptPart] = []
     notes: list[str] = []
@@ -61,7 +61,7 @@ def find_instructions(root: Path, *, own: Path | None, trusted: bool) -> tuple[l
 
 
 def _places(root: Path, own: Path | None) -> Iterator[tuple[Path, Path | None]]:
-    """The files to read, farthest first, each with the folder that it may not lead out of."""
+    """Yield the files to read, the nearest last, each with the folder that it must not lead out of."""
     if own is not None:
         yield own / NAMES[0], None
     top = repository_top(root) or root

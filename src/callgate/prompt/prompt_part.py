@@ -1,4 +1,4 @@
-"""The parts of a system prompt, each with its origin."""
+"""The parts of a system prompt."""
 
 import re
 
@@ -7,7 +7,7 @@ from callgate.words.noun import noun
 
 @noun
 class PromptPart:
-    """``origin`` is the file that the text was read from, or in words who gave it."""
+    """``origin`` is the file of the text, or a description of its source."""
 
     name: str
     text: str
@@ -16,24 +16,24 @@ class PromptPart:
 
 @noun
 class SystemPrompt:
-    """``notes`` say what was left out or cut, for people."""
+    """``notes`` describe for the user what was left out or truncated."""
 
     parts: tuple[PromptPart, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """The prompt as a model is sent it."""
+        """The prompt as it is sent to the model."""
         return "\n\n".join(part.text for part in self.parts)
 
 
 def enclosed(tag: str, text: str, **attributes: str) -> str:
-    """The text between two tags. A tag of the same name inside it cannot end it early."""
+    """Return the text between two tags. A closing tag inside the text is escaped."""
     said = "".join(f' {name}="{value.replace(chr(34), "’")}"' for name, value in attributes.items())
     return f"<{tag}{said}>\n{text.replace(f'</{tag}', f'‹/{tag}')}\n</{tag}>"
 
 
 def enclosed_length(tag: str, text: str) -> int:
-    """The characters of a prompt that ``enclosed`` put between tags of this name, tags included."""
+    """Return the number of characters between tags of this name in a prompt, including the tags."""
     found = re.finditer(rf"<{tag}(?: [^>\n]*)?>\n.*?\n</{tag}>", text, re.DOTALL)
     return sum(match.end() - match.start() for match in found)

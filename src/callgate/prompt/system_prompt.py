@@ -1,10 +1,12 @@
-"""The order of a system prompt: an override is all of it; otherwise the text of a coordinator, of the chosen agent, the
-person's own or the shipped one, then appended text, the text about the tools, the note on the mode, instructions from
-files, and the environment.
+"""Composes the system prompt.
 
-The shipped text has sections, one file each. A file of the same name in the folder ``prompt`` of the person's settings
-takes the place of a section; an empty one removes it. A line that begins with ``{Bash}`` or ``{Read,Grep}`` is there
-only if the session has those tools, so a prompt never speaks of a tool that is missing.
+An override is the whole prompt. Otherwise the prompt consists of the text of a coordinator, of the chosen agent, of the
+user, or the shipped text, followed by appended text, the text about the tools, the note about the mode, instructions
+from files, and the environment.
+
+The shipped text has sections, one file each. A file of the same name in the folder ``prompt`` of the user's settings
+replaces a section; an empty one removes it. A line that begins with ``{Bash}`` or ``{Read,Grep}`` is included only if
+the session has these tools.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,16 +19,20 @@ from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
 SECTIONS = ("role", "work", "code", "gate", "sources", "answers")
-"""The shipped sections that another prompt takes the place of, in their order."""
+"""The shipped sections in their order; another prompt replaces all of them."""
 OWN_FILE = "system-prompt.md"
-"""In the folder of the person's settings: their own prompt, in place of the shipped sections."""
+"""The user's own prompt in the settings folder, which replaces the shipped sections."""
 _NEEDS = late_pattern(r"^\{(\w+(?:,\w+)*)\}")
 
 
 @noun
 class PromptWishes:
-    """Texts that were asked for, each as a part with its origin. ``override`` is the whole prompt; ``coordinator``,
-    ``agent`` and ``own`` take the place of the shipped text; ``appended`` follows it."""
+    """The requested texts.
+
+    override                 the whole prompt
+    coordinator, agent, own  replace the shipped text
+    appended                 follows it
+    """
 
     override: PromptPart | None = None
     coordinator: PromptPart | None = None
@@ -37,8 +43,11 @@ class PromptWishes:
 
 @noun
 class PromptFacts:
-    """The session that the prompt is for. ``folder`` is that of the person's settings; ``attended``: a person reads
-    along; ``instructions`` and ``environment`` as their modules give them."""
+    """The facts about a session that its prompt depends on.
+
+    attended  whether a user is present
+    folder    the folder of the user's settings
+    """
 
     tools: Collection[str] = ()
     mode: Mode = "default"
@@ -49,7 +58,7 @@ class PromptFacts:
 
 
 def build_prompt(facts: PromptFacts, wishes: PromptWishes | None = None) -> SystemPrompt:
-    """The prompt of a session, the same for its whole life. Blocks for small reads."""
+    """Return the prompt of a session, which stays the same. Blocks for small reads."""
     wished = wishes or PromptWishes()
     if wished.coordinator is not None and wished.agent is not None:
         raise UsageError(
@@ -79,7 +88,7 @@ def _sections(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
 
 
 def _situation(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
-    """The texts that hold whatever the prompt is: on the tools, the mode at the start, a session without a person."""
+    """Return the texts that every prompt has: about the tools, the initial mode, and a session without a user."""
     found = [_section("calls", "calls.md", facts, notes)] if facts.tools else []
     if facts.mode != "default":
         found.append(_section("mode", f"modes/{facts.mode}.md", facts, notes))
@@ -105,7 +114,7 @@ def _replacement(path: Path, name: str, notes: list[str]) -> PromptPart | None:
 
 
 def _for_tools(text: str, tools: Collection[str]) -> str:
-    """The text without the lines for tools that are missing."""
+    """Remove the lines for missing tools."""
     kept: list[str] = []
     for line in text.strip().split("\n"):
         needed = _NEEDS.match(line)

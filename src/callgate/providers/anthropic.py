@@ -44,64 +44,52 @@ class Anthropic:
     name: str = NAME
 
     def __init__(self) -> None:
-        self._memo = AnthropicMemo()
+        self._blocks = BlockMemo()
+        self._tools = RequestMemo[ToolSpec, Written]()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
-        return written(request, facts, key, self._memo)
+        notes: list[str] = []
+        betas: list[str] = []
+        options = request.options
+        most = output_limit(facts, request.limits.max_output_tokens)
+        effort = None if options.effort is None else effort_value(facts, options.effort, notes)
+        thinking = _thinking(request, facts, effort, most, notes)
+        off = thinking.get("type") in ("disabled", "between_tools")
+        if off and effort in ("xhigh", "max"):
+            notes.append(f"{facts.name} has no effort {effort!r} while thinking is off: 'high' is used.")
+            effort = "high"
+        loaded = frozenset(tool.name for tool in request.tools)
+        talk = MessageBlocks(request.messages, facts, thinks=not off, memo=self._blocks, loaded=loaded)
+        if thinking.get("type") == "enabled" and not talk.thought_first:
+            notes.append(
+                f"The calls under way did not begin with thinking of {facts.name}: it thinks again after them."
+            )
+            thinking = {}
+        if "block_binding" in thinking:
+            betas.append("thinking-binding-controls-2026-08-01")
+        if thinking.get("type") == "enabled" and request.tools:
+            betas.append("interleaved-thinking-2025-05-14")
+        body: dict[str, Any] = {"model": facts.name, "max_tokens": most, "stream": True}
+        _add_prompt(body, request, facts, talk, self._tools.of(request.tools, _written_tool))
+        thinks = thinking.get("type") in ("adaptive", "enabled")
+        choice = _choice(request, facts, thinks, notes)
+        if "tools" in body and choice is not None:
+            body["tool_choice"] = choice
+        if thinking:
+            body["thinking"] = thinking
+        if config := _output_config(request, facts, effort, notes):
+            body["output_config"] = config
+        _add_sampling(body, request, facts, thinks, notes)
+        if (place := container(request.messages)) is not None:
+            body["container"] = place
+        add_own_fields(body, options.body)
+        return HttpPost("/v1/messages", _headers(request, key, betas), compact(body)), notes
 
     def parser(self) -> StreamParser:
         return AnthropicParser()
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         return answered(status, headers, body)
-
-
-class AnthropicMemo:
-    """Caches the JSON of the messages and tools of a model's last request."""
-
-    def __init__(self) -> None:
-        self.blocks = BlockMemo()
-        self.tools = RequestMemo[ToolSpec, Written]()
-
-
-def written(
-    request: Request, facts: ModelFacts, key: str | None, memo: AnthropicMemo
-) -> tuple[HttpPost, Sequence[str]]:
-    """Return the POST of a request, and notes about options that were left out."""
-    notes: list[str] = []
-    betas: list[str] = []
-    options = request.options
-    most = output_limit(facts, request.limits.max_output_tokens)
-    effort = None if options.effort is None else effort_value(facts, options.effort, notes)
-    thinking = _thinking(request, facts, effort, most, notes)
-    off = thinking.get("type") in ("disabled", "between_tools")
-    if off and effort in ("xhigh", "max"):
-        notes.append(f"{facts.name} has no effort {effort!r} while thinking is off: 'high' is used.")
-        effort = "high"
-    loaded = frozenset(tool.name for tool in request.tools)
-    talk = MessageBlocks(request.messages, facts, thinks=not off, memo=memo.blocks, loaded=loaded)
-    if thinking.get("type") == "enabled" and not talk.thought_first:
-        notes.append(f"The calls under way did not begin with thinking of {facts.name}: it thinks again after them.")
-        thinking = {}
-    if "block_binding" in thinking:
-        betas.append("thinking-binding-controls-2026-08-01")
-    if thinking.get("type") == "enabled" and request.tools:
-        betas.append("interleaved-thinking-2025-05-14")
-    body: dict[str, Any] = {"model": facts.name, "max_tokens": most, "stream": True}
-    _add_prompt(body, request, facts, talk, memo.tools.of(request.tools, _written_tool))
-    thinks = thinking.get("type") in ("adaptive", "enabled")
-    choice = _choice(request, facts, thinks, notes)
-    if "tools" in body and choice is not None:
-        body["tool_choice"] = choice
-    if thinking:
-        body["thinking"] = thinking
-    if config := _output_config(request, facts, effort, notes):
-        body["output_config"] = config
-    _add_sampling(body, request, facts, thinks, notes)
-    if (place := container(request.messages)) is not None:
-        body["container"] = place
-    add_own_fields(body, options.body)
-    return HttpPost("/v1/messages", _headers(request, key, betas), compact(body)), notes
 
 
 def _add_sampling(body: dict[str, Any], request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> None:

@@ -8,7 +8,6 @@ from typing import Any, cast
 from callgate.providers.family import ModelFacts, Prices
 from callgate.words.errors import UsageError
 from callgate.words.model import EFFORTS, Abilities, Effort
-from callgate.words.noun import noun
 
 Table = Mapping[str, Any]
 _KINDS = frozenset({"auto", "required", "named", "none"})
@@ -62,33 +61,23 @@ def _are_prices(value: object) -> bool:
     )
 
 
-@noun
-class _Field:
-    """``fits`` tests a value; ``expected`` describes a valid one."""
-
-    fits: Callable[[Any], bool]
-    expected: str
-
-
-FIELDS: dict[str, _Field] = {
-    "like": _Field(lambda value: isinstance(value, str), "the name of a group"),
-    "context": _Field(_is_count, "a number of tokens"),
-    "output": _Field(_is_count, "a number of tokens"),
-    "prices": _Field(_are_prices, "a table with input and output, in dollars for a million tokens"),
-    "efforts": _Field(_are_efforts, f"a list of levels ({', '.join(EFFORTS)}) or a table of levels and values"),
-    "effort": _Field(lambda value: value in EFFORTS, f"one of {', '.join(EFFORTS)}"),
-    "thinking": _Field(
-        lambda value: value in ("none", "always", "budget", "adaptive"), "none, always, budget or adaptive"
-    ),
-    "force": _Field(lambda value: _are_texts(value) and set(value) <= _KINDS, f"a list of {', '.join(sorted(_KINDS))}"),
-    "caches": _Field(_is_flag, "true or false"),
-    "structured": _Field(_is_flag, "true or false"),
-    "deferred": _Field(_is_flag, "true or false"),
-    "vision": _Field(_is_flag, "true or false"),
-    "images": _Field(_are_limits, "a table with pixels, bytes, most and all_bytes"),
-    "quirks": _Field(_are_texts, "a list of texts"),
+FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "like": (lambda value: isinstance(value, str), "the name of a group"),
+    "context": (_is_count, "a number of tokens"),
+    "output": (_is_count, "a number of tokens"),
+    "prices": (_are_prices, "a table with input and output, in dollars for a million tokens"),
+    "efforts": (_are_efforts, f"a list of levels ({', '.join(EFFORTS)}) or a table of levels and values"),
+    "effort": (lambda value: value in EFFORTS, f"one of {', '.join(EFFORTS)}"),
+    "thinking": (lambda value: value in ("none", "always", "budget", "adaptive"), "none, always, budget or adaptive"),
+    "force": (lambda value: _are_texts(value) and set(value) <= _KINDS, f"a list of {', '.join(sorted(_KINDS))}"),
+    "caches": (_is_flag, "true or false"),
+    "structured": (_is_flag, "true or false"),
+    "deferred": (_is_flag, "true or false"),
+    "vision": (_is_flag, "true or false"),
+    "images": (_are_limits, "a table with pixels, bytes, most and all_bytes"),
+    "quirks": (_are_texts, "a list of texts"),
 }
-"""Every field of a row of ``models.toml``."""
+"""Every field of a row of ``models.toml``: the test of its value, and the description of a valid one."""
 
 
 def check_row(row: object, place: str) -> Table:
@@ -98,8 +87,9 @@ def check_row(row: object, place: str) -> Table:
     for name, value in cast(dict[str, object], row).items():
         if name not in FIELDS:
             raise UsageError(f"{place} has an unknown field {name!r}: known are {', '.join(FIELDS)}")
-        if not FIELDS[name].fits(value):
-            raise UsageError(f"{place}: {name} must be {FIELDS[name].expected}, not {value!r}")
+        fits, expected = FIELDS[name]
+        if not fits(value):
+            raise UsageError(f"{place}: {name} must be {expected}, not {value!r}")
     return cast(Table, row)
 
 

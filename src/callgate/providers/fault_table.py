@@ -21,12 +21,16 @@ DETAIL_CHARS = 600
 
 @noun
 class FaultRow:
-    """``kind`` is that of the ModelError. ``says`` is the text for the user, in which ``{provider}`` is the provider's
-    name and ``{with_command}`` the command that starts its server."""
+    """One row of the fault table.
 
-    kind: str
-    retryable: bool
+    says  the text for the user, in which ``{provider}`` is the provider's name and ``{with_command}`` the command that
+          starts its server
+    kind  that of the ModelError; by default the name of the fault
+    """
+
     says: str
+    kind: str = ""
+    retryable: bool = False
 
 
 START_COMMANDS: Mapping[str, str] = {"ollama": "ollama serve"}
@@ -34,78 +38,60 @@ START_COMMANDS: Mapping[str, str] = {"ollama": "ollama serve"}
 _KEY = "give another with `callgate auth set {provider}`"
 FAULTS: Mapping[Fault, FaultRow] = {
     "no_key": FaultRow(
-        "no_key",
-        False,
-        "There is no key for {provider}: set its environment variable or store one with `callgate auth set {provider}`",
+        "There is no key for {provider}: set its environment variable or store one with `callgate auth set {provider}`"
     ),
-    "wrong_key": FaultRow("wrong_key", False, f"{{provider}} does not accept the key: check it, or {_KEY}"),
+    "wrong_key": FaultRow(f"{{provider}} does not accept the key: check it, or {_KEY}"),
     "not_allowed": FaultRow(
-        "wrong_key",
-        False,
-        f"The key for {{provider}} may not be used for this: ask the owner of the account, or {_KEY}",
+        f"The key for {{provider}} may not be used for this: ask the owner of the account, or {_KEY}", "wrong_key"
     ),
     "no_credit": FaultRow(
-        "no_credit",
-        False,
-        "The account at {provider} has no credit left: add credit or raise its limit there, or choose another model",
+        "The account at {provider} has no credit left: add credit or raise its limit there, or choose another model"
     ),
     "unknown_model": FaultRow(
-        "unknown_model",
-        False,
-        "{provider} does not have this model, or not for this key: check the name of the model and the base URL",
+        "{provider} does not have this model, or not for this key: check the name of the model and the base URL"
     ),
-    "bad_request": FaultRow(
-        "bad_request",
-        False,
-        "{provider} did not accept the request: check the options that are set for this model",
-    ),
+    "bad_request": FaultRow("{provider} did not accept the request: check the options that are set for this model"),
     "too_long": FaultRow(
-        "too_long",
-        False,
         "The conversation is longer than the model can read: compact it, start a new session, or choose a model with a "
-        "larger context",
+        "larger context"
     ),
-    "image": FaultRow(
-        "image", False, "{provider} did not accept an image: send a smaller one, or describe it in words"
-    ),
-    "overloaded": FaultRow("overloaded", True, "{provider} is overloaded: try again later, or choose another model"),
+    "image": FaultRow("{provider} did not accept an image: send a smaller one, or describe it in words"),
+    "overloaded": FaultRow("{provider} is overloaded: try again later, or choose another model", retryable=True),
     "rate_limited": FaultRow(
-        "rate_limited",
-        True,
-        "{provider} limits the rate of requests for this key: wait, or use a key with a higher limit",
+        "{provider} limits the rate of requests for this key: wait, or use a key with a higher limit", retryable=True
     ),
-    "conflict": FaultRow("server", True, "{provider} could not do this at the same time as another request: try again"),
-    "server": FaultRow("server", True, "{provider} had a failure of its own: try again"),
+    "conflict": FaultRow(
+        "{provider} could not do this at the same time as another request: try again", "server", retryable=True
+    ),
+    "server": FaultRow("{provider} had a failure of its own: try again", retryable=True),
     "moved": FaultRow(
-        "protocol", False, "{provider} answered with a redirection, which is not followed: correct the base URL"
+        "{provider} answered with a redirection, which is not followed: correct the base URL", "protocol"
     ),
-    "connection": FaultRow("connection", True, "The connection to {provider} broke: check the network and try again"),
+    "connection": FaultRow("The connection to {provider} broke: check the network and try again", retryable=True),
     "nobody_there": FaultRow(
-        "connection", True, "Nothing answers at the address of {provider}: is the server running?"
+        "Nothing answers at the address of {provider}: is the server running?", "connection", retryable=True
     ),
     "not_running": FaultRow(
-        "connection",
-        False,
         "The server of {provider} is not running on this machine: start it{with_command}, then send the prompt again",
-    ),
-    "dns": FaultRow("connection", True, "The host of {provider} was not found: check the base URL and the network"),
-    "tls": FaultRow(
         "connection",
-        False,
+    ),
+    "dns": FaultRow(
+        "The host of {provider} was not found: check the base URL and the network", "connection", retryable=True
+    ),
+    "tls": FaultRow(
         "The encrypted connection to {provider} could not be made: check the base URL and the clock; for your own "
         "certificates set SSL_CERT_FILE",
+        "connection",
     ),
     "proxy": FaultRow(
-        "connection", False, "The proxy did not connect to {provider}: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
+        "The proxy did not connect to {provider}: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", "connection"
     ),
     "timeout": FaultRow(
-        "timeout", True, "{provider} was silent for too long: try again, or raise `providers.{provider}.idle_timeout`"
+        "{provider} was silent for too long: try again, or raise `providers.{provider}.idle_timeout`", retryable=True
     ),
-    "refused": FaultRow("refused", False, "{provider} refused to answer this: say it in other words, or leave it out"),
-    "protocol": FaultRow(
-        "protocol", False, "The answer of {provider} is not what its API promises: check the base URL and any proxy"
-    ),
-    "other": FaultRow("other", False, "{provider} reported a failure"),
+    "refused": FaultRow("{provider} refused to answer this: say it in other words, or leave it out"),
+    "protocol": FaultRow("The answer of {provider} is not what its API promises: check the base URL and any proxy"),
+    "other": FaultRow("{provider} reported a failure"),
 }
 
 _BY_STATUS: Mapping[int, Fault] = {
@@ -149,7 +135,7 @@ def fault_of(
     if request_id:
         message = f"{message} [request {shortened(request_id)}]"
     may = row.retryable if retryable is None else retryable
-    return ModelError(message, kind=row.kind, retryable=may, retry_after=retry_after if may else None)
+    return ModelError(message, kind=row.kind or fault, retryable=may, retry_after=retry_after if may else None)
 
 
 def fault_in_message(message: str, words: Iterable[tuple[str, Fault]]) -> Fault | None:

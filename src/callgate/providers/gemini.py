@@ -42,35 +42,30 @@ class Gemini:
         self._memo = ContentsMemo()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
-        return written(request, facts, key, self._memo)
+        notes: list[str] = []
+        body: Given = {}
+        if request.system.strip():
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        if request.tools:
+            declared = b",".join(self._memo.tools.of(request.tools, _declared))
+            body["tools"] = [Written(b'{"functionDeclarations":[%b]}' % declared)]
+            if (choice := _choice(request, facts, notes)) is not None:
+                body["toolConfig"] = {"functionCallingConfig": choice}
+        body["contents"] = Contents(request.messages, facts, self._memo).contents
+        body["generationConfig"] = _generation(request, facts, notes)
+        if request.options.service_tier is not None:
+            body["serviceTier"] = request.options.service_tier
+        add_own_fields(body, request.options.body)
+        headers = request_headers(request, {"x-goog-api-key": key} if key else {})
+        name = facts.name if "/" in facts.name else f"models/{facts.name}"
+        path = f"/v1beta/{quote(name, safe='/:@')}:streamGenerateContent?alt=sse"
+        return HttpPost(path, headers, compact(body)), notes
 
     def parser(self) -> StreamParser:
         return GeminiParser()
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         return answered(status, headers, body)
-
-
-def written(request: Request, facts: ModelFacts, key: str | None, memo: ContentsMemo) -> tuple[HttpPost, Sequence[str]]:
-    """Return the POST of a request, and notes about options that were left out."""
-    notes: list[str] = []
-    body: Given = {}
-    if request.system.strip():
-        body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    if request.tools:
-        declared = b",".join(memo.tools.of(request.tools, _declared))
-        body["tools"] = [Written(b'{"functionDeclarations":[%b]}' % declared)]
-        if (choice := _choice(request, facts, notes)) is not None:
-            body["toolConfig"] = {"functionCallingConfig": choice}
-    body["contents"] = Contents(request.messages, facts, memo).contents
-    body["generationConfig"] = _generation(request, facts, notes)
-    if request.options.service_tier is not None:
-        body["serviceTier"] = request.options.service_tier
-    add_own_fields(body, request.options.body)
-    headers = request_headers(request, {"x-goog-api-key": key} if key else {})
-    name = facts.name if "/" in facts.name else f"models/{facts.name}"
-    path = f"/v1beta/{quote(name, safe='/:@')}:streamGenerateContent?alt=sse"
-    return HttpPost(path, headers, compact(body)), notes
 
 
 def _declared(tool: ToolSpec) -> bytes:

@@ -179,9 +179,43 @@ class ModelSource:
         facts = self.catalogue.facts(model)
         key = self.key(model.provider)
         if key is None and self.needs_key(model.provider):
-            raise ModelError(self._no_key(model.provider), kind="no_key")
+            names = self.catalogue.servers[model.provider].key_variables
+            variable = f"set {' or '.join(names)}, or " if names else ""
+            why = f"there is no key for {model.provider}: {variable}store one with"
+            raise ModelError(f"{why} `callgate auth set {model.provider}`", kind="no_key")
         notes = [] if facts.known else [self.catalogue.unknown(model, facts)]
-        return self._opened(model, facts, key, notes)
+        try:
+            from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # imports the network modules
+            from callgate.providers.pool import ConnectionPool
+        except ImportError as error:
+            raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
+        if self._pool is None:  # all models share certificates and connections
+            self._pool = ConnectionPool(self._clock, self._environ)
+        row, own = self.catalogue.servers[model.provider], self._set(model.provider)
+        if key is not None and not _is_private(row.base_url):
+            notes.append(f"The key of {model.provider} goes to {row.base_url} without encryption.")
+        for secret in secrets_of(None if key is None else key.value, own.headers):
+            self._learn(f"{model.provider}_key", secret)
+        inner = HttpModel(
+            str(model),
+            family_of(row.family, model.provider),
+            facts,
+            key=None if key is None else key.value,
+            clock=self._clock,
+            base=row.base_url,
+            headers=own.headers,
+            idle_seconds=own.idle_timeout or IDLE_SECONDS,
+            pool=self._pool,
+            recorder=self._recorder,
+        )
+        return ConfiguredModel(
+            inner,
+            facts,
+            self.options(model),
+            forced=self._settings.forced_effort,
+            caching=self._settings.caching,
+            notes=notes,
+        )
 
     def key(self, provider: str) -> FoundKey | None:
         """Return the key of a provider; the result is cached."""
@@ -272,47 +306,6 @@ class ModelSource:
         row = self.catalogue.servers[provider]
         known = self.catalogue.vendors.get(provider)
         return known is not None and not known.local and row.base_url == known.base_url
-
-    def _opened(self, model: ModelName, facts: ModelFacts, key: FoundKey | None, notes: list[str]) -> ConfiguredModel:
-        try:
-            from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # imports the network modules
-            from callgate.providers.pool import ConnectionPool
-        except ImportError as error:
-            raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
-        if self._pool is None:  # all models share certificates and connections
-            self._pool = ConnectionPool(self._clock, self._environ)
-        row, own = self.catalogue.servers[model.provider], self._set(model.provider)
-        if key is not None and not _is_private(row.base_url):
-            notes.append(f"The key of {model.provider} goes to {row.base_url} without encryption.")
-        for secret in secrets_of(None if key is None else key.value, own.headers):
-            self._learn(f"{model.provider}_key", secret)
-        inner = HttpModel(
-            str(model),
-            family_of(row.family, model.provider),
-            facts,
-            key=None if key is None else key.value,
-            clock=self._clock,
-            base=row.base_url,
-            headers=own.headers,
-            idle_seconds=own.idle_timeout or IDLE_SECONDS,
-            pool=self._pool,
-            recorder=self._recorder,
-        )
-        return ConfiguredModel(
-            inner,
-            facts,
-            self.options(model),
-            forced=self._settings.forced_effort,
-            caching=self._settings.caching,
-            notes=notes,
-        )
-
-    # ---- words for people -----------------------------------------------------------------------------------------
-
-    def _no_key(self, provider: str) -> str:
-        names = self.catalogue.servers[provider].key_variables
-        variable = f"set {' or '.join(names)}, or " if names else ""
-        return f"there is no key for {provider}: {variable}store one with `callgate auth set {provider}`"
 
 
 def open_replay(place: Path) -> tuple[ConfiguredModel, ConfiguredModel]:

@@ -48,17 +48,14 @@ _KEPT = (
 class WireTape:
     """The recording of one exchange, kept in memory until it ends."""
 
-    def __init__(self, path: Path, clean: Callable[[str], str], report: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: Path, first: Mapping[str, Any], post: HttpPost, clean: Callable[[str], str], faults: list[str]
+    ) -> None:
         self._path = path
         self._clean = clean
-        self._report = report
-        self._lines: list[dict[str, Any]] = []
-
-    def begun(self, model: str, family: str, url: str, at: float) -> None:
-        self._lines.append({"model": model, "family": family, "url": self._clean(url), "at": round(at, 3)})
-
-    def sent(self, headers: Mapping[str, str], body: bytes) -> None:
-        self._lines.append({"sent": self._headers(headers), "body": self._value(body)})
+        self._faults = faults
+        sent = {"sent": self._headers(post.headers), "body": self._value(post.body)}
+        self._lines: list[dict[str, Any]] = [{**first, "url": clean(first["url"])}, sent]
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
         self._lines.append({"status": status, "headers": self._headers(headers)})
@@ -104,7 +101,7 @@ class WireTape:
             with open(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
                 file.write(text)
         except OSError as error:
-            self._report(f"an exchange was not recorded: {error.strerror or error}")
+            self._faults.append(f"an exchange was not recorded: {error.strerror or error}")
 
 
 class WireRecorder:
@@ -131,11 +128,10 @@ class WireRecorder:
             return self._mask(text)
 
         path = Path(f"{self._beginning}-{next(self._numbers):04d}.jsonl")
-        tape = WireTape(path, clean, self.faults.append)
-        tape.begun(model, family, url, self._clock.now())
-        tape.sent(post.headers, post.body)
-        return tape
+        first = {"model": model, "family": family, "url": url, "at": round(self._clock.now(), 3)}
+        return WireTape(path, first, post, clean, self.faults)
 
     def take_faults(self) -> list[str]:
-        taken, self.faults = self.faults, []
+        taken = [*self.faults]
+        self.faults.clear()
         return taken

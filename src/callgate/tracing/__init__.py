@@ -1,12 +1,12 @@
-"""OpenTelemetry spans and metrics of sessions, by the conventions for generative AI.
+"""OpenTelemetry spans and metrics of sessions, by the semantic conventions for generative AI.
 
-    stop = trace(session)              # spans go where the program's tracer provider sends them
-    with exporting(environ): …         # a program without one: OTLP, by the usual OTEL_… variables
+    stop = trace(session)              # uses the program's tracer provider
+    with exporting(environ): …         # for a program without one: OTLP, configured by the OTEL_… variables
 
-A span for each run (``invoke_agent``), each request to the model (``chat``) and each call (``execute_tool``). Without
-the extra ``otel`` nothing of this is imported, and a session that is not traced pays nothing.
+There is one span for each run (``invoke_agent``), each request to the model (``chat``) and each call
+(``execute_tool``). Without the extra ``otel`` nothing of this is imported, and a session without tracing has no
+overhead.
 
-spans   makes spans and metrics of the events of a session
-export  sends them to a collector
-names   the attribute names
+spans         converts the events of a session to spans and metrics
+span_export   sends them to a collector
 """

@@ -1,4 +1,4 @@
-"""Sends spans and metrics to a collector over OTLP, where the usual variables of OpenTelemetry name one."""
+"""Sends spans and metrics to a collector over OTLP, configured by OpenTelemetry's standard variables."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -20,8 +20,8 @@ class Providers(NamedTuple):
 
 @contextmanager
 def exporting(environ: Mapping[str, str]) -> Generator[Providers]:
-    """Providers that send to the collector of the OTEL_… variables; the rest is sent at the end, within their time
-    limits."""
+    """Return providers that send to the collector of the OTEL_… variables. Remaining data is sent on leaving, within
+    their timeouts."""
     resource = Resource.create({"service.name": environ.get("OTEL_SERVICE_NAME") or "callgate"})
     tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
     tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -1,4 +1,8 @@
-"""Makes spans and metrics of the events of a session."""
+"""Converts the events of a session to spans and metrics.
+
+Attributes, spans and metrics have the names of the semantic conventions for generative AI of November 2026. The
+constants in OpenTelemetry's own package are private and change with every release.
+"""
 
 from collections.abc import Callable, Mapping
 from json import dumps
@@ -9,7 +13,6 @@ from opentelemetry.metrics import MeterProvider, get_meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
 
 from callgate._version import __version__
-from callgate.tracing import span_names as names
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.events import (
     CallArrived,
@@ -32,11 +35,17 @@ from callgate.words.session_event import AgentPath
 
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _NAME = "callgate"
+_OPERATION = "gen_ai.operation.name"
+_TOOL = "gen_ai.tool.name"
+_TOKEN_TYPE = "gen_ai.token.type"
+_ERROR = "error.type"
+_PROVIDERS = {"gemini": "gcp.gemini", "openai-chat": "openai"}
+"""Provider names of the conventions that differ from ours."""
 _LONGEST = 20_000
 
 
 class Traced(Protocol):
-    """A session, as far as its spans need it."""
+    """The part of a session that tracing needs."""
 
     @property
     def id(self) -> str: ...
@@ -51,11 +60,11 @@ def trace(
     meter_provider: MeterProvider | None = None,
     content: bool | None = None,
 ) -> Callable[[], None]:
-    """Makes spans and metrics of the session from now on; the function that comes back stops it and ends open spans.
+    """Create spans and metrics for a session from now on. The returned function stops it and ends open spans.
 
-    tracer_provider, meter_provider  in place of the program's own
-    content                          arguments and results of calls in the spans too: they may hold secrets. Unless
-                                     given, the variable OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so
+    tracer_provider, meter_provider  replace the program's own
+    content                          whether spans contain arguments and results of calls, which may be secret; by
+                                     default OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT decides
     """
     if content is None:
         content = environ.get(CONTENT_VARIABLE, "").lower() in ("1", "true")
@@ -70,21 +79,21 @@ def trace(
 
 
 class SessionSpans:
-    """``add`` takes every event of one session, in order. Spans have the times of the events."""
+    """Converts the events of one session. ``add`` takes every event in order. Spans get the times of the events."""
 
     def __init__(
         self, session: str, tracers: TracerProvider | None, meters: MeterProvider | None, *, content: bool
     ) -> None:
         self._tracer = get_tracer(_NAME, __version__, tracers)
         meter = get_meter(_NAME, __version__, meters)
-        self._tokens = meter.create_histogram(names.TOKEN_USAGE, "{token}")
-        self._durations = meter.create_histogram(names.DURATION, "s")
-        self._first_chunks = meter.create_histogram(names.TIME_TO_FIRST_CHUNK, "s")
+        self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}")
+        self._durations = meter.create_histogram("gen_ai.client.operation.duration", "s")
+        self._first_chunks = meter.create_histogram("gen_ai.client.operation.time_to_first_chunk", "s")
         self._content = content
-        self._common: dict[str, Any] = {names.CONVERSATION: session} if session else {}
+        self._common: dict[str, Any] = {"gen_ai.conversation.id": session} if session else {}
         self._run: Span | None = None
         self._chat: Span | None = None
-        self._asked_at = 0.0  # when the request was sent
+        self._asked_at = 0.0  # the time of the request
         self._chunk_at: float | None = None
         self._calls: dict[str, _OpenCall] = {}
         self._last = 0.0
@@ -115,7 +124,7 @@ class SessionSpans:
             step(event)
 
     def end_all(self) -> None:
-        """Ends the spans of what is still under way."""
+        """End all open spans."""
         for call in self._calls.values():
             call.span.end(_nanoseconds(self._last))
         self._calls.clear()
@@ -128,9 +137,9 @@ class SessionSpans:
 
     def _turn_started(self, event: TurnStarted) -> None:
         if self._run is None:
-            self._run = self._begin(names.INVOKE_AGENT, _NAME, event.at, SpanKind.INTERNAL, {names.AGENT: _NAME})
+            self._run = self._begin("invoke_agent", _NAME, event.at, SpanKind.INTERNAL, {"gen_ai.agent.name": _NAME})
         self._asked_at, self._chunk_at = event.at, None
-        self._chat = self._begin(names.CHAT, "", event.at, SpanKind.CLIENT, {})
+        self._chat = self._begin("chat", "", event.at, SpanKind.CLIENT, {})
 
     def _chunk(self, event: TextStreamed | ThinkingStreamed) -> None:
         if self._chunk_at is None:
@@ -138,7 +147,7 @@ class SessionSpans:
 
     def _retried(self, event: RequestRetried) -> None:
         if self._chat is not None:
-            about = {names.ERROR: event.kind, "callgate.attempt": event.attempt, "callgate.delay": event.delay}
+            about = {_ERROR: event.kind, "callgate.attempt": event.attempt, "callgate.delay": event.delay}
             self._chat.add_event("retry", about, _nanoseconds(event.at))
         self._chunk_at = None
 
@@ -147,52 +156,50 @@ class SessionSpans:
         if chat is None or message.role != "assistant":
             return
         family, _, model = (message.model or "").rpartition("/")
-        about: dict[str, Any] = {names.FINISH_REASONS: (event.stop_reason or "cut_off",)}
-        told = {names.OPERATION: names.CHAT}
+        about: dict[str, Any] = {"gen_ai.response.finish_reasons": (event.stop_reason or "cut_off",)}
+        told = {_OPERATION: "chat"}
         if model:
-            told[names.REQUEST_MODEL] = about[names.RESPONSE_MODEL] = model
-            chat.update_name(f"{names.CHAT} {model}")
+            told["gen_ai.request.model"] = about["gen_ai.response.model"] = model
+            chat.update_name(f"chat {model}")
         if family:
-            told[names.PROVIDER] = names.PROVIDERS.get(family, family)
+            told["gen_ai.provider.name"] = _PROVIDERS.get(family, family)
         chat.set_attributes({**about, **told})
         if message.usage is not None:
             self._count(chat, message.usage, told)
         if self._chunk_at is not None:
             waited = max(0.0, self._chunk_at - self._asked_at)
-            chat.set_attribute(names.FIRST_CHUNK, waited)
+            chat.set_attribute("gen_ai.response.time_to_first_chunk", waited)
             self._first_chunks.record(waited, told)
         self._durations.record(max(0.0, event.at - self._asked_at), told)
         chat.end(_nanoseconds(event.at))
         self._chat = None
 
     def _count(self, chat: Span, usage: Usage, told: Mapping[str, str]) -> None:
-        """Puts the usage on the span and into the metric; the conventions count cached tokens as input too."""
+        """Add the usage to the span and the metric. The conventions count cached tokens as input."""
         given = usage.input + usage.cache_read + usage.cache_write
         chat.set_attributes(
             {
-                names.INPUT_TOKENS: given,
-                names.OUTPUT_TOKENS: usage.output,
-                names.CACHE_READ: usage.cache_read,
-                names.CACHE_WRITE: usage.cache_write,
-                names.REASONING: usage.reasoning,
+                "gen_ai.usage.input_tokens": given,
+                "gen_ai.usage.output_tokens": usage.output,
+                "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
+                "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
+                "gen_ai.usage.reasoning.output_tokens": usage.reasoning,
             }
         )
-        self._tokens.record(given, {**told, names.TOKEN_TYPE: "input"})
-        self._tokens.record(usage.output, {**told, names.TOKEN_TYPE: "output"})
+        self._tokens.record(given, {**told, _TOKEN_TYPE: "input"})
+        self._tokens.record(usage.output, {**told, _TOKEN_TYPE: "output"})
 
     def _turn_ended(self, event: TurnEnded) -> None:
-        if self._chat is not None:  # nothing came of the message
+        if self._chat is not None:  # the request produced no message
             _fail(self._chat, event.reason, event.detail)
-            self._durations.record(
-                max(0.0, event.at - self._asked_at), {names.OPERATION: names.CHAT, names.ERROR: event.reason}
-            )
+            self._durations.record(max(0.0, event.at - self._asked_at), {_OPERATION: "chat", _ERROR: event.reason})
             self._chat.end(_nanoseconds(event.at))
             self._chat = None
 
     def _run_ended(self, event: RunEnded) -> None:
         if self._run is None:
             return
-        self._run.set_attribute(names.ENDED, event.reason)
+        self._run.set_attribute("callgate.run.reason", event.reason)
         if event.reason not in ("done", "interrupted", "stopped"):
             _fail(self._run, event.kind or event.reason, event.detail)
         self._run.end(_nanoseconds(event.at))
@@ -201,10 +208,14 @@ class SessionSpans:
     # ---- calls --------------------------------------------------------------------------------------------------
 
     def _arrived(self, event: CallArrived) -> None:
-        about: dict[str, Any] = {names.TOOL: event.name, names.TOOL_TYPE: "function", names.CALL: event.call_id}
+        about: dict[str, Any] = {
+            _TOOL: event.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": event.call_id,
+        }
         if self._content:
-            about[names.ARGUMENTS] = dumps(dict(event.arguments), default=str)[:_LONGEST]
-        span = self._begin(names.EXECUTE_TOOL, event.name, event.at, SpanKind.INTERNAL, about)
+            about["gen_ai.tool.call.arguments"] = dumps(dict(event.arguments), default=str)[:_LONGEST]
+        span = self._begin("execute_tool", event.name, event.at, SpanKind.INTERNAL, about)
         self._calls[event.call_id] = _OpenCall(span, event.name)
 
     def _decided(self, event: CallDecided) -> None:
@@ -233,19 +244,19 @@ class SessionSpans:
         if call is None:
             return
         result = event.result
-        call.span.set_attribute(names.CODE, result.code)
+        call.span.set_attribute("callgate.result.code", result.code)
         if self._content:
-            call.span.set_attribute(names.RESULT, result.text[:_LONGEST])
-        told: dict[str, Any] = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL: call.name}
+            call.span.set_attribute("gen_ai.tool.call.result", result.text[:_LONGEST])
+        told: dict[str, Any] = {_OPERATION: "execute_tool", _TOOL: call.name}
         if result.is_error:
-            told[names.ERROR] = result.code
+            told[_ERROR] = result.code
             _fail(call.span, result.code, result.text if self._content else "")
         if call.started_at is not None:
             self._durations.record(max(0.0, event.at - call.started_at), told)
         call.span.end(_nanoseconds(event.at))
 
     def _begin(self, operation: str, name: str, at: float, kind: SpanKind, about: Mapping[str, Any]) -> Span:
-        attributes = {names.OPERATION: operation, **self._common, **about}
+        attributes = {_OPERATION: operation, **self._common, **about}
         around = None if self._run is None else set_span_in_context(self._run)
         title = f"{operation} {name}".strip()
         return self._tracer.start_span(title, around, kind, attributes, start_time=_nanoseconds(at))
@@ -262,11 +273,11 @@ class _OpenCall:
 
 def _decision(decision: Allow | Ask | Deny) -> dict[str, str]:
     kind = type(decision).__name__.lower()
-    return {names.DECISION: kind, names.DECIDED_BY: decision.by}
+    return {"callgate.decision": kind, "callgate.decision.by": decision.by}
 
 
 def _fail(span: Span, kind: str, detail: str) -> None:
-    span.set_attribute(names.ERROR, kind)
+    span.set_attribute(_ERROR, kind)
     span.set_status(Status(StatusCode.ERROR, detail[:_LONGEST] or None))
 
 
