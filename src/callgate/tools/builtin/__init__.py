@@ -1,10 +1,10 @@
-"""The tools that come with Callgate, a module each: ``from callgate.tools.builtin.ast_edit import ast_edit``.
+"""The built-in tools, one module each: ``from callgate.tools.builtin.ast_edit import ast_edit``.
 
     session = Session(model, [ast_grep(), ast_edit(), *plan_tools()], config=config)
     session = Session(model, builtin_tools("AstGrep", "AstEdit"), config=config)
 
-A tool of one's own stages with ``callgate.tools.staging.stage`` and says ``@tool(stages=True)``; ``resolve`` comes with
-the first such tool.
+Other tools stage actions with ``callgate.tools.staging.stage`` and the option ``@tool(stages=True)``; ``resolve`` is
+added with the first such tool.
 """
 
 from collections.abc import Mapping
@@ -38,11 +38,11 @@ BUILTIN: Mapping[str, str] = {
     "WebFetch": "web_fetch.web_fetch",
     "Write": "write.write",
 }
-"""Every tool that ships, and what makes it: ``module.factory``. A factory needs no parameters."""
+"""Every built-in tool as ``module.factory``. A factory needs no arguments."""
 
 
 def builtin_tools(*names: str) -> tuple["Tool", ...]:
-    """The tools of these names, made with the defaults of their factories; without names all of them."""
+    """Return the tools of these names, made with the defaults of their factories; without names all of them."""
     unknown = [name for name in names if name not in BUILTIN]
     if unknown:
         from callgate.tools.tool_names import close_names
@@ -60,5 +60,5 @@ def _made(name: str) -> "Tool":
 
 
 def prompt_text(name: str) -> str:
-    """The description of a tool for the model, from the file beside it."""
+    """Return the description of a tool for the model, from the file beside it."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()

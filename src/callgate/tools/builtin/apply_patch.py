@@ -1,4 +1,4 @@
-"""ApplyPatch: a patch over several files, all of it or nothing. The formats are read in ``changes.patch``."""
+"""ApplyPatch: a patch over several files, applied completely or not at all. Parsed by ``changes.patch``."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from callgate.words.changes import ChangeSet
 
 
 def apply_patch() -> FunctionTool[..., Any]:
-    """The tool ``ApplyPatch``. It needs no Read before: the lines around a change show that the file is known."""
+    """Make the tool ``ApplyPatch``. It needs no Read before: the context lines show that the file is known."""
 
     def preview(patch: str, run: Run) -> ChangeSet:
         return from_patch(patch, lambda path: content_before(run.host, path))

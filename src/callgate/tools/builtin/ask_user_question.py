@@ -1,7 +1,7 @@
-"""AskUserQuestion: questions with options, put to a person through the gate's door.
+"""AskUserQuestion: questions with options for the user.
 
-The call's own question carries the fields; the yes that answers them brings the answers, which are on record with the
-decision about the call. The tool itself only phrases them.
+The approval question of the call has the fields; the user's approval contains the answers, which are recorded with the
+decision. The tool itself only words them.
 """
 
 from typing import Annotated, Any
@@ -56,7 +56,6 @@ def _field(asked: OfferedQuestion) -> AskedField:
 
 
 def ask_user_question() -> FunctionTool[..., Any]:
-    """The tool ``AskUserQuestion``."""
 
     async def ask_user_question(
         questions: Annotated[list[OfferedQuestion], Field(min_length=1, max_length=4)], run: Run

@@ -1,5 +1,5 @@
-"""AstEdit: structural rewriting, shown and staged. The engine is ``tools/structural``, the text that the model reads
-is ``structural_text``; both are loaded when the tool is called."""
+"""AstEdit: structural rewriting, shown and staged. ``tools/structural``, and ``structural_text`` for the result, are
+loaded at the first call."""
 
 from asyncio import CancelledError
 from functools import partial
@@ -19,7 +19,7 @@ from callgate.words.traits import reads
 NAME = "AstEdit"
 MOST_OPS = 50
 MOST_MATCHES = 10_000
-"""More than the usual limit, for single files that have more: a file is changed whole or not at all."""
+"""Above the default limit, for single files with more matches: a file is changed completely or not at all."""
 
 
 class EditOp(BaseModel):
@@ -30,7 +30,7 @@ class EditOp(BaseModel):
 
 
 def ast_edit() -> FunctionTool[..., Any]:
-    """The tool ``AstEdit``; when it is called it needs ``callgate[edit]``, and a session that takes pending actions."""
+    """Make the tool ``AstEdit``. A call needs ``callgate[edit]``, and a session that accepts pending actions."""
 
     async def ast_edit(
         ops: Annotated[list[EditOp], Field(min_length=1, max_length=MOST_OPS)],

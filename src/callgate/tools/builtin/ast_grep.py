@@ -1,5 +1,5 @@
-"""AstGrep: structural search. The engine is ``tools/structural``, the text that the model reads is
-``structural_text``; both are loaded when the tool is called."""
+"""AstGrep: structural search. ``tools/structural``, and ``structural_text`` for the result, are loaded at the first
+call."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -16,11 +16,11 @@ from callgate.words.messages import Text
 from callgate.words.traits import reads
 
 USUAL_MATCHES = 200
-"""Matches that a model is shown unless it asks for more; a thousand is all there is."""
+"""The default number of matches in a result; at most a thousand are found."""
 
 
 def ast_grep() -> SearchTool:
-    """The tool ``AstGrep``; it needs ``callgate[edit]`` when it is called."""
+    """Make the tool ``AstGrep``. A call needs ``callgate[edit]``."""
     rules = SearchRules()
 
     async def ast_grep(

@@ -1,8 +1,8 @@
 """Bash: runs shell commands, in the foreground and in the background.
 
-Only the working folder persists between calls. It is part of the arguments of a call as soon as it is not the
-workspace: filled in when the call arrives, so that it is on record, judged as a place, and exactly where the command
-runs. A call whose folder is not the working folder any more is not run.
+Only the working folder persists between calls. If it is not the workspace it becomes an argument of the call when the
+call arrives, so that it is recorded, judged as a path, and exactly where the command runs. A call whose folder is not
+the current working folder any more is not run.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,19 +28,18 @@ from callgate.words.traits import Effects, Locks, Traits, exclusive, workspace
 
 NAME = "Bash"
 FOLDER = "folder"
-"""The argument that holds the working folder; a model does not write it."""
+"""The argument with the working folder, which a model does not write."""
 DEFAULT_SECONDS, MOST_SECONDS = 120.0, 600.0
 _LEEWAY = 30.0  # seconds for a command that is being ended before the executor gives it up
 
 
 def bash(sandbox: Confinement | None = None, *, background_after: float | None = None) -> "BashTool":
-    """The tool ``Bash``."""
     return BashTool(BashSettings(sandbox, background_after))
 
 
 def _effects(given: Given) -> Effects:
-    """Those of the command by the analysis that the gate uses. One that goes on in the background is never started
-    before its message is whole."""
+    """Return the effects by the analysis that the gate uses. A background command counts as mutating, so that it is not
+    started before its message is complete."""
     return "mutating" if given.run_in_background else shell.effects_of(shell.analyse(given.command))
 
 
@@ -54,7 +53,7 @@ def _seconds(timeout: float | None) -> float:
 
 
 class BashTool:
-    """A Tool that knows the working folder of its session."""
+    """A tool that follows the working folder of its session."""
 
     previews = False
 

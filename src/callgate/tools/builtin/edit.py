@@ -1,4 +1,4 @@
-"""Edit: exact replacements in one file, all or none, shown as a diff before they are made."""
+"""Edit: exact replacements in one file, all or none, shown as a diff first."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -27,7 +27,6 @@ class EditPart(BaseModel):
 
 
 def edit() -> FunctionTool[..., Any]:
-    """The tool ``Edit``."""
 
     def preview(
         file_path: str,

@@ -1,4 +1,4 @@
-"""Glob: files by their names."""
+"""Glob: finds files by their names."""
 
 from typing import Annotated
 
@@ -15,7 +15,6 @@ USUAL_PATHS = 200
 
 
 def glob() -> SearchTool:
-    """The tool ``Glob``."""
     rules = SearchRules()
 
     async def glob(
@@ -36,11 +35,11 @@ def glob() -> SearchTool:
         from callgate.changes.diff import quoted
         from callgate.tools.ripgrep.globs import name_filter, split_base
         from callgate.tools.ripgrep.search_request import SearchRequest
-        from callgate.tools.ripgrep.search_run import search, searched_place
+        from callgate.tools.ripgrep.search_run import search, search_root
         from callgate.tools.ripgrep.search_text import rest_note
 
         start, rest = split_base(pattern, path)
-        place = await searched_place(run.host, start)
+        place = await search_root(run.host, start)
         names = name_filter([rest])
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
         skip = len(place.path) + 1 if place.path else 0

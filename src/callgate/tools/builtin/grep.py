@@ -1,4 +1,4 @@
-"""Grep: the contents of files by a regular expression. The text that the model reads is in ``grep_text``."""
+"""Grep: searches the contents of files by a regular expression. ``search_text`` formats the result."""
 
 from typing import Annotated, Literal
 
@@ -13,13 +13,12 @@ from callgate.words.messages import Text
 
 USUAL_LINES = 200
 RESULT = 80_000
-"""Characters of a result; its own limits cut it before, and say so."""
+"""Characters of a result; the tool's own limits apply first and are reported."""
 
 OutputMode = Literal["content", "files_with_matches", "count"]
 
 
 def grep() -> SearchTool:
-    """The tool ``Grep``."""
     rules = SearchRules()
 
     async def grep(
@@ -55,10 +54,10 @@ def grep() -> SearchTool:
         """
         from callgate.tools.ripgrep.globs import name_filter
         from callgate.tools.ripgrep.search_request import SearchRequest
-        from callgate.tools.ripgrep.search_run import search, searched_place
+        from callgate.tools.ripgrep.search_run import search, search_root
         from callgate.tools.ripgrep.search_text import SHOWN
 
-        place = await searched_place(run.host, path)
+        place = await search_root(run.host, path)
         names = name_filter([glob] if glob else [], type)
         request = SearchRequest(
             path=place.path,

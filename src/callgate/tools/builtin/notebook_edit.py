@@ -1,4 +1,4 @@
-"""NotebookEdit: cells of a Jupyter notebook by their ids, with the layout of its JSON kept."""
+"""NotebookEdit: changes cells of a Jupyter notebook by their ids and keeps the layout of its JSON."""
 
 from typing import Any, Literal
 
@@ -16,7 +16,6 @@ EditMode = Literal["replace", "insert", "delete"]
 
 
 def notebook_edit() -> FunctionTool[..., Any]:
-    """The tool ``NotebookEdit``."""
 
     def preview(
         notebook_path: str,

@@ -1,8 +1,8 @@
-"""EnterPlanMode and ExitPlanMode, the tools with which a model turns plan mode on and presents its plan.
+"""EnterPlanMode and ExitPlanMode: the model starts plan mode and presents its plan.
 
-In plan mode the gate denies every call that changes something. The mode ends when a person approves the plan; that
-question is asked every time, whatever rules and modes say. The person may change the plan with their yes, as the
-arguments of any call; the approved text is kept as a file beside the session's log, and its path in the context.
+In plan mode the gate denies every call that changes something. The mode ends when the user approves the plan; that
+question is asked every time, whatever rules and modes say. The user may change the plan while approving it, like the
+arguments of any call. The approved text is stored in a file beside the session's log, and its path in the context.
 """
 
 import re
@@ -52,15 +52,15 @@ class Planning(Protocol):
     def mode(self) -> Mode: ...
 
     def leave(self, mode: Mode | None = None) -> None:
-        """Goes to this mode, or returns to the one before plan mode."""
+        """Switch to this mode, or back to the mode before plan mode."""
         ...
 
     def start_afresh(self, text: str) -> None:
-        """After this turn the model sees this text, and nothing of what was said before."""
+        """After this turn, replace the history that the model sees by this text."""
         ...
 
     async def keep(self, name: str, text: str) -> str:
-        """Stores a text beside the session's log, and gives the path."""
+        """Store a text beside the session's log and return the path."""
         ...
 
 
@@ -85,7 +85,7 @@ class _PlanTool(SchemaTool):
 
 
 class EnterPlanMode(_PlanTool):
-    """Turns plan mode on. It only takes rights away, so it needs no approval."""
+    """Starts plan mode. It only removes permissions, so it needs no approval."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -142,12 +142,12 @@ class ExitPlanMode(_PlanTool):
 
 
 def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
-    """Both, for a session's list of tools."""
+    """Return both tools."""
     return EnterPlanMode(), ExitPlanMode()
 
 
 async def approved(planning: Planning, plan: str, mode: Mode | None = None, note: str = "") -> Result:
-    """Keeps the plan, leaves plan mode unless a first attempt that a crash cut short did, and says so."""
+    """Store the plan, leave plan mode (unless an attempt before a crash has done so) and return the result."""
     path = await planning.keep(f"plan-{slug_of(plan)}.md", plan)
     if planning.on:
         planning.leave(mode)
@@ -168,7 +168,7 @@ def _added(note: str) -> str:
 
 
 def slug_of(plan: str) -> str:
-    """The first line with words, as a part of a file name."""
+    """Return the first line with words as a part of a file name."""
     for line in plan.splitlines():
         words = re.findall(r"[a-z0-9]+", line.lower())
         if words:

@@ -1,7 +1,7 @@
-"""The built-in tools for a program that has to start fast: each is loaded with its first call.
+"""The built-in tools for a program that must start fast: each is loaded at its first call.
 
-A request needs only the specs of the tools, which ``specs`` stores as data. Making the tools imports pydantic and would
-take most of the time of a start.
+A request needs only the specs of the tools, which ``specs`` stores as data. Making the tools imports pydantic, which
+would take most of the startup time.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,7 +33,7 @@ def _shipped(name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None
 
 
 class ShippedTool:
-    """A Tool that is made of its module when it is first used for more than its spec and its place in a search."""
+    """A tool that is made when more than its spec and its facts are needed."""
 
     def __init__(self, spec: ToolSpec, row: Mapping[str, Any], make: "Callable[[], Tool]") -> None:
         self.spec = spec
@@ -52,7 +52,7 @@ class ShippedTool:
         return f"<tool {self.spec.name}>"
 
     def load(self) -> "Tool":
-        """Makes the tool, once. May be called in any thread: making one twice harms nothing."""
+        """Make the tool once. May be called in any thread: making one twice does no harm."""
         if self._loaded is None:
             made = self._make()
             if self._session is not None:

@@ -1,4 +1,4 @@
-"""Skill: loads the instructions of a SKILL.md by the name of the skill. Finding and reading is ``tools/skills``."""
+"""Skill: loads the instructions of a SKILL.md by name. ``tools/skills`` finds and reads them."""
 
 import os
 from collections.abc import Iterable
@@ -18,9 +18,9 @@ from callgate.words.traits import shared
 
 
 def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any]:
-    """The tool ``Skill``, with the skills that are in the folders now. Blocks.
+    """Make the tool ``Skill`` with the skills that are now in the folders. Blocks.
 
-    folders  from ``skill_folders``; without them those of the home alone, because a project may not be trusted
+    folders  from ``skill_folders``; by default those of the home only, because a project may be untrusted
     """
     found = find_skills(skill_folders(os.curdir, home=Path.home(), project=False) if folders is None else folders)
 

@@ -1,4 +1,4 @@
-"""Sleep: waits by the clock of the host. A message of the person cancels it."""
+"""Sleep: waits by the clock of the host. A message of the user cancels it."""
 
 from asyncio import Event
 from typing import Annotated, Any
@@ -14,7 +14,6 @@ LONGEST = 3_600.0
 
 
 def sleep() -> FunctionTool[..., Any]:
-    """The tool ``Sleep``."""
 
     async def sleep(seconds: Annotated[float, Field(gt=0, le=LONGEST)], run: Run) -> str:
         """Wait.

@@ -21,7 +21,6 @@ _MOST_BYTES = MOST_CHARACTERS - 1_000  # room for the lines around the output
 
 
 def task_output() -> FunctionTool[..., Any]:
-    """The tool ``TaskOutput``."""
 
     async def task_output(
         run: Run,
@@ -72,7 +71,6 @@ def task_output() -> FunctionTool[..., Any]:
 
 
 def line_of(task: BackgroundTask) -> str:
-    """One line about a task."""
     earlier = ", of an earlier start" if task.earlier else ""
     ending = f", {task.detail}" if task.detail else ""
     first = task.record.label.split("\n", 1)[0][:80]
@@ -80,7 +78,7 @@ def line_of(task: BackgroundTask) -> str:
 
 
 def _read(task: BackgroundTask, since: int | None, tail: int | None) -> tuple[str, int]:
-    """The text and the cursor behind it. Without a cursor: the last of it."""
+    """Return the text and the cursor after it; without a cursor, the last part."""
     end = task.output.size
     start = max(end - _MOST_BYTES, 0) if since is None else min(since, end)
     data = task.output.read(start, min(end - start, _MOST_BYTES))

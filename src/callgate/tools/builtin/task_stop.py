@@ -11,7 +11,6 @@ from callgate.words.traits import shared
 
 
 def task_stop() -> FunctionTool[..., Any]:
-    """The tool ``TaskStop``."""
 
     async def task_stop(id: str, run: Run) -> str:
         """Stop.

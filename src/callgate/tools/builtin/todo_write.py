@@ -1,4 +1,4 @@
-"""TodoWrite: the agent's to-do list, kept in the context of its session."""
+"""TodoWrite: the agent's to-do list, stored in the context of its session."""
 
 from typing import Annotated, Any
 
@@ -31,7 +31,7 @@ def _one_at_a_time(todos: list[TodoEntry]) -> list[TodoEntry]:
 
 
 def todo_write() -> FunctionTool[..., Any]:
-    """The tool ``TodoWrite``; ``session.todos`` has the list."""
+    """Make the tool ``TodoWrite``; ``session.todos`` returns the list."""
 
     async def todo_write(
         todos: Annotated[list[TodoEntry], Field(max_length=MOST_TODOS), AfterValidator(_one_at_a_time)],

@@ -1,4 +1,4 @@
-"""WebFetch: a page from the web as text. The connection is made by ``host/page_fetch``, the text by ``page_text``."""
+"""WebFetch: a web page as text. ``host/page_fetch`` makes the connection, ``page_text`` the text."""
 
 from collections.abc import Collection
 from functools import partial
@@ -23,11 +23,11 @@ SECONDS = 60.0
 def web_fetch(
     *, private: Collection[str] = (), seconds: float = SECONDS, most: int = MOST_BYTES
 ) -> FunctionTool[..., Any]:
-    """The tool ``WebFetch``; for HTML it needs ``callgate[web]``.
+    """Make the tool ``WebFetch``. HTML needs ``callgate[web]``.
 
-    private  hosts that may be at an address of this machine or its network, such as ``localhost:8000``
-    seconds  the longest time of one fetch
-    most     the largest number of bytes that is read of a page
+    private  hosts that may have a private address, such as ``localhost:8000``
+    seconds  the timeout of one fetch
+    most     the most bytes that are read of a page
     """
     named = {normal_host(each) for each in private}
     if None in named:

@@ -1,4 +1,4 @@
-"""Write: a whole file, shown as a diff before it is written."""
+"""Write: writes a whole file, shown as a diff first."""
 
 from typing import Any
 
@@ -15,7 +15,6 @@ from callgate.words.errors import ToolFailure
 
 
 def write() -> FunctionTool[..., Any]:
-    """The tool ``Write``."""
 
     def preview(file_path: str, content: str, run: Run) -> ChangeSet:
         before, path = content_before(run.host, file_path), workspace_path(run.host, file_path)

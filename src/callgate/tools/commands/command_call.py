@@ -1,4 +1,4 @@
-"""One command of Bash: started, waited for, ended, handed over to the background, and its result."""
+"""One command of Bash: run it, wait for it, stop it or move it to the background, and make the result."""
 
 import asyncio
 import os
@@ -44,8 +44,11 @@ _SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER
 
 @noun
 class BashSettings:
-    """``sandbox`` runs the commands that it takes inside; without one all run outside. ``background_after``: a command
-    that takes longer goes on in the background, in place of being ended by its timeout."""
+    """The settings of Bash.
+
+    sandbox           runs the commands that it accepts; without one all run outside
+    background_after  seconds after which a command is moved to the background instead of being stopped by its timeout
+    """
 
     sandbox: Confinement | None = None
     background_after: float | None = None
@@ -123,7 +126,7 @@ class CommandCall:
         return await self._result(process.returncode or 0, left)
 
     async def _start(self, where: int | None) -> Process | Result:
-        """The process; or the result, if the working folder is gone: the next call starts in the workspace."""
+        """Return the process, or the result if the working folder is gone: the next call starts in the workspace."""
         keep = f"trap 'pwd -P 2>/dev/null >&{where}' EXIT; " if where is not None else ""
         command = Command(
             (_shell(), "-c", keep + self._text),
@@ -146,7 +149,7 @@ class CommandCall:
             raise ToolFailure(f"It was not run: {error}") from error
 
     def _told(self, decision: HostDecision) -> None:
-        """In the thread of the sandbox's proxy. A host that is refused is said at once."""
+        """Record a decision on a host, and report a refused one. Called in the thread of the sandbox's proxy."""
         if decision not in self._hosts and len(self._hosts) < _MOST_HOSTS:
             self._hosts.append(decision)
             if not decision.allowed:
@@ -157,7 +160,7 @@ class CommandCall:
             self._over.set_result(how)
 
     async def _until(self, process: Process, seconds: float) -> str:
-        """Waits until it has ended, its time is over, or it is moved to the background."""
+        """Wait until the process ends, its timeout passes, or it is moved to the background."""
         timers = [self._clock.call_later(seconds, partial(self._finish, "expired"))]
         if self._settings.background_after is not None and self._tasks is not None:
             timers.append(self._clock.call_later(self._settings.background_after, partial(self._finish, "moved")))
@@ -174,7 +177,7 @@ class CommandCall:
                 timer.cancel()
 
     async def _hand_over(self, process: Process, *, outlives: bool) -> BackgroundTask:
-        """Makes a background task of the same process."""
+        """Make a background task of the running process."""
         tasks, threads = tasks_of(self._run.host), threads_of(self._run.host)
         task_id = tasks.next_id()
         file = await in_thread(partial(self._output.to_file, f"{task_id}.txt"), threads=threads)
@@ -249,7 +252,7 @@ def _reading(task: BackgroundTask) -> str:
 
 
 def _environment() -> Mapping[str, str]:
-    """The environment of the program without secrets, and without what would change a shell or wait for a person."""
+    """Return the environment without secrets, and without variables that change the shell or wait for input."""
     return _cleaned(tuple(os.environ.items()))
 
 
@@ -265,13 +268,13 @@ def _shell() -> str:
 
 
 def _stays(text: str) -> bool:
-    """True if the command plainly cannot change the folder of its shell, which then need not be asked for it: a trap
-    costs a tenth of a millisecond, and keeps bash from becoming a command that is the only one."""
+    """Return True if the command certainly does not change its working folder. Otherwise the shell reports it with a
+    trap, which costs a tenth of a millisecond and prevents bash from replacing itself by a single command."""
     return _MAY_MOVE.search(_JOINS.sub("", text)) is None
 
 
 def _new_pipe_file() -> int:
-    """A file without a name, in which the shell leaves its last folder."""
+    """Return an unnamed file to which the shell writes its last folder."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("callgate-folder")
     import tempfile  # macOS has no files in memory
@@ -281,7 +284,7 @@ def _new_pipe_file() -> int:
 
 
 def _folder_in(file: int) -> str:
-    """The absolute path that the shell left, empty if it left none. A name that the gate would refuse is none: each
-    call after it would be asked about, also the one that leaves the folder."""
+    """Return the absolute path that the shell wrote, or an empty string. A name that the gate would refuse is ignored:
+    each later call would need approval, also one that leaves the folder."""
     said = os.pread(file, 10_000, 0).decode(errors="surrogateescape").removesuffix("\n")
     return said if said.startswith("/") and oddity(said) is None else ""

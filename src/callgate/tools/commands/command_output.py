@@ -1,4 +1,4 @@
-"""The output of a command while it runs: bounded in memory, whole in a file, as text for a model."""
+"""The output of a running command: limited in memory, complete in a file, as text for a model."""
 
 import re
 from codecs import getincrementaldecoder
@@ -9,7 +9,7 @@ from callgate.host.ports import OutputFile, new_output
 from callgate.words.calls import Artifact
 
 MOST_CHARACTERS = 30_000
-"""Characters of an output that a model is given."""
+"""Characters of an output for a model."""
 _HEAD, _TAIL = MOST_CHARACTERS * 2 // 3, MOST_CHARACTERS // 3
 _WIDEST = 4  # bytes of a character
 _IN_MEMORY = (_HEAD + _TAIL) * _WIDEST
@@ -20,8 +20,8 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 class CommandOutput:
-    """``take`` is the sink of a process. Up to some size the output is in memory alone; beyond it, all of it goes to a
-    file, and only its head and its tail stay in memory."""
+    """``take`` receives the output of a process. Up to a limit it is in memory only; beyond it all goes to a file, and
+    only the beginning and the end stay in memory."""
 
     def __init__(self, host: object, name: str, progress: Callable[[str], None]) -> None:
         self._host = host
@@ -51,7 +51,7 @@ class CommandOutput:
         self._progress(self._decoder.decode(data)[-_MOST_PROGRESS:])
 
     def to_file(self, name: str | None = None) -> OutputFile:
-        """The file that holds all of it, from now on if there was none. Blocking."""
+        """Return the file with the whole output, created now if necessary. Blocks."""
         with self._lock:
             return self._file or self._open(name or self._name)
 
@@ -67,8 +67,8 @@ class CommandOutput:
         del self._tail[: -_TAIL * _WIDEST]
 
     def text(self) -> tuple[str, Artifact | None]:
-        """The output for a model, cut in the middle where it is too long, with the file that holds the whole then.
-        Blocking."""
+        """Return the output for a model, with its middle cut if it is too long, and then the file with all of it.
+        Blocks."""
         if self._file is None:
             whole = readable(bytes(self._head))
             if len(whole) <= MOST_CHARACTERS:
@@ -85,7 +85,7 @@ class CommandOutput:
 
 
 def readable(data: bytes) -> str:
-    """Text without what is meant for a terminal. Bytes that are no text are shown as replacement characters."""
+    """Return the text without terminal control sequences. Invalid bytes become replacement characters."""
     text = data.decode(errors="replace")
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
@@ -93,6 +93,6 @@ def readable(data: bytes) -> str:
 
 
 def _last_written(line: str) -> str:
-    """The line without what a progress bar wrote over."""
+    """Return the line without text that a progress bar has overwritten."""
     end = len(line.rstrip("\r"))
     return line[line.rfind("\r", 0, end) + 1 :]

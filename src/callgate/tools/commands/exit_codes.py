@@ -1,4 +1,4 @@
-"""Exit codes that are answers and not errors."""
+"""Exit codes that are not errors."""
 
 from collections.abc import Mapping
 
@@ -35,16 +35,16 @@ MEANINGS: Mapping[str, Mapping[int, str]] = {
     "which": _MISSING,
     "zgrep": _NO_MATCH,
 }
-"""Program, or program and command of it → code → its meaning."""
+"""Program, or program and subcommand → exit code → its meaning."""
 
 _PASSES_ON = frozenset(("|", "|&", ";", "\n"))
-"""Operators after which the code of the last command is the code of all."""
+"""Operators after which the exit code of the last command is that of the whole."""
 _RARELY_FAIL = frozenset(("cd", "echo", "printf", "true", ":", "export", "set", "pwd"))
 
 
 def meaning_of(command: str, code: int) -> str | None:
-    """The meaning of an exit code that is no error; None where it is one, or where it is not plain which command of
-    several gave it."""
+    """Return the meaning of an exit code that is not an error; None if it is one, or if it is unclear which command
+    returned it."""
     analysis = shell.analyse(command)
     script = analysis.script
     if code <= 0 or analysis.fault is not None or "!" in command or len(script.operators) >= len(script.commands):

@@ -1,4 +1,4 @@
-"""The API given to a factory of custom tools: its place, and a way to stage what a person or the model resolves."""
+"""The API for a factory of custom tools: the workspace, and methods to stage actions."""
 
 import os
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 
 LARGE = 1_000_000
-"""Content of more bytes is not carried along."""
+"""Content with more bytes is not kept in memory."""
 
 
 class Api:
@@ -30,8 +30,8 @@ class Api:
         details: Any = None,
         source_tool_name: str = "custom_tool",
     ) -> str:
-        """Stage an action and give its id: ``apply(reason, extra)`` does it, ``reject(reason, extra)`` is told that it
-        will not be done. It is lost when the program ends; ``push_changes`` is not."""
+        """Stage an action and return its id: ``apply(reason, extra)`` performs it, ``reject(reason, extra)`` is called
+        if it is discarded. It is lost when the process ends; ``push_changes`` is not."""
         return stage(label, Callbacks(apply, reject), source_tool_name=source_tool_name, details=details)
 
     def push_changes(
@@ -43,13 +43,14 @@ class Api:
         details: Any = None,
         source_tool_name: str = "custom_tool",
     ) -> str:
-        """Stage changes to files as data and give the id: what is shown is what is applied, also after a restart."""
+        """Stage changes to files as data and return the id. Exactly the displayed change is applied, also after a
+        restart."""
         changes = ChangeSet(label, tuple(files), source_tool_name, count=count)
         return stage(label, changes, source_tool_name=source_tool_name, details=details)
 
     def content(self, path: str) -> Content:
-        """A file of the workspace as a FileChange carries it: its bytes, or for a large one its hash and place.
-        ToolFailure says why it cannot be. Blocks."""
+        """Return a file of the workspace for a FileChange: its bytes, or for a large one its hash and path. ToolFailure
+        if it cannot be read. Blocks."""
         place = Resolver(self.root).resolve_path(path)
         if place.fault is not None or not place.inside:
             raise ToolFailure(f"{path}: {place.fault or f'lies outside the workspace {self.root}'}")

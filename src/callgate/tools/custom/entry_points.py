@@ -22,8 +22,8 @@ GROUP = "callgate.tools"
 
 @noun
 class Installed:
-    """Entry points count, except those that a workspace without trust brings along: with its folder on ``sys.path``, as
-    ``python -m`` puts it there, a repository could pose as an installed package."""
+    """The entry points to load: all, except those inside an untrusted workspace. With its folder on ``sys.path``,
+    as ``python -m`` puts it there, a repository could pose as an installed package."""
 
     workspace: Path | None = None
     trusted: bool = False
@@ -31,14 +31,14 @@ class Installed:
 
 @noun
 class ToolEntryPoint:
-    """One entry point, and the package it is of."""
+    """An entry point, and a text that names it."""
 
     point: EntryPoint
     file: str
 
 
 def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[ToolEntryPoint], list[SkippedTools]]:
-    """Those that count, by name, and those that do not. Imports nothing. Blocks."""
+    """Return the entry points to load, by name, and the skipped ones. Imports nothing. Blocks."""
     found: list[ToolEntryPoint] = []
     skipped: list[SkippedTools] = []
     for point in sorted(entry_points(group=group), key=lambda each: (each.name, each.value)):
@@ -52,7 +52,7 @@ def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[Tool
 
 
 def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
-    """Import it and take in what it offers. Must not raise."""
+    """Import it and return its tools. Must not raise."""
     file = entry.file
     try:
         value = entry.point.load()
@@ -68,7 +68,7 @@ def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
 
 
 def _file_of(value: object) -> str | None:
-    """Of the module itself, or of the one that a function or tool says it is from."""
+    """Return the file of a module, or of the module that a function or tool names."""
     module = value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", "")))
     return None if module is None else module.__file__
 

@@ -1,7 +1,7 @@
-"""The tools that a module offers.
+"""The tools of a module: every public ``@tool`` at its top level, and the value of ``tools``.
 
-Every public ``@tool`` at its top level, and what ``tools`` is: a factory, plain or async, that takes the API and gives
-a tool or several, or just a list of them. Plain functions in there become tools.
+``tools`` is a factory, plain or async, that takes the API and returns a tool or several, or a list of them. Plain
+functions in it become tools.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _NEEDED = ("aliases", "previews", "read", "traits", "preview", "run")
 
 
 class CustomTool(Named):
-    """A tool with the file it is from. It may stage while it runs."""
+    """A tool with its file. It may stage actions while it runs."""
 
     def __init__(self, inner: Tool, file: str, line: int | None, layer: Layer) -> None:
         super().__init__(inner, inner.spec.name, inner.aliases)
@@ -46,14 +46,14 @@ class CustomTool(Named):
 
 @noun
 class Offer:
-    """The tools of one file or entry point, and what is wrong with the rest of it."""
+    """The tools of one file or entry point, and its problems."""
 
     tools: tuple[CustomTool, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 class BadOffer(ToolDefinitionError):
-    """The offered objects cannot be tools; ``about`` is the object to blame."""
+    """The objects cannot be tools; ``about`` is the object with the fault."""
 
     def __init__(self, text: str, about: object = None) -> None:
         super().__init__(text)
@@ -61,7 +61,7 @@ class BadOffer(ToolDefinitionError):
 
 
 def offered(module: ModuleType, api: Api) -> list[object]:
-    """The objects that the module offers, each once, unchecked. Runs the factory, and raises what that raises."""
+    """Return the objects that the module offers, each once, unchecked. Runs the factory, and raises what it raises."""
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     made = values.pop(FACTORY, None)
     found: list[object] = [value for value in values.values() if is_tool(value)]
@@ -73,7 +73,7 @@ def offered(module: ModuleType, api: Api) -> list[object]:
 
 
 def made_by(value: Any, api: Api) -> list[object]:
-    """The tools that a value stands for: one, several, or a factory."""
+    """Return the tools of a value, which is a tool, several, or a factory."""
     if is_tool(value):
         return [value]
     if not callable(value):
@@ -86,7 +86,7 @@ def made_by(value: Any, api: Api) -> list[object]:
 
 
 def taken_in(found: Iterable[object], file: str, layer: Layer) -> Offer:
-    """Each that can be a tool as one; one that cannot does not hinder the others."""
+    """Convert each object to a tool; report those that cannot be converted."""
     tools: list[CustomTool] = []
     problems: list[Problem] = []
     for each in found:
@@ -102,14 +102,14 @@ def taken_in(found: Iterable[object], file: str, layer: Layer) -> Offer:
 
 
 def is_tool(value: object) -> TypeGuard[Tool]:
-    """By what it has; a class is none, its objects may be. Never raises."""
+    """Return True for an object with the attributes of a tool; False for classes. Never raises."""
     with suppress(Exception):
         return not isinstance(value, type) and isinstance(getattr(value, "spec", None), ToolSpec)
     return False
 
 
 async def _awaited(made: Any) -> Any:
-    """On a loop of its own, in this thread, which ends with it: what a tool needs a loop for it opens when it runs."""
+    """Await the result of a factory on a temporary loop in this thread."""
     if isinstance(made, AsyncIterator):
         return [each async for each in cast("AsyncIterator[Any]", made)]
     return await made
@@ -142,7 +142,7 @@ def _function(value: object) -> Callable[..., Any]:
 
 
 def _check(inner: Tool) -> None:
-    """Makes the checks of ``@tool`` for tools that were made by hand."""
+    """Apply the checks of ``@tool`` to a tool made by hand."""
     name = check_name(inner.spec.name)
     missing = ", ".join(each for each in _NEEDED if not hasattr(inner, each))
     if missing:
@@ -153,7 +153,7 @@ def _check(inner: Tool) -> None:
 
 
 def line_of(value: object, file: str) -> int | None:
-    """The line where its function begins, if that is in this file."""
+    """Return the line where its function begins, if that is in this file."""
     with suppress(Exception):
         code = unwrap(cast("Callable[..., Any]", value)).__code__
         return code.co_firstlineno if code.co_filename == file else None

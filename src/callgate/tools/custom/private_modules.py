@@ -1,8 +1,8 @@
-"""A file as a module: under a private name, from bytes that were read before, with nothing written beside it.
+"""Runs a file as a module under a private name, from bytes that were read before, without writing bytecode.
 
-No bytecode is written, for that would be a new file in a folder that was trusted as it was; and none is read, for it
-need not be of the file beside it. Each load has a name of its own, so two of one file never meet. The module is a
-package whose parts are the files beside it: ``from ._shared import x`` gives each file of tools its own copy.
+Bytecode would be a new file in a trusted folder, and existing bytecode may not match the file. Each load has its own
+name, so two loads of one file are separate. The module is a package whose parts are the files beside it: ``from
+._shared import x`` gives each file of tools its own copy.
 """
 
 import os
@@ -24,7 +24,7 @@ def new_name() -> str:
 
 
 def load(file: ToolFile, name: str) -> ModuleType:
-    """Runs the file as the module of this name. Raises whatever the file raises; ``drop`` then takes away the rest."""
+    """Run the file as a module with this name. Raises whatever the file raises; call ``drop`` then."""
     place = _place(file, name)
     spec = spec_from_file_location(name, file.path, loader=_Bytes(file), submodule_search_locations=[place])
     assert spec is not None
@@ -38,7 +38,7 @@ def load(file: ToolFile, name: str) -> ModuleType:
 
 
 def drop(file: ToolFile, name: str) -> None:
-    """Forgets the module and its parts."""
+    """Remove the module and its parts."""
     _finders().pop(_place(file, name), None)
     for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
         sys.modules.pop(each, None)
@@ -52,7 +52,7 @@ class _Bytes(InspectLoader):
         return False  # where it is one, its spec says so
 
     def get_source(self, fullname: str) -> str:
-        """For tracebacks, when the file is gone."""
+        """Return the source for tracebacks, even if the file is gone."""
         return decode_source(self._file.data)
 
     def get_code(self, fullname: str) -> CodeType:
@@ -77,7 +77,7 @@ class _Beside:
 
 
 def _place(file: ToolFile, name: str) -> str:
-    """The path given for the parts: an absolute one, or the next clearing of import caches would drop it."""
+    """Return the path entry for the parts; it must be absolute to survive a clearing of import caches."""
     return os.path.join(os.path.dirname(file.path), name)
 
 

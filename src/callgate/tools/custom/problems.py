@@ -9,12 +9,12 @@ from callgate.words.errors import ToolDefinitionError, in_words
 from callgate.words.noun import noun
 
 Layer = Literal["user", "installed", "project"]
-"""Whose it is; of two tools with one name the one further to the left counts."""
+"""The owner of a tool; of two tools with one name, the one further to the left is used."""
 
 
 @noun
 class Problem:
-    """A fault in a file of tools, and its consequence. ``line`` is None where no line is to blame."""
+    """A fault in a file of tools. ``line`` is None if no line caused it."""
 
     file: str
     line: int | None
@@ -35,8 +35,8 @@ class SkippedTools:
 
 
 def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
-    """An exception as the fault of this file: the line is the last one that was reached in it, and the text says where
-    it went on from there, if that is a file beside it."""
+    """Convert an exception to a Problem of this file. The line is from the innermost frame in the file; the text names
+    a file beside it if the exception passed there."""
     line, deeper = None, ""
     for frame, number in walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
@@ -55,7 +55,7 @@ def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
 
 
 def last_file_of(package: str, error: BaseException) -> str | None:
-    """The last file of this package that an exception came by."""
+    """Return the file of the innermost frame in this package."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]

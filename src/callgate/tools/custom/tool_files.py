@@ -1,4 +1,4 @@
-"""The files in the folders of tools. Nothing is run here, and in a folder without trust no file is opened."""
+"""Reads the files in the folders of tools. Runs nothing, and opens no file of an untrusted folder."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,8 +16,11 @@ _ENDING = ".py"
 
 @noun
 class ToolFolder:
-    """``trusted`` says that code from here may run. ``contents`` are the sha256 of what was shown when it was trusted:
-    any other file is left alone, even if it came a moment ago. None does not ask."""
+    """A folder of tools.
+
+    trusted   code from here may run
+    contents  the sha256 of the files that were trusted; any other file is skipped; None accepts all
+    """
 
     path: Path
     layer: Layer
@@ -27,8 +30,8 @@ class ToolFolder:
 
 @noun
 class ToolFile:
-    """One file of tools as it was read, or the ``fault`` that kept it from being read. ``beside`` are the files of its
-    folder that begin with ``_``, by their names without ``.py``: no tools, but for it to import as ``from ._name``."""
+    """A file of tools, or the ``fault`` that prevented reading it. ``beside`` are the files of its folder that begin
+    with ``_``, by name without ``.py``, which it can import as ``from ._name``."""
 
     path: str
     layer: Layer
@@ -46,7 +49,7 @@ class ToolSurvey:
 
 
 def survey(folders: Iterable[ToolFolder]) -> ToolSurvey:
-    """All folders, each once, in the order given; the files of one by name. Blocks."""
+    """Read all folders, each once, in the given order, and their files by name. Blocks."""
     files: list[ToolFile] = []
     problems: list[Problem] = []
     skipped: list[SkippedTools] = []

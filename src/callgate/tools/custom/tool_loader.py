@@ -35,7 +35,7 @@ from callgate.words.pending import RESOLVE
 
 T = TypeVar("T")
 PATIENCE = 10.0
-"""Seconds that one file may take."""
+"""The timeout for one file, in seconds."""
 
 _RANK: Mapping[Layer, int] = {"user": 0, "installed": 1, "project": 2}
 _OF: Mapping[Layer, str] = {"user": "your own", "installed": "installed", "project": "of the repository"}
@@ -44,7 +44,7 @@ _PRIVATE_NAME = re.compile(PREFIX + "[0-9a-f]+")
 
 @noun
 class LoadedTools:
-    """The tools, no two of which share a name or an alias, and the reports on the others."""
+    """The tools, no two of which share a name or an alias, and reports on the others."""
 
     tools: tuple[CustomTool, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -60,7 +60,7 @@ async def load_tools(
     clock: Clock | None = None,
     patience: float = PATIENCE,
 ) -> LoadedTools:
-    """Runs every file and every entry point anew. ``taken`` are names that custom tools must not have."""
+    """Run every file and every entry point anew. ``taken`` are names that custom tools must not have."""
     if patience <= 0:
         raise UsageError(f"patience must be a number of seconds above 0, not {patience!r}")
     found = await in_thread(partial(survey, sorted(folders, key=lambda each: _RANK[each.layer])))
@@ -117,7 +117,7 @@ async def in_time(job: Callable[[], T], patience: float, clock: Clock | None = N
 
 
 def _load_file(file: ToolFile, api: Api) -> Offer:
-    """In the thread. Must not raise, whatever the file does."""
+    """Load a file in a thread. Must not raise, whatever the file does."""
     if file.fault:
         return Offer(problems=(Problem(file.path, None, file.fault, file.layer),))
     name = new_name()
@@ -132,7 +132,7 @@ def _load_file(file: ToolFile, api: Api) -> Offer:
 
 
 def _with_hint(problem: Problem, error: BaseException) -> Problem:
-    """The problem without the private module name, which means nothing to a reader, and with a hint on imports."""
+    """Return the problem without the private module name, and with a hint about imports."""
     text = _PRIVATE_NAME.sub("", problem.text)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(PREFIX):
         text += " (only files of this folder that begin with _ can be imported from it)"
@@ -140,7 +140,7 @@ def _with_hint(problem: Problem, error: BaseException) -> Problem:
 
 
 def _one_of_a_name(tools: Iterable[CustomTool], taken: frozenset[str]) -> tuple[list[CustomTool], list[Problem]]:
-    """The first of those that share a name or an alias."""
+    """Return the first of the tools that share a name or an alias, and problems for the others."""
     kept: list[CustomTool] = []
     problems: list[Problem] = []
     owners: dict[str, CustomTool] = {}
@@ -170,8 +170,7 @@ _TOOLS = "tools"
 
 
 async def custom_tools(config: Config, *, taken: Iterable[str] = ()) -> LoadedTools:
-    """Loads all tools there are now, every file anew. ``taken`` are names in use, which no file may give to a tool of
-    its own."""
+    """Load the current tools of a workspace, every file anew. ``taken`` are names that no file may use."""
     folders = [await in_thread(partial(_of_repository, config))]
     if config.folder is not None:
         folders.append(ToolFolder(config.folder / _TOOLS, "user", trusted=True))
@@ -180,8 +179,8 @@ async def custom_tools(config: Config, *, taken: Iterable[str] = ()) -> LoadedTo
 
 
 def _of_repository(config: Config) -> ToolFolder:
-    """Its tools count if every file that can run there is as the person trusted it; after any change all of them wait.
-    Blocks."""
+    """Return the folder of the repository's tools. It is trusted if every file that can run there is as the user
+    trusted it. Blocks."""
     place = config.root / ".callgate" / _TOOLS
     if not isinstance(config.trust, Trusted):
         return ToolFolder(place, "project")

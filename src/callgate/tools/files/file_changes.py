@@ -1,4 +1,4 @@
-"""The common parts of Write, Edit, ApplyPatch and NotebookEdit: the file before a change, and the answer after it."""
+"""Common parts of Write, Edit, ApplyPatch and NotebookEdit: the file before a change, and the result after it."""
 
 from collections.abc import Mapping
 
@@ -17,14 +17,14 @@ _LINES_NAMED = 8
 
 
 def workspace_path(host: Host, path: str) -> str:
-    """The path from the root of the workspace, links followed, as change sets name files. One that leads out stays as
-    it is: applying it is refused."""
+    """Return the path relative to the workspace, with links resolved, as change sets name files. A path that leads out
+    is returned unchanged: applying it is refused."""
     place, root = host.resolve_path(path), host.resolve_path(".").resolved.rstrip("/") + "/"
     return place.resolved[len(root) :] if place.inside and place.resolved.startswith(root) else path
 
 
 def content_before(host: Host, path: str) -> bytes | None:
-    """The bytes of a file that is to be changed; None if there is none."""
+    """Return the bytes of a file that is to be changed; None if it does not exist."""
     place = host.resolve_path(path)
     if path.endswith("/"):
         raise ToolFailure(f"{path} names a folder, not a file.")
@@ -43,8 +43,8 @@ def content_before(host: Host, path: str) -> bytes | None:
 
 
 def applied_result(run: Run, told: str) -> Result:
-    """The result of a call whose change was applied: in words, with the diff for people. The files are known to the
-    session as they are now, if they were before."""
+    """Return the result of a call whose change was applied: a text, and the diff for people. Files that the session
+    knew before are known in their new state."""
     changes = run.changes
     if changes is None:
         raise ToolFailure("no change was applied")
@@ -62,7 +62,7 @@ def applied_result(run: Run, told: str) -> Result:
 
 
 def _places(run: Run) -> str:
-    """The lines that changed, for a file that was there before."""
+    """Return the changed lines of a file that existed before."""
     assert run.changes is not None
     if len(run.changes.files) != 1 or run.changes.files[0].before is None:
         return ""

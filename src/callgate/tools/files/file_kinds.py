@@ -16,7 +16,7 @@ from callgate.words.noun import noun
 
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 MOST_IMAGE = 5_000_000
-"""Bytes of an image that models take."""
+"""The largest image that models accept, in bytes."""
 _PAGES = 20
 _ENTRIES = 500
 _OUTPUT = 5_000
@@ -25,14 +25,14 @@ _OUTPUT = 5_000
 
 @noun
 class ShownCells:
-    """Cells of a notebook, the last of them by its number, counted from 1."""
+    """Cells of a notebook, and the number of the last one, from 1."""
 
     parts: tuple[Content, ...]
     last: int
 
 
 def special(path: str, data: bytes, pages: str | None) -> Result | None:
-    """An image or a PDF file in the form of its kind; None for anything else."""
+    """Return an image or a PDF file as a result; None for other files."""
     media_type = image_type(data)
     if media_type is not None:
         return _image(path, data, media_type)
@@ -116,13 +116,13 @@ def _page_span(pages: str | None, total: int) -> tuple[int, int]:
 
 
 def cell_id(cell: Mapping[str, Any], number: int) -> str:
-    """The id of a cell; those of old notebooks have none and are called by their place."""
+    """Return the id of a cell; cells of old notebooks have none and are named by their index."""
     found = cell.get("id")
     return found if isinstance(found, str) and found else f"cell-{number}"
 
 
 def cells_of(data: bytes) -> list[dict[str, Any]] | None:
-    """The cells of a notebook; None if it is none."""
+    """Return the cells of a notebook; None if the file is not one."""
     try:
         found: Any = json.loads(data)
     except (ValueError, RecursionError):
@@ -134,12 +134,12 @@ def cells_of(data: bytes) -> list[dict[str, Any]] | None:
 
 
 def joined_source(value: object) -> str:
-    """Text in a notebook is a string or a list of lines."""
+    """Return a text of a notebook, which is a string or a list of lines."""
     return "".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value or "")
 
 
 def shown_cells(cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> ShownCells:
-    """Cells with their outputs from ``offset`` on, counted from 1, as many as have room; at least one, perhaps cut."""
+    """Return cells with their outputs from ``offset`` (from 1) within the size limit; at least one, perhaps cut."""
     parts: list[Content] = []
     room = CHARACTERS
     last = offset - 1

@@ -1,4 +1,4 @@
-"""A text file as Read shows it: numbered lines within limits, and in words all that was left out or is unusual."""
+"""Formats a text file for Read: numbered lines within limits, with notes on omissions and unusual encodings."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,14 +11,14 @@ from callgate.words.noun import noun
 LINES = 2_000
 WIDTH = 2_000
 CHARACTERS = 100_000
-"""Of one answer. A single line that is asked for alone may have as many."""
+"""The limit of one result, and of a single line that is requested alone."""
 
 _LONG_LINES_NAMED = 5
 
 
 @noun
 class NumberedText:
-    """``known`` are the lines that are shown as far as they can be."""
+    """``known`` are the lines that are shown completely, as far as possible."""
 
     text: str
     first: int
@@ -28,13 +28,13 @@ class NumberedText:
 
 
 def lines_of(text: str, form: TextForm) -> list[str]:
-    """Lines as editors count them: the end of the last one begins no further line."""
+    """Split the text like an editor: the end of the last line does not begin another one."""
     lines = LINE_END.split(text) if form.newline == "mixed" else text.split("\n")
     return lines[:-1] if not lines[-1] else lines
 
 
 def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
-    """The lines from ``offset`` on (counted from 1), at most ``limit``, each with its number."""
+    """Return at most ``limit`` lines from ``offset`` (from 1), each with its number."""
     wanted = lines[offset - 1 : offset - 1 + limit]
     width = WIDTH if limit > 1 else CHARACTERS
     long: list[int] = []
@@ -62,7 +62,7 @@ def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
 
 
 def _fitting(rows: Sequence[str]) -> int:
-    """The number of rows that have room; at least one."""
+    """Return the number of rows within the size limit; at least one."""
     room = CHARACTERS
     for count, row in enumerate(rows):
         room -= len(row) + 1
@@ -90,7 +90,7 @@ def _notes(lines: Sequence[str], first: int, last: int, long: Sequence[int], wid
 
 
 def encoding_note(form: TextForm, text: str) -> str:
-    """A line on what is unusual in the form of the file; empty for plain UTF-8 with one kind of line end."""
+    """Return a note on unusual encodings and line ends; empty for plain UTF-8 with one kind of line end."""
     notes: list[str] = []
     if form.encoding == "latin-1":
         notes.append("it is not UTF-8 and was read as Latin-1")

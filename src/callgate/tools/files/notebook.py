@@ -1,4 +1,4 @@
-"""A Jupyter notebook whose cells are changed, and whose JSON is written back in the layout it had."""
+"""Changes cells of a Jupyter notebook and writes the JSON back in its original layout."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _LONGEST_NUMBER = 1_000  # digits; Python refuses to read some more
 
 
 class Notebook:
-    """ToolFailure for a file that is no notebook, and for a cell that is not there."""
+    """ToolFailure for a file that is not a notebook, and for a cell that does not exist."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class Notebook:
 
     @property
     def ids(self) -> str:
-        """The ids of its cells, for an error."""
+        """The ids of its cells, for an error message."""
         names = [cell_id(cell, number) for number, cell in enumerate(self._cells)]
         more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
         return f"it has {', '.join(names[:_MANY])}{more}" if names else "it has no cells"
@@ -91,24 +91,24 @@ class Notebook:
 
     @property
     def _has_ids(self) -> bool:
-        """Notebooks have ids from version 4.5 on."""
+        """True from version 4.5 on."""
         version = (self._document.get("nbformat", 4), self._document.get("nbformat_minor", 0))
         return version >= (4, 5) or any("id" in cell for cell in self._cells)
 
     def _new_id(self, at: int, source: str) -> str:
-        """The same for the same call, and of no other cell."""
+        """Return an unused id, which is the same for the same call."""
         taken = {cell.get("id") for cell in self._cells}
         tries = (sha256(f"{at} {number} {source}".encode("utf-8", "replace")).hexdigest()[:8] for number in range(1000))
         return next(each for each in tries if each not in taken)
 
     @staticmethod
     def _source(source: str, like: Mapping[str, Any]) -> str | list[str]:
-        """As other cells have it: a text, or a list of lines."""
+        """Return the source in the form of other cells: a text, or a list of lines."""
         return source if isinstance(like.get("source"), str) else source.splitlines(keepends=True)
 
 
 class _SpelledNumbers:
-    """Numbers that Python would write in another way (``1e400``, ``1.10``, ``-0``): texts stand for them meanwhile."""
+    """Preserves numbers that Python would write differently (``1e400``, ``1.10``, ``-0``) by placeholder texts."""
 
     def __init__(self) -> None:
         self._mark = f"number-{token_hex(16)}-"
@@ -131,7 +131,7 @@ class _SpelledNumbers:
 
 
 def _layouts(text: str) -> Iterator[dict[str, Any]]:
-    """The ways to write JSON that may be the one of this file, the likeliest first."""
+    """Yield the JSON layouts that the file may have, the likeliest first."""
     found = _INDENT.search(text)
     indent = None if found is None else found[1]
     separators = [(",", ": ")] if indent else [(", ", ": "), (",", ":")]

@@ -1,8 +1,8 @@
-"""Remembers which files a session has read: how much of each, and the hash of the whole file at that time.
+"""Records which parts of which files a session has read, with the hash of the file at that time.
 
-A mark is part of the context of the record, so that it survives a restart and is rolled back with a rewind. Only the
-results of tools write there. Context updates wait for all earlier calls of a message; marks of the same message are
-therefore kept here too, so that a second edit knows of the first.
+A mark is part of the recorded context, so it survives a restart and is undone by a rewind. Context updates take effect
+after all earlier calls of a message; marks of the same message are therefore also kept here, so that a second edit sees
+the first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,20 +18,23 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Span = tuple[int, int]
-"""Lines from the first to the last, counted from 1."""
+"""The first and the last line, from 1."""
 
 _PREFIX = "read:"
 _WRITTEN = late_pattern(
     r"(?P<hash>[0-9a-f]{64}) of (?P<total>\d+), known (?P<known>[\d, -]*), shown (?P<shown>[\d, -]*)"
 )
 _MESSAGES = 16
-"""Messages whose marks are kept beside the context; sub-agents of one session may work at the same time."""
+"""Messages whose marks are kept beside the context; sub-agents of a session may work concurrently."""
 
 
 @noun
 class ReadMark:
-    """``known`` are the lines, or the cells of a notebook, that were read or written by the session, ``shown`` those
-    that a Read has shown as they are now and was not asked for again since."""
+    """The knowledge of a session about a file.
+
+    known  the lines, or notebook cells, that it has read or written
+    shown  the lines that Read has shown in their current state and not shown again since
+    """
 
     hash: str
     total: int
@@ -44,7 +47,7 @@ class ReadMark:
 
     @property
     def missing(self) -> int:
-        """The first line that is not known."""
+        """The first unknown line."""
         return 1 if not self.known or self.known[0][0] > 1 else self.known[0][1] + 1
 
     def __str__(self) -> str:
@@ -53,7 +56,7 @@ class ReadMark:
 
 
 def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """The same lines in as few spans as possible, in order."""
+    """Return the same lines in as few spans as possible, in order."""
     found: list[Span] = []
     for first, last in sorted(spans):
         if found and first <= found[-1][1] + 1:
@@ -76,12 +79,13 @@ def parse_mark(written: object) -> ReadMark | None:
 
 
 def mark_in(context: Mapping[str, Any], path: str) -> ReadMark | None:
-    """The mark of a file in the context of a session; ``path`` in the normal form of the host."""
+    """Return the mark of a file in the context of a session; ``path`` is normalized by the host."""
     return parse_mark(context.get(_PREFIX + path))
 
 
 def with_nothing_shown(context: Mapping[str, Any]) -> dict[str, Any]:
-    """The context after a compaction: the model does not see any more what a Read has shown, so it is shown again."""
+    """Return the context after a compaction: the model does not see earlier results of Read any more, so they are shown
+    again."""
     marks = {key: parse_mark(value) for key, value in context.items() if key.startswith(_PREFIX)}
     return {**context, **{key: str(replace(mark, shown=())) for key, mark in marks.items() if mark is not None}}
 
@@ -92,20 +96,20 @@ def _span(written: str) -> Span:
 
 
 class ReadMarks:
-    """The marks of the sessions on one host; each call finds those of its own session."""
+    """The marks of the sessions on one host; each call accesses those of its own session."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._latest: dict[tuple[str, ...], dict[str, ReadMark]] = {}
 
     def of(self, run: Run, path: str) -> ReadMark | None:
-        """``path`` in the normal form of the host."""
+        """Return the mark of a file; ``path`` is normalized by the host."""
         with self._lock:
             found = self._latest.get(run.lineage[:-1], {}).get(path)
         return found or mark_in(run.context, path)
 
     def note(self, run: Run, path: str, mark: ReadMark) -> Mapping[str, str]:
-        """Keep it for the calls of this message; gives the context update for the result."""
+        """Store the mark for the calls of this message; return the context update for the result."""
         with self._lock:
             self._latest.setdefault(run.lineage[:-1], {})[path] = mark
             while len(self._latest) > _MESSAGES:
@@ -113,12 +117,12 @@ class ReadMarks:
         return {_PREFIX + path: str(mark)}
 
     def written(self, run: Run, path: str, data: bytes) -> Mapping[str, str]:
-        """The whole file was written by a call and is known; its content has not been shown."""
+        """Store that a call wrote the whole file: all lines are known, none were shown."""
         total = _line_count(data)
         return self.note(run, path, ReadMark(digest(data) or "", total, ((1, total),) if total else ()))
 
     def require(self, run: Run, path: str, data: bytes) -> None:
-        """ToolFailure unless all of the file was read and it is still as it was."""
+        """Raise ToolFailure unless the whole file was read and is unchanged since."""
         mark = self.of(run, run.host.normal(path))
         if mark is None:
             raise ToolFailure(f"{path} exists and has not been read: Read all of it first, then try again.")
@@ -134,13 +138,13 @@ _GUARD = Lock()
 
 
 def marks_of(host: Host) -> ReadMarks:
-    """The same object for every tool on a host: a tool is made alone and has no other way to tell another."""
+    """Return the object shared by all tools on a host; tools are made separately and have no other link."""
     with _GUARD:
         return _OF_HOSTS.setdefault(host, ReadMarks())
 
 
 def marks_after(run: Run) -> Mapping[str, str] | None:
-    """The context update after a change was applied: files that the session knew before are known as they are now."""
+    """Return the context update after an applied change: files known before are known in their new state."""
     update: dict[str, str] = {}
     marks = marks_of(run.host)
     for change in () if run.changes is None else run.changes.files:
@@ -152,5 +156,5 @@ def marks_after(run: Run) -> Mapping[str, str] | None:
 
 
 def _line_count(data: bytes) -> int:
-    """At least the lines that Read would show; a mark of a whole file needs no more."""
+    """Return an upper bound of the lines that Read would show, which suffices for a mark of a whole file."""
     return data.count(b"\n") + 1

@@ -1,10 +1,10 @@
 """Search in files and for files, with ripgrep or with a built-in search program of the same output format.
 
-engine         selects the search program: packaged ripgrep, ``rg`` on PATH, or the built-in one
-request        a search as data, and as arguments of ripgrep
-globs          patterns for file names
-search_run     runs the program, limits its output, and parses it
-search_text    the results of Grep as text for the model
-withheld       files that a search must leave out
+search_engine   select the search program: packaged ripgrep, ``rg`` on PATH, or the built-in one
+search_request  a search as data, and as arguments of ripgrep
+globs           patterns for file names
+search_run      run the program, limit its output, and parse it
+search_text     the results of Grep as text for the model
+excluded_files  files that a search must leave out
 file_walk, own_search    the built-in program: the files that ripgrep would search, and the lines it would find
 """

@@ -1,7 +1,7 @@
-"""Files that a search leaves out: those that a rule keeps from being read, and those that hold keys or passwords.
+"""Files that a search leaves out: those that a rule keeps from being read, and those with keys or passwords.
 
-The gate judges the folder that is searched, not every file in it. So the session gives its rules to the tools that
-search, and a file that Read would not get is not in their results either.
+The gate judges the searched folder, not every file in it. So the session gives its rules to the search tools, and a
+file that Read must not open is not in their results either.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from callgate.core.ports import Tool
 from callgate.tools.wrappers import Named
 
 Withheld = Callable[[str], str | None]
-"""The rule that speaks against reading a file, given by its absolute path; None if none does."""
+"""Returns the rule that forbids reading the file of an absolute path, or None."""
 _SECRET = "it holds keys or passwords"
 
 
@@ -36,15 +36,18 @@ class SearchTool(Named):
 
 
 class SearchRules:
-    """The rules of one search tool; none before the session gives them."""
+    """The rules of one search tool; none before the session sets them."""
 
     def __init__(self) -> None:
         self.withheld: Withheld | None = None
 
 
 class ExcludedFiles:
-    """The files that one search leaves out, and why. ``folder`` is where the paths start; ``skip`` characters of each
-    are the place that was named, which the gate has judged."""
+    """The files that one search leaves out, and why.
+
+    folder  the folder to which paths are relative
+    skip    length of the path prefix given in the call, which the gate has already checked
+    """
 
     def __init__(self, rules: SearchRules, folder: str, skip: int, *, secrets: bool) -> None:
         from callgate.policy.protected import is_secret  # loaded with the first search
@@ -56,7 +59,7 @@ class ExcludedFiles:
         self._found: dict[str, list[str]] = {}
 
     def takes(self, path: str) -> bool:
-        """True if the file is left out."""
+        """Return True if the file is left out."""
         why = self._why(path)
         if why is not None:
             self._found.setdefault(why, []).append(path)
@@ -69,7 +72,7 @@ class ExcludedFiles:
         return rule and f"{rule} speaks against it"
 
     def notes(self, lead: str) -> Sequence[str]:
-        """One line for each reason, for the end of a result. Names that a rule keeps from being read are not told."""
+        """Return one line for each reason, for the end of a result. Names that a rule protects are not shown."""
         return [f"\n[Left out, because {why}: {self._named(why, paths, lead)}.]" for why, paths in self._found.items()]
 
     @staticmethod

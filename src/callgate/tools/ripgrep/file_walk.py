@@ -1,8 +1,7 @@
-"""The files that ripgrep would look at, found by our own walk: ignore files are obeyed, hidden files are left out, and
-links are not followed.
+"""Finds the files that ripgrep would search: ignore files are obeyed, hidden files skipped, links not followed.
 
-Of several ignore files ``.rgignore`` goes before ``.ignore``, that before ``.gitignore``, and that before
-``.git/info/exclude``, wherever they stand; of one kind the innermost decides. Those of git hold up to the repository.
+Of several ignore files ``.rgignore`` precedes ``.ignore``, then ``.gitignore``, then ``.git/info/exclude``, in any
+folder; of one kind the innermost decides. Those of git apply up to the root of the repository.
 """
 
 import os
@@ -21,14 +20,14 @@ Lists = tuple[tuple[IgnoreFile, ...], ...]
 _FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 _NONE: Lists = ((), (), (), ())
 _OF_GIT = 2
-"""Kinds from here on are git's."""
+"""The first index of git's kinds."""
 _MOST_FILE_BYTES = 1_000_000_000
-"""Bytes of a file that is searched in a host's own files."""
+"""The largest file that is searched on a host without a disk."""
 
 
 @noun
 class WalkedFile:
-    """``shown`` is its path as it is printed, ``place`` the whole path."""
+    """``shown`` is the path as printed, ``place`` the whole path."""
 
     shown: str
     place: str
@@ -36,7 +35,7 @@ class WalkedFile:
 
 @noun
 class TreeEntry:
-    """A name in a folder; neither a folder nor a file is a link or a device."""
+    """A name in a folder. Links and devices are neither folders nor files."""
 
     name: str
     is_folder: bool
@@ -44,7 +43,7 @@ class TreeEntry:
 
 
 class Tree(Protocol):
-    """The files that are walked, by absolute paths. Nothing is raised: what cannot be read is empty or not there."""
+    """A file system with absolute paths. Nothing is raised: what cannot be read is empty or missing."""
 
     def is_there(self, path: str) -> bool: ...
 
@@ -55,7 +54,7 @@ class Tree(Protocol):
     def read(self, path: str) -> bytes | None: ...
 
     def ignore_lines(self, path: str) -> str:
-        """The text of an ignore file; empty for none, and for a link."""
+        """Return the text of an ignore file; empty for none, and for a link."""
         ...
 
 
@@ -90,7 +89,7 @@ class DiskTree:
 
 
 class PortTree:
-    """The files of a host that keeps them elsewhere."""
+    """The files of a host that has them elsewhere."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -119,7 +118,7 @@ class PortTree:
 
 
 def walked(tree: Tree, folder: str, path: str, names: Sequence[str], *, in_repository: bool) -> Iterator[WalkedFile]:
-    """The files below a path of a folder, in order; a file that is named is taken whatever is said of it."""
+    """Yield the files below a path of a folder, in order. A named file is yielded even if it is ignored."""
     start = f"./{path}" if path else "."
     place = f"{folder.rstrip('/')}/{path}" if path else folder
     if not tree.is_folder(place):
@@ -157,7 +156,7 @@ class _Walk:
         self._in_repository = in_repository
 
     def above(self, place: str) -> Lists:
-        """Those of the folders above a folder, but not its own."""
+        """Return the ignore files of the folders above a folder, without its own."""
         lists, parts = _NONE, place.rstrip("/").split("/")
         for depth in range(1, len(parts)):
             lists = self.added(lists, "/".join(parts[:depth]) or "/")

@@ -1,7 +1,7 @@
-"""Patterns for names of files, as ripgrep's ``-g`` reads them: those of ignore files, and ``{a,b}``.
+"""Parses the file name patterns of ripgrep's ``-g``: ignore file syntax plus ``{a,b}``.
 
-ripgrep lets ``-g`` overrule ignore files. Here a pattern never does: the program is told only the last part of a
-pattern, as a type of file, and the whole pattern is matched on what it gives.
+In ripgrep ``-g`` overrides ignore files. Here a pattern never does: the program receives only the last part of a
+pattern, as a file type, and the whole pattern is matched on its output.
 """
 
 import re
@@ -14,7 +14,7 @@ from callgate.words.noun import noun
 
 _SPECIAL = re.compile(r"[*?\[\]{}!\\]")
 _MOST_PATTERNS = 200
-"""Patterns that braces may stand for."""
+"""The most patterns that braces may expand to."""
 
 _TYPES = {
     name: tuple(f"*.{ending}" for ending in each.endings) for each in LANGUAGES for name in (each.name, *each.aliases)
@@ -28,8 +28,11 @@ _TYPES["cmake"] = ("CMakeLists.txt", "*.cmake")
 
 @noun
 class NameFilter:
-    """``names`` are globs for the last part of a path, one of which must fit; none lets all through. ``wanted`` and
-    ``unwanted`` are for the whole path, from the folder that is searched."""
+    """A filter of paths.
+
+    names             globs for the last part of a path, one of which must match; empty accepts all
+    wanted, unwanted  patterns for the whole path, relative to the searched folder
+    """
 
     names: tuple[str, ...] = ()
     wanted: tuple[Glob, ...] = ()
@@ -41,14 +44,14 @@ class NameFilter:
 
 
 def _left_out(globs: Iterable[Glob], path: str) -> bool:
-    """True if one matches the path or a folder above it."""
+    """Return True if a pattern matches the path or a folder above it."""
     parts = path.split("/")
     folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     return any(any(map(glob.matches, folders)) or (not glob.folders and glob.matches(path)) for glob in globs)
 
 
 def name_filter(globs: Sequence[str], kind: str | None = None) -> NameFilter:
-    """``kind`` is a type of file, such as ``py`` or ``rust``; one that is not known is taken for an ending."""
+    """Parse globs. ``kind`` is a file type such as ``py`` or ``rust``; an unknown one is used as an ending."""
     names = _type(kind) if kind is not None else ()
     wanted: list[Glob] = []
     unwanted: list[Glob] = []
@@ -72,8 +75,8 @@ def _type(kind: str) -> tuple[str, ...]:
 
 
 def split_base(pattern: str, path: str = ".") -> tuple[str, str]:
-    """The folder that a pattern looks into, when it starts at ``path``, and the rest of it, bound to that folder. What
-    the gate is told and what is searched both come from here."""
+    """Return the folder in which a pattern searches, and the rest of the pattern anchored to it. Both the gate and the
+    search use this result."""
     pattern = pattern.removeprefix("./")
     parts = f"{pattern}**".split("/") if pattern.endswith("/") else pattern.split("/")
     plain = 0
@@ -88,7 +91,7 @@ def split_base(pattern: str, path: str = ".") -> tuple[str, str]:
 
 
 def expanded(glob: str) -> list[str]:
-    """``{a,b}`` written out, also inside of each other."""
+    """Expand ``{a,b}``, also nested."""
     done: list[str] = []
     todo = [glob]
     while todo:

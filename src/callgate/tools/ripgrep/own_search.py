@@ -1,6 +1,7 @@
-"""Our own search, a program: takes a SearchRequest as JSON and writes what ripgrep would write.
+"""The built-in search program: reads a SearchRequest as JSON and writes the output of ripgrep.
 
-It is a program so that a pattern that takes forever can be ended, and so that all engines are read in one way.
+It is a separate process so that a pattern which takes too long can be killed, and so that all engines have one output
+format.
 """
 
 import codecs
@@ -41,11 +42,11 @@ _IN_LINES = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
 class BadPattern(ToolFailure):
-    """Said to the model in these words."""
+    """The message is for the model."""
 
 
 def compiled(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[str]:
-    """The pattern of ripgrep in Python's spelling; BadPattern where there is none."""
+    """Return ripgrep's pattern as a Python one; BadPattern if Python cannot express it."""
     for unlike, what in _UNLIKE:
         inside = what.startswith("operations") and "[" not in pattern
         if unlike.search(pattern) and not inside:
@@ -62,7 +63,7 @@ def compiled(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[
 
 
 def text_of(data: bytes) -> str | None:
-    """As ripgrep decodes a file; None for a binary one."""
+    """Decode a file like ripgrep; None for a binary file."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
             return data[2:].decode(encoding, "replace")
@@ -72,7 +73,7 @@ def text_of(data: bytes) -> str | None:
 
 
 def matching_lines(pattern: re.Pattern[str], text: str, *, multiline: bool) -> tuple[list[str], list[int], int]:
-    """The lines, the indices of those that match, and the number of matches as ripgrep counts them."""
+    """Return the lines, the indices of matching ones, and the number of matches as ripgrep counts them."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -92,7 +93,7 @@ def matching_lines(pattern: re.Pattern[str], text: str, *, multiline: bool) -> t
 
 
 def answers(tree: Tree, folder: str, request: SearchRequest) -> Iterator[bytes]:
-    """The output of ripgrep that runs in this folder, file by file. BadPattern before the first."""
+    """Yield the output of ripgrep run in this folder, file by file. BadPattern is raised before the first."""
     files = walked(tree, folder, request.path, request.names, in_repository=request.in_repository)
     if request.find == "files":
         return (os.fsencode(file.shown) + b"\0" for file in files)
@@ -101,7 +102,7 @@ def answers(tree: Tree, folder: str, request: SearchRequest) -> Iterator[bytes]:
 
 
 def _answer(tree: Tree, file: WalkedFile, request: SearchRequest, pattern: re.Pattern[str]) -> bytes:
-    """The output about one file; nothing if nothing in it matches."""
+    """Return the output for one file; empty without a match."""
     data = tree.read(file.place)
     text = None if data is None else text_of(data)
     if text is None:

@@ -1,4 +1,4 @@
-"""Finds the program that searches: ripgrep from a package, then ``rg`` on PATH, then our own."""
+"""Selects the search program: ripgrep from a package, then ``rg`` on PATH, then the built-in one."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ _OWN = "import sys; sys.path.insert(0, {root!r}); from callgate.tools.ripgrep.ow
 
 @noun
 class SearchEngine:
-    """``argv`` is how the program is started; ``path`` is that of ripgrep, empty for our own."""
+    """``argv`` starts the program; ``path`` is that of ripgrep, empty for the built-in one."""
 
     mode: EngineMode
     argv: tuple[str, ...]
@@ -32,15 +32,15 @@ class SearchEngine:
 
 
 def search_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
-    """The engine that CALLGATE_RIPGREP forces, or the first there is. The first time that it is not the packaged one
-    although none was forced, one line on standard error says so. ToolFailure if the forced one is not there."""
+    """Return the engine that CALLGATE_RIPGREP selects, or the first available one. If that is not the packaged one,
+    report it once on standard error. ToolFailure if the selected one is missing."""
     if not (os.environ if environ is None else environ).get(VARIABLE, ""):
         return _usual()
     return available_engine(environ)
 
 
 def available_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
-    """The same engine, without a word about it."""
+    """Like ``search_engine``, without the report."""
     wanted = (os.environ if environ is None else environ).get(VARIABLE, "")
     if not wanted:
         return next(engine for mode in MODES if (engine := _find(mode)) is not None)
@@ -72,7 +72,8 @@ def _find(mode: EngineMode) -> SearchEngine | None:
 
 
 def _on_path() -> str | None:
-    """Not from the folder in which commands of a sandbox may put programs: this one runs outside."""
+    """Search PATH without the workspace, where sandboxed commands may put programs: this one runs outside the
+    sandbox."""
     return find_program("rg", os.environ.get("PATH", ""), avoid=os.getcwd())
 
 

@@ -1,4 +1,4 @@
-"""A search as data: the arguments of ripgrep, or JSON for our own program."""
+"""A search as data: the arguments of ripgrep, or JSON for the built-in program."""
 
 import json
 import re
@@ -16,8 +16,12 @@ _ALWAYS = ("--no-config", "--no-ignore-global", "--no-messages", "--color=never"
 
 @noun
 class SearchRequest:
-    """``path`` is relative to the folder in which the program runs. ``find``: the lines that match, the number of them
-    in each file, or just the names of all files. ``names`` are globs for the last part of a path."""
+    """A search.
+
+    path   relative to the folder in which the program runs
+    find   matching lines, the number of them in each file, or the names of all files
+    names  globs for the last part of a path
+    """
 
     path: str
     find: Literal["lines", "counts", "files"]
@@ -28,19 +32,18 @@ class SearchRequest:
     ignore_case: bool = False
     multiline: bool = False
     in_repository: bool = True
-    """Without a repository around it ``.gitignore`` is obeyed all the same, which ripgrep must be told."""
+    """Outside of a repository ripgrep needs an option to obey ``.gitignore``."""
     ordered: bool = False
-    """Slower: the files come in the order of their paths, so that the first part of the output is always the same."""
+    """Sort by path, which is slower but makes the first part of the output stable."""
 
     @property
     def crlf(self) -> bool:
-        """A line may end as on Windows, and ``$`` means its end; not for a pattern that looks for such ends itself, or
-        for the very end, which ripgrep then finds in no line that ends otherwise."""
+        """True if ``$`` may match before CRLF. False for a pattern that matches line ends itself."""
         return _OWN_END.search(self.pattern) is None
 
 
 def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:
-    """ToolFailure for a pattern that no program can be given."""
+    """Return the command line. ToolFailure for a pattern with a NUL."""
     if any("\0" in each for each in (request.pattern, *request.names)):
         raise ToolFailure("A pattern cannot have a NUL in it: files with one are binary and not searched.")
     if engine.mode == "builtin":

@@ -1,4 +1,4 @@
-"""Starts the program of a search, bounds what it writes, and reads that: files in order, each with its lines."""
+"""Runs the search program, limits its output, and parses it to files in order, each with its lines."""
 
 import os
 import re
@@ -23,12 +23,12 @@ _NUMBERED = re.compile(rb"(\d+)([:-])(.*)")
 _MATCHING = re.compile(rb"^\d+:", re.MULTILINE)
 _COUNTED = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 _LITTLE = 50_000
-"""Bytes of output that are read at once, without a thread: about a millisecond."""
+"""Bytes of output that are parsed without a thread, in about a millisecond."""
 
 
 @noun
 class FoundLine:
-    """``matches`` is false for a line of context."""
+    """``matches`` is False for a line of context."""
 
     number: int
     text: str
@@ -37,8 +37,8 @@ class FoundLine:
 
 @noun
 class FoundFile:
-    """A file with the number of matching lines in it, and of all lines with those around them. They are in ``written``,
-    as the program wrote them: most are never shown, and reading all would take longer than the search."""
+    """A file with the number of its matching lines and of all lines with context. The lines stay in ``written`` as the
+    program wrote them: most are never shown, and parsing all would take longer than the search."""
 
     path: str
     count: int = 0
@@ -46,7 +46,7 @@ class FoundFile:
     written: bytes = b""
 
     def lines(self, first: int, most: int) -> Iterator[FoundLine]:
-        """Lines from the one with this index on."""
+        """Yield at most ``most`` lines from the index ``first``."""
         for line in islice(self.written.split(b"\n"), first, first + most):
             found = _NUMBERED.match(line)
             if found is not None:
@@ -56,7 +56,7 @@ class FoundFile:
 
 @noun
 class Found:
-    """``files`` are in the order of their paths. ``cut``: there was more output than is kept."""
+    """``files`` are ordered by path. ``cut``: the output was longer than the limit."""
 
     files: tuple[FoundFile, ...]
     cut: bool = False
@@ -65,7 +65,7 @@ class Found:
 async def search(
     host: Host, engine: SearchEngine, folder: str, request: SearchRequest, wanted: Callable[[str], bool]
 ) -> Found:
-    """The files whose paths are ``wanted``. ToolFailure says in the program's words what is wrong with the pattern."""
+    """Return the files whose paths are ``wanted``. ToolFailure has the program's message about an invalid pattern."""
     files = files_of(host)
     if files.on_disk:
         output, cut = await _output(host, engine, folder, request)
@@ -104,7 +104,7 @@ async def _output(host: Host, engine: SearchEngine, folder: str, request: Search
 
 
 class _Bounded:
-    """Keeps the beginning of an output, and ends the program that writes more."""
+    """Keeps the first part of an output, and kills the program if it writes more."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -131,8 +131,7 @@ def _with_counts(output: bytes) -> Iterator[FoundFile]:
 
 
 def _with_lines(output: bytes) -> Iterator[FoundFile]:
-    """Files are apart by an empty line. One about which the program says at its end that it is binary is left out: its
-    lines are no lines."""
+    """Parse files separated by empty lines. A file reported as binary at its end is omitted."""
     for block in output.rstrip(b"\n").split(b"\n\n"):
         name, zero, lines = block.partition(b"\0")
         last = lines.rfind(b"\n") + 1
@@ -151,8 +150,12 @@ _READERS = {"lines": _with_lines, "counts": _with_counts, "files": _names}
 
 @noun
 class SearchRoot:
-    """The program runs in ``folder`` and searches ``path`` there, which is empty for all of it. ``lead`` goes before
-    the paths that it gives: nothing inside the workspace."""
+    """The place of a search.
+
+    folder  the working folder of the program
+    path    the path to search in it; empty for all of it
+    lead    a prefix for the resulting paths; empty inside the workspace
+    """
 
     folder: str
     path: str
@@ -162,9 +165,9 @@ class SearchRoot:
     in_repository: bool = True
 
 
-async def searched_place(host: Host, path: str) -> SearchRoot:
-    """The place and the program that searches it. ToolFailure if the path is not there or leads out of the workspace
-    over a link, or if there is no such program."""
+async def search_root(host: Host, path: str) -> SearchRoot:
+    """Return the place and the program of a search. ToolFailure if the path does not exist or leads out of the
+    workspace over a link, or if there is no such program."""
 
     files = files_of(host)
 

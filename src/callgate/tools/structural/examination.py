@@ -1,7 +1,7 @@
-"""Examines one file: finds the matches of the patterns, their replacements, and overlaps among these.
+"""Examines one file: the matches of the patterns, their replacements, and overlapping replacements.
 
-The engine is imported here alone. It answers some of what it is given with a panic, which Python sees as an exception
-that is not an ``Exception``; ``examine`` returns a value whatever happens.
+Only this module imports the engine. On some input the engine panics, which is an exception in Python but not an
+``Exception``; ``examine`` returns a value in any case.
 """
 
 import errno
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @noun
 class ScanRequest:
-    """The work for every file: its matches of ``pattern`` are found, or ``ops`` are tried on it. ``language`` is
-    the one that was asked for; HTML may be looked at for the scripts in it alone."""
+    """The work for every file: find the matches of ``pattern``, or apply ``ops``. ``language`` is the requested one;
+    HTML is searched only for its scripts then."""
 
     root: str
     limits: ScanLimits
@@ -43,9 +43,12 @@ class ScanRequest:
 
 @noun
 class FileResult:
-    """The result for one file. ``count`` are all matches, or all replacements that change something; some are kept.
-    ``before`` and ``after`` are there if something is to be written; ``flaws`` say what is odd about a pattern that
-    matches nothing."""
+    """The result for one file.
+
+    count          all matches, or all replacements that change something; only some of them are kept
+    before, after  the contents, if something is to be written
+    flaws          notes about a pattern that matches nothing
+    """
 
     path: str
     language: str
@@ -61,7 +64,8 @@ class FileResult:
 
 @noun
 class _Part:
-    """A tree to look at; ``sure``: its language was asked for, or is the file's, so a pattern must be one in it."""
+    """A syntax tree to search. ``sure``: its language was requested or is the file's, so an invalid pattern is an
+    error."""
 
     language: str
     root: "SgNode"
@@ -72,7 +76,7 @@ _FLAWED: "list[Rule]" = [{"kind": "ERROR"}, {"regex": "^$"}]
 
 
 class _Refused(Exception):
-    """The reason why a file is skipped."""
+    """The reason for skipping a file."""
 
     def __init__(self, kind: SkipKind, reason: str) -> None:
         super().__init__(reason)
@@ -80,7 +84,7 @@ class _Refused(Exception):
 
 
 def examine(request: ScanRequest, file: SourceFile) -> FileResult:
-    """Never raises, but for what ends the program itself."""
+    """Return the result for one file. Raises only KeyboardInterrupt and SystemExit."""
     try:
         return _examine(request, file)
     except _Refused as refused:
@@ -133,7 +137,7 @@ def _tree(text: str, language: str) -> "SgNode":
 
 
 def _parts(request: ScanRequest, file: SourceFile, root: "SgNode", text: str) -> list[_Part]:
-    """The file, and what is inside it in other languages, as far as it is asked for."""
+    """Return the file and its embedded parts in other languages, as far as they are requested."""
     parts = [_Part(file.language, root, sure=True)]
     if file.language == HOST:
         inside = embedded(root, text)
@@ -154,8 +158,8 @@ def _flaw(root: "SgNode") -> "SgNode | None":
 
 
 def _is_flaw(node: "SgNode") -> bool:
-    """True where the parser gave up, or put in what is missing: a token or a name without any text. Other nodes may be
-    empty in good code, as the content of an empty script is, and so may the end of a line."""
+    """Return True for a syntax error, or a token or name without text that the parser inserted. Other nodes may be
+    empty in valid code, like the content of an empty script or a line end."""
     kind = node.kind()
     if kind == "ERROR":
         return True
@@ -173,7 +177,7 @@ def _all(part: _Part, pattern: str) -> "list[SgNode]":
 
 
 def _cause(error: RuntimeError) -> str:
-    """The innermost of the causes the engine lists; below them it may have put where in itself it was."""
+    """Return the innermost cause of an error of the engine, without its backtrace."""
     causes = str(error).partition("Stack backtrace:")[0].strip().splitlines()
     return causes[-1].strip().lstrip("0123456789: ") if causes else ""
 
@@ -185,7 +189,7 @@ def _template(op: Op) -> Template:
 
 @cache
 def _flaws(pattern: str, language: str) -> tuple[str, ...]:
-    """A note if the pattern does not parse, with a name in place of each metavariable."""
+    """Return a note if the pattern does not parse with names in place of its metavariables."""
     named = _tree(re.sub(r"\$+(?=[A-Z_])", "", pattern.replace("$$$", "$A_")), language)
     return () if _flaw(named) is None else (f"The pattern {pattern!r} does not parse as {language}",)
 

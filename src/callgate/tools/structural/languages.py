@@ -1,6 +1,6 @@
-"""The languages of ast-grep's engine, and the one a file is in.
+"""The languages of ast-grep's engine, and the language of a file.
 
-The engine ends in a panic when it is given a name that it does not know. So every name goes through here first.
+The engine panics for an unknown language name, so every name is checked here first.
 """
 
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ from callgate.words.noun import noun
 
 @noun
 class Language:
-    """``name`` is what the engine is given; ``endings`` are those of files, without the dot."""
+    """``name`` is the engine's; ``endings`` are those of file names, without the dot."""
 
     name: str
     aliases: tuple[str, ...]
@@ -59,7 +59,7 @@ _BY_ENDING = {ending: language for language in LANGUAGES for ending in language.
 
 
 def language_named(name: str) -> Language:
-    """ToolFailure names those there are."""
+    """Return the language; ToolFailure lists the supported ones."""
     language = _BY_NAME.get(name.strip().lower())
     if language is None:
         close = get_close_matches(name.strip().lower(), _BY_NAME, n=1)
@@ -70,6 +70,6 @@ def language_named(name: str) -> Language:
 
 
 def language_of(path: str) -> Language | None:
-    """By the ending of its name, which is compared as it is written: ``X.PY`` is no Python file to the engine."""
+    """Return the language by the ending of the name, compared case-sensitively like the engine does."""
     stem, dot, ending = path.rpartition("/")[2].rpartition(".")
     return _BY_ENDING.get(ending) if dot and stem else None

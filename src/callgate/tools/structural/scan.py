@@ -1,4 +1,4 @@
-"""Search and rewrite over many files: walk the files, examine them, collect the results. No file is written."""
+"""Search and rewrite over many files: walk the files, examine them, collect the results. Writes no file."""
 
 from asyncio import CancelledError, current_task
 from collections import Counter
@@ -39,7 +39,7 @@ from callgate.words.noun import noun
 
 @noun
 class Scan:
-    """The results of all files in order, the skipped ones, and where the limit of files ended it."""
+    """The results of all files in order, the skipped files, and the limit on files if it was reached."""
 
     looked: tuple[FileResult, ...]
     skipped: SkippedFiles
@@ -55,13 +55,12 @@ LeavesOut = Callable[[str], bool]
 
 
 def nothing(path: str) -> bool:
-    """Leaves out no file."""
     return False
 
 
 async def scan(asked: ScanRequest, where: ScanScope, progress: ScanProgress, leaves_out: LeavesOut = nothing) -> Scan:
-    """ToolFailure for what was asked wrongly, the pattern too if it is none in any language that was looked at. Files
-    that ``leaves_out`` says yes to, by their paths from the root, are not looked into."""
+    """Examine the files. ToolFailure for invalid arguments, also if the pattern is invalid in every examined language.
+    ``leaves_out`` returns True for a path to skip."""
     language = None if where.language is None else language_named(where.language)
     asked = replace(asked, language=None if language is None else language.name)
     walked = await _walked(asked.root, where, language)
@@ -85,8 +84,8 @@ async def search(
     progress: ScanProgress = silent,
     leaves_out: LeavesOut = nothing,
 ) -> SearchResult:
-    """Every match, in the order of the files and of their text. Files with syntax errors are searched as far as they
-    parse. ToolFailure when the pattern, a path, the language or the glob cannot be used."""
+    """Return every match, ordered by file and position. Files with syntax errors are searched as far as they parse.
+    ToolFailure if the pattern, a path, the language or the glob is invalid."""
     if not pattern.strip():
         raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
     seen = await scan(ScanRequest(str(root), limits, pattern), where, progress, leaves_out)
@@ -148,11 +147,11 @@ async def rewrite(
     limits: ScanLimits = STANDARD,
     progress: ScanProgress = silent,
 ) -> Rewritten:
-    """The bytes that applying would write: all ops are matched against the files as they are now.
+    """Return the contents that applying would write: all ops are matched against the current files.
 
-    A file is changed whole or not at all: one with syntax errors, with replacements that overlap, or that would take
-    the number of replacements past the limit is left as it is, and reported. ToolFailure as in ``search``, and for a
-    rewrite with a metavariable that its pattern does not capture.
+    A file is changed completely or not at all: one with syntax errors, with overlapping replacements, or beyond the
+    limit on replacements stays as it is and is reported. ToolFailure as in ``search``, and for a metavariable in a
+    rewrite that its pattern does not capture.
     """
     _check(ops)
     seen = await scan(ScanRequest(str(root), limits, ops=tuple(ops)), where, progress)
@@ -182,7 +181,7 @@ def _check(ops: Sequence[Op]) -> None:
 
 
 def _within(looked: Sequence[FileResult], most: int) -> tuple[list[FileResult], Cut | None]:
-    """The files whose replacements fit, in order, up to the first that does not."""
+    """Return the changed files up to the limit on replacements, and the cut if it was reached."""
     changed = [each for each in looked if each.count]
     count = 0
     for number, each in enumerate(changed):

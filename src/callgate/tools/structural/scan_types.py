@@ -1,4 +1,4 @@
-"""The nouns of structural search and rewriting. Lines and columns count from 1, columns in characters."""
+"""The value types of structural search and rewriting. Lines and columns count from 1, columns in characters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
@@ -8,25 +8,31 @@ from callgate.words.noun import noun
 
 
 class ScanProgress(Protocol):
-    """Told how many files are done, of how many; ``Run.progress`` is one. Called from several threads."""
+    """Called from several threads with the number of finished files; ``Run.progress`` is one."""
 
     def __call__(self, *, current: int, total: int) -> None: ...
 
 
 def silent(*, current: int, total: int) -> None:
-    """The progress that says nothing."""
+    """A progress callback that does nothing."""
 
 
 SkipKind = Literal["syntax", "size", "encoding", "unreadable", "crashed", "pattern", "language", "link", "ignored"]
 
 NAMED = 20
-"""Skipped files of each kind, and overlaps, that are named; the others are counted."""
+"""Skipped files of each kind, and overlaps, that are listed; the rest is counted."""
 
 
 @noun
 class ScanLimits:
-    """``files`` that are looked at; ``matches`` that come back; ``file_bytes`` of a file; ``characters`` that are shown
-    of a match; ``file_seconds`` that a file may take."""
+    """The limits of a scan.
+
+    files         files that are examined
+    matches       matches that are returned
+    file_bytes    bytes of a file
+    characters    characters that are shown of a match
+    file_seconds  seconds for one file
+    """
 
     files: int = 10_000
     matches: int = 1_000
@@ -40,8 +46,8 @@ STANDARD = ScanLimits()
 
 @noun
 class ScanScope:
-    """The files to examine: those at ``paths`` or beneath them (all beneath the root if there are none), in one
-    ``language``, and fitted by a ``glob`` of the kind that ``.gitignore`` has."""
+    """The files to examine: those at or below ``paths`` (without any, all below the root), in one ``language``, matched
+    by a ``glob`` in ``.gitignore`` syntax."""
 
     paths: Sequence[str] = ()
     language: str | None = None
@@ -53,7 +59,7 @@ EVERYWHERE = ScanScope()
 
 @noun
 class Op:
-    """A pattern, and the code to put in its place."""
+    """A pattern and its replacement."""
 
     pattern: str
     rewrite: str
@@ -61,7 +67,7 @@ class Op:
 
 @noun
 class Match:
-    """``after`` is the code that replaces ``text``, and ``op`` the number of the op that says so, from 0."""
+    """A match; ``after`` is the code that replaces ``text``, and ``op`` the index of its op."""
 
     path: str
     line: int
@@ -73,7 +79,7 @@ class Match:
 
 @noun
 class Overlap:
-    """Two replacements that want the same text; ``held``: nothing is changed in this file because of it."""
+    """Two replacements of the same text; ``held``: the file is not changed because of it."""
 
     path: str
     first: Match
@@ -83,7 +89,7 @@ class Overlap:
 
 @noun
 class SkippedFile:
-    """A file, or with a slash at its end a folder, that was not looked into, and why."""
+    """A file, or with a trailing slash a folder, that was not examined, and why."""
 
     path: str
     kind: SkipKind
@@ -92,7 +98,7 @@ class SkippedFile:
 
 @noun
 class SkippedFiles:
-    """Everything that was left out: how many of each kind, and the first of them by name."""
+    """The number of skipped files of each kind, and the first of them by name."""
 
     counts: Mapping[SkipKind, int]
     named: tuple[SkippedFile, ...]
@@ -100,7 +106,7 @@ class SkippedFiles:
 
 @noun
 class Cut:
-    """A limit that ended the work: the file at which it did, and how many more there are."""
+    """A limit that was reached: the file at that point, and the number of remaining items."""
 
     limit: Literal["files", "matches"]
     at: str
@@ -109,8 +115,12 @@ class Cut:
 
 @noun
 class SearchResult:
-    """``count`` are all matches, those that ``cuts`` left out too; ``files`` those looked at; ``hints`` say what is
-    strange about the pattern."""
+    """The result of a search.
+
+    count  all matches, including those beyond the limit
+    files  examined files
+    hints  notes about a suspicious pattern
+    """
 
     matches: tuple[Match, ...]
     count: int
@@ -130,8 +140,11 @@ class RewrittenFile:
 
 @noun
 class Rewritten:
-    """``changes`` is all that would be written; ``rewritten`` shows it file by file. What ``overlaps`` holds back,
-    ``skipped`` leaves out or ``cuts`` cut off is not in it."""
+    """The result of a rewrite.
+
+    changes    all that would be written, without files held back by ``overlaps``, ``skipped`` or ``cuts``
+    rewritten  the same for display, file by file
+    """
 
     changes: ChangeSet
     rewritten: tuple[RewrittenFile, ...]

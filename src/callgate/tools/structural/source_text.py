@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @noun
 class SpanEdit:
-    """``start`` and ``end`` are characters of the source; ``op`` is the number of the op it comes from."""
+    """A replacement of the characters from ``start`` to ``end`` by the op with this number."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class SpanEdit:
 
 
 class SourceText:
-    """``most`` is how many characters are shown of anything."""
+    """``most`` is the number of characters shown of a match."""
 
     def __init__(self, path: str, text: str, most: int) -> None:
         self.text = text
@@ -33,7 +33,7 @@ class SourceText:
         self._ends = [found.start() for found in re.finditer("\n", text)]
 
     def spot(self, at: int) -> tuple[int, int]:
-        """Line and column of a character."""
+        """Return the line and column of a character."""
         line = bisect_left(self._ends, at)
         return line + 1, at - (self._ends[line - 1] + 1 if line else 0) + 1
 
@@ -54,7 +54,7 @@ class SourceText:
         return Overlap(self._path, self.replacement(first), self.replacement(second), held)
 
     def applied(self, edits: Sequence[SpanEdit]) -> str:
-        """The text afterwards; the edits are in order and apart."""
+        """Return the text with the edits, which must be ordered and must not overlap."""
         parts: list[str] = []
         end = 0
         for edit in edits:
@@ -68,9 +68,9 @@ class SourceText:
 
 
 def apart(edits: Sequence[SpanEdit]) -> tuple[list[SpanEdit], list[tuple[SpanEdit, SpanEdit]], bool]:
-    """The edits that can all be made, the pairs that overlap, and whether an overlap keeps the whole file from being
-    changed: two ops for the same code do; of nested matches of one op the outer one is made, as by ast-grep's command
-    line. The edits are in order, outer ones before inner ones."""
+    """Return the edits that can all be made, the pairs that overlap, and whether the file must stay unchanged: that is
+    so if two ops overlap. Of nested matches of one op the outer one is replaced, as by ast-grep's command line. The
+    edits must be ordered, outer ones before inner ones."""
     kept: list[SpanEdit] = []
     pairs: list[tuple[SpanEdit, SpanEdit]] = []
     held = False
@@ -105,13 +105,13 @@ _NAMES = {
     "css": "css",
 }
 GUESTS = frozenset(_NAMES.values())
-"""The languages that can be inside."""
+"""The languages that HTML can contain."""
 
 _ELEMENTS = (("script_element", "javascript"), ("style_element", "css"))
 
 
 def embedded(root: "SgNode", text: str) -> Iterator[tuple[str, str]]:
-    """The language and the text of each embedded part; blanks before it keep its position in the file."""
+    """Yield the language and text of each embedded part. Spaces before the text preserve its position in the file."""
     for kind, usual in _ELEMENTS:
         for element in root.find_all(kind=kind):
             language = _NAMES.get(_said(element).lower() or usual)
@@ -122,7 +122,7 @@ def embedded(root: "SgNode", text: str) -> Iterator[tuple[str, str]]:
 
 
 def _said(element: "SgNode") -> str:
-    """The value of its attribute ``lang``."""
+    """Return the value of the attribute ``lang``."""
     for attribute in element.find_all(kind="attribute"):
         name, value = attribute.find(kind="attribute_name"), attribute.find(kind="attribute_value")
         if name is not None and value is not None and name.text() == "lang":

@@ -1,8 +1,8 @@
-"""The walk: which files are looked at, in an order that is always the same.
+"""Finds the source files to examine, in a stable order.
 
-As ast-grep's command line walks: what begins with a dot is left out, links are not followed, and ``.gitignore`` and
-``.ignore`` are obeyed, whether there is a repository or not. Besides, ``node_modules`` is left out. A file or folder
-that is named is looked at whatever they say about it; what is beneath such a folder is not.
+Like ast-grep's command line, the walk skips names that begin with a dot, does not follow links, and obeys
+``.gitignore`` and ``.ignore``, also outside of repositories. It also skips ``node_modules``. A named file or folder is
+always examined, but the rules apply below a named folder.
 """
 
 import os
@@ -25,7 +25,7 @@ _MOST_IGNORE_BYTES = 1_000_000
 
 @noun
 class SourceFile:
-    """``path`` is relative to the root, with ``/`` between its parts; ``language`` is the engine's name for it."""
+    """``path`` is relative to the root, with ``/`` as separator; ``language`` is the engine's name for it."""
 
     path: str
     language: str
@@ -39,7 +39,7 @@ class Walked:
 
 
 IgnoreFiles = tuple[IgnoreFile, ...]
-"""From the outermost folder to the innermost; in one folder ``.ignore`` goes before ``.gitignore``."""
+"""From the outermost folder to the innermost; in one folder ``.ignore`` precedes ``.gitignore``."""
 
 
 def walk(
@@ -49,7 +49,7 @@ def walk(
     glob: str | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Walked:
-    """ToolFailure for a path that is not there or leads out of the root. Blocks."""
+    """Find the files. ToolFailure for a path that does not exist or leads out of the root. Blocks."""
     walker = _Walker(Resolver(root), language, _filter(glob), stopped)
     for path in paths or (".",):
         walker.take(path)
@@ -98,7 +98,7 @@ class _Walker:
             raise ToolFailure(f"{path} is neither a file nor a folder")
 
     def _take_file(self, path: str, size: int, language: Language | None) -> None:
-        """One that was named: its language is the given one whatever its ending is."""
+        """Add a named file, in the requested language whatever its ending is."""
         if language is None:
             reason = "its ending is that of no known language; say which it is in"
             self.skipped[path] = SkippedFile(path, "language", reason)
@@ -112,7 +112,7 @@ class _Walker:
             todo += self._list(folder, self._with(ignored, folder))
 
     def _list(self, folder: str, ignored: IgnoreFiles) -> list[tuple[str, IgnoreFiles]]:
-        """Take the files of a folder; its folders are still to be walked."""
+        """Add the files of a folder and return the subfolders to walk."""
         folders: list[tuple[str, IgnoreFiles]] = []
         try:
             entries = list(os.scandir(os.path.join(self._root, folder)))
@@ -143,7 +143,7 @@ class _Walker:
             self.files[path] = SourceFile(path, language.name, entry.stat(follow_symlinks=False).st_size)
 
     def _wants(self, language: Language | None) -> bool:
-        """Scripts are looked for in HTML too."""
+        """Return True for files of the requested language, and for HTML that may contain it."""
         wanted = self._language
         inside = wanted is not None and language is not None and language.name == HOST and wanted.name in GUESTS
         return wanted is None or language == wanted or inside
@@ -160,7 +160,7 @@ class _Walker:
         return True
 
     def _fits(self, path: str) -> bool:
-        """True if the glob matches the file or a folder above it."""
+        """Return True if the glob matches the file or a folder above it."""
         glob = self._glob
         if glob is None:
             return True
@@ -169,7 +169,7 @@ class _Walker:
         return (above or (not glob.folders and glob.matches(path))) == glob.excludes
 
     def _ignored_above(self, folder: str) -> IgnoreFiles:
-        """The ignore files of the folders above: those beneath the root, and those of the repository around it."""
+        """Return the ignore files of the folders above, up to the repository."""
         found = self._outside()
         parts = folder.split("/") if folder else []
         for depth in range(len(parts)):
@@ -199,7 +199,8 @@ def _ignore_files(path: str, folder: str = "", lead: str = "") -> Iterator[Ignor
 
 
 def read_ignore(path: str) -> str:
-    """Nothing of what is no regular file: a link may lead anywhere, and git does not follow it either."""
+    """Return the text of an ignore file; empty if it is not a regular file, because git does not follow links
+    either."""
     try:
         return read_regular(path, _MOST_IGNORE_BYTES, follow=False).data.decode("utf-8", "replace")
     except OSError:

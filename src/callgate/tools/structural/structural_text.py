@@ -1,4 +1,4 @@
-"""The text of the results of AstGrep and AstEdit: matches, replacements, counts, and what was left out."""
+"""The text of the results of AstGrep and AstEdit: matches, replacements, counts and skipped files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
 
 _IGNORED_NAMED = 5
-"""Ignored files that are named."""
+"""Ignored files that are listed by name."""
 
 _SAID: Mapping[SkipKind, str] = {
     "syntax": "syntax errors",
@@ -35,12 +35,12 @@ _SAID: Mapping[SkipKind, str] = {
 }
 
 _SHOWN_OF_FILE, _SHOWN_CHARACTERS, _SHORTEST = 20, 15_000, 150
-"""The replacements that a model reads: of a file, and of all in characters, where a short one counts as so many. People
-see the whole diff."""
+"""The limits on replacements for a model: per file, and in characters, where a short one counts as ``_SHORTEST``.
+People see the whole diff."""
 _LINES, _WIDTH = 6, 200
-"""Of one side of one replacement."""
+"""The lines of one side of a replacement, and their width."""
 _NAMED = 20
-"""Files of which nothing is shown."""
+"""Files listed without replacements."""
 
 
 def _many(count: int, one: str, several: str) -> str:
@@ -48,7 +48,7 @@ def _many(count: int, one: str, several: str) -> str:
 
 
 def _first_lines(text: str, most: int) -> Iterator[str]:
-    """The first lines of a match, and the number of the others; a lower bound if the text was cut."""
+    """Yield the first lines of a match, and the number of the others (a lower bound if the text was cut)."""
     lines = text.split("\n")
     yield from lines[:most]
     more = len(lines) - most
@@ -58,12 +58,12 @@ def _first_lines(text: str, most: int) -> Iterator[str]:
 
 
 def _not_looked_at(cut: Cut) -> str:
-    """The sentence on a reached limit of files; the caller adds the advice."""
+    """Return the sentence on a reached limit of files."""
     return f"{_many(cut.more, 'file was', 'files were')} not looked at, from {quoted(cut.at)} on"
 
 
 def _left_out(skips: SkippedFiles, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
-    """A line for each kind, with the first files by name; those with syntax errors with the place of the error."""
+    """Yield a line for each kind of skipped files with the first names, and the places of syntax errors."""
     for kind, words in _SAID.items():
         count = skips.counts.get(kind, 0)
         if not count or kind in unsaid:
@@ -147,7 +147,7 @@ def _edit_lines(made: Rewritten) -> Iterator[str]:
 
 
 def _preview(rewritten: Sequence[RewrittenFile]) -> Iterator[str]:
-    """Each file with the first of its replacements; then, by name alone, the files for which there is no room."""
+    """Yield each file with its first replacements; when the space is used up, the names of the remaining files."""
     room = _SHOWN_CHARACTERS
     for at, file in enumerate(rewritten):
         blocks: list[str] = []

@@ -1,9 +1,9 @@
-"""Fills the metavariables of a rewrite, and indents its lines as ast-grep's command line does it.
+"""Fills in the metavariables of a rewrite, and indents its lines like ast-grep's command line:
 
-    the metavariable's lines lose the indentation they had in the source, and get the one it has in the rewrite;
-    then all lines but the first get the indentation of the line that the match begins on.
+the lines of a metavariable are re-indented from their indentation in the source to that in the rewrite;
+then all lines but the first get the indentation of the line on which the match begins.
 
-Only blanks are indentation here; a tab is a character like others.
+Only spaces count as indentation.
 """
 
 import re
@@ -19,7 +19,7 @@ _LOOK_BACK = 512  # bytes; a match further into its line than this has no indent
 
 VariableKind = Literal["one", "many"]
 Captures = Callable[[str, VariableKind], tuple[int, int] | None]
-"""Gives the place of a metavariable in the source; None if it has none."""
+"""Returns the span of a metavariable in the source, or None."""
 
 
 @noun
@@ -31,13 +31,13 @@ class _Variable:
 
 @noun
 class Template:
-    """The ``fragments`` stand around the ``variables``: there is always one more of them."""
+    """The ``fragments`` are the texts around the ``variables``; there is always one more of them."""
 
     fragments: tuple[str, ...]
     variables: tuple[_Variable, ...]
 
     def fill(self, source: str, start: int, captures: Captures) -> str:
-        """The replacement of a match that begins at ``start``."""
+        """Return the replacement of a match that begins at ``start``."""
         parts = [self.fragments[0]]
         for variable, fragment in zip(self.variables, self.fragments[1:], strict=True):
             span = captures(variable.name, variable.kind)
@@ -48,7 +48,8 @@ class Template:
 
 
 def variables_of(pattern: str) -> dict[str, VariableKind]:
-    """The metavariables a pattern captures, in order. Those with an underscore in front capture nothing."""
+    """Return the metavariables that a pattern captures, in order. Names that begin with an underscore capture
+    nothing."""
     found: dict[str, VariableKind] = {}
     for each in _IN_PATTERN.finditer(pattern):
         name = each[2] or each[3]
@@ -58,7 +59,8 @@ def variables_of(pattern: str) -> dict[str, VariableKind]:
 
 
 def parse_template(rewrite: str, pattern: str) -> Template:
-    """ToolFailure for a metavariable that the pattern does not capture: the engine would put nothing there."""
+    """Parse a rewrite. ToolFailure for a metavariable that the pattern does not capture, which the engine would replace
+    by nothing."""
     known = variables_of(pattern)
     fragments, variables, end = list[str](), list[_Variable](), 0
     for each in _IN_REWRITE.finditer(rewrite):
@@ -72,7 +74,7 @@ def parse_template(rewrite: str, pattern: str) -> Template:
 
 
 def indent_at(text: str, at: int) -> int:
-    """The number of blanks at the beginning of the line of ``at``."""
+    """Return the number of spaces at the beginning of the line of ``at``."""
     begin = text.rfind("\n", 0, at) + 1
     before = text[begin:at]
     room = _LOOK_BACK - (1 if begin else 0)

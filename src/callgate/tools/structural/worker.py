@@ -1,9 +1,9 @@
-"""The worker process: reads a request and then batches of files, and writes the result of each file.
+"""The worker process: reads a request, then batches of files, and writes the results of each batch.
 
-The engine does not let go of Python's lock while it works, so threads would gain nothing, and one large file would
-stop the event loop. A separate process can also be ended at any moment, and ends nothing else when it crashes.
+The engine holds the GIL while it works, so threads would gain nothing, and one large file would block the event loop. A
+process can also be killed at any time, and a crash ends nothing else.
 
-A frame is its length in eight bytes and a pickle of it.
+A message is a pickle.
 """
 
 import gc
@@ -23,7 +23,7 @@ START = "import sys; sys.path[:] = sys.argv[1:]; from callgate.tools.structural.
 
 
 def serve() -> None:
-    """Work until there is nothing more to read."""
+    """Work until the input ends."""
     gc.disable()  # nothing here is in a circle, so looking for circles is time lost
     taken, given = sys.stdin.buffer, sys.stdout.buffer
     asked: ScanRequest | None = receive(taken)

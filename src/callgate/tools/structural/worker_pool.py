@@ -1,4 +1,4 @@
-"""Examines files in several worker processes and gives the results in the order of the files."""
+"""Examines files in several worker processes and returns the results in the order of the files."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from callgate.words.errors import ToolFailure
 BATCH_FILES = 32
 BATCH_BYTES = 256_000
 _TRIES = 5
-"""After so many deaths in a row the engine itself is broken, not a file."""
+"""Consecutive crashes after which the engine itself counts as broken."""
 
 Batch = tuple[SourceFile, ...]
 
@@ -29,9 +29,10 @@ Batch = tuple[SourceFile, ...]
 async def examine_all(
     request: ScanRequest, files: Sequence[SourceFile], progress: ScanProgress = silent, *, argv: Sequence[str] = ()
 ) -> list[FileResult]:
-    """A cancel ends the programs at once. A file on which one of them dies, or takes too long, is skipped by name.
+    """Examine all files. A cancel kills the workers at once. A file that crashes a worker, or takes too long, is
+    skipped by name.
 
-    ``argv`` is the program to run, if it is not this package's own.
+    argv  the program to run instead of this package's worker
     """
     if not argv and find_spec("ast_grep_py") is None:
         raise ToolFailure("Structural tools need a package that is not installed: pip install 'callgate[edit]'")
@@ -65,7 +66,7 @@ def _batches(files: Sequence[SourceFile]) -> Iterator[Batch]:
 
 
 class _Work:
-    """The batches, taken by the threads of the workers in turn. Beyond the limit of matches only counts are kept, to
+    """The batches, which the threads of the workers take in turn. Beyond the limit of matches only counts are kept, to
     save memory."""
 
     def __init__(self, batches: Sequence[Batch], most: int, progress: ScanProgress) -> None:
@@ -95,7 +96,7 @@ class _Worker:
         self._stopped = False
         self._deaths = 0
         self.tried = False
-        """True once it has taken files."""
+        """True once it has taken a batch."""
 
     @property
     def gave_up(self) -> bool:
@@ -123,7 +124,7 @@ class _Worker:
         return results[0] if results else left_out(file, "crashed", "the engine died of it, or took too long")
 
     def _examined(self, batch: Batch) -> list[FileResult] | None:
-        """None when the program did not live to answer."""
+        """Return the results, or None if the process died first."""
         results: list[FileResult] | None = None
         with suppress(OSError):
             program = self._program or self._start()
