@@ -1,6 +1,6 @@
 """The summary of a session for a list, folded from its live events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, cast
 
@@ -66,7 +66,7 @@ class Tally:
             now["updated_at"] = event.at
         step = _STEPS.get(event.__class__)
         if step is not None:
-            step(now, event)
+            now.update(step(now, event))
 
     def summary(self) -> Summary:
         return Summary(**self.now)
@@ -78,118 +78,70 @@ def prompt_of(message: Message) -> str:
     return " ".join(text[: 4 * _PROMPT_CHARS].split())[:_PROMPT_CHARS]
 
 
+def tags_of(value: Any) -> tuple[str, ...]:
+    """Return the tags if the value is a list or tuple."""
+    return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
+
+
 _Now = dict[str, Any]
-_Step = Callable[[_Now, Any], None]
 
 
-def _sets(**changes: Any) -> _Step:
-    return lambda now, _event: now.update(changes)
-
-
-def _copies(*names: str) -> _Step:
-    return lambda now, event: now.update({name: getattr(event, name) for name in names})
-
-
-def _message(now: _Now, event: e.MessageAdded) -> None:
-    message = event.message
-    now["messages"] += 1
+def _message(now: _Now, event: e.MessageAdded) -> _Now:
+    message, changes = event.message, {"messages": now["messages"] + 1}
     if event.about is not None:
-        return  # a reminder, not a message of the user
+        return changes  # a reminder, not a message of the user
     if message.role == "user":
-        now["waiting"] = _without(now["waiting"], event.queued or "")
-        now["last_prompt"] = prompt_of(message)
-        now["first_prompt"] = now["first_prompt"] or now["last_prompt"]
-        now["unfinished"] = True
-    elif message.role == "assistant":
-        now["spoken"] = True
-        now["model"] = message.model or now["model"]
+        last = prompt_of(message)
+        first, waiting = now["first_prompt"] or last, _without(now["waiting"], event.queued or "")
+        return {**changes, "waiting": waiting, "last_prompt": last, "first_prompt": first, "unfinished": True}
+    if message.role == "assistant":
+        return {**changes, "spoken": True, "model": message.model or now["model"]}
+    return changes
 
 
-def _metadata(now: _Now, event: e.MetadataSet) -> None:
+def _metadata(_now: _Now, event: e.MetadataSet) -> _Now:
     if event.key == "title":
-        now["title"] = str(event.value or "")
-    elif event.key == "tags":
-        now["tags"] = tags_of(event.value)
-
-
-def _asked(now: _Now, event: e.QuestionAsked) -> None:
-    call_id = event.question.call_id
-    now["asked"] = (*_without(now["asked"], call_id), call_id)
-
-
-def _answered(now: _Now, event: e.QuestionAnswered) -> None:
-    now["asked"] = _without(now["asked"], event.confirmation.call_id)
-
-
-def _settled(now: _Now, event: e.CallSettled) -> None:
-    if now["asked"]:
-        now["asked"] = _without(now["asked"], event.call_id)
-
-
-def _queued(now: _Now, event: e.PromptQueued) -> None:
-    now["waiting"] = (*_without(now["waiting"], event.id), event.id)
-
-
-def _dequeued(now: _Now, event: e.PromptDequeued) -> None:
-    now["waiting"] = _without(now["waiting"], event.id)
+        return {"title": str(event.value or "")}
+    return {"tags": tags_of(event.value)} if event.key == "tags" else {}
 
 
 def _without(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
     return tuple(each for each in ids if each != one)
 
 
-def _turn_ended(now: _Now, event: e.TurnEnded) -> None:
-    now["asked"] = ()
-    now["unfinished"] = event.reason in CONTINUING_REASONS
+def _last(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
+    return (*_without(ids, one), one)
 
 
-def _run_ended(now: _Now, event: e.RunEnded) -> None:
-    now["asked"] = ()
-    now["unfinished"] = event.reason == "paused"
+def _dropped(now: _Now, call_id: str) -> _Now:
+    return {"asked": _without(now["asked"], call_id)} if now["asked"] else {}
 
 
-def tags_of(value: Any) -> tuple[str, ...]:
-    """Return the tags if the value is a list or tuple."""
-    return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
-
-
-def _moved(now: _Now, event: e.Rewound | e.Branched) -> None:
-    now["messages"] = event.counted.messages
-
-
-def _forked(now: _Now, event: e.Forked) -> None:
-    now["messages"] = event.counted.messages
-    now["asked"] = now["waiting"] = ()  # they belong to the original
-
-
-def _compacted(now: _Now, event: e.Compacted) -> None:
-    now["messages"] = event.counted.messages
-    now["unfinished"] = event.running or event.paused
-
-
-def _opened(now: _Now, event: e.SessionOpened) -> None:
-    now["created_at"] = event.at
-    now["workspace"] = event.workspace
-    now["source"] = event.source
-
-
-_STEPS: dict[type, _Step] = {
+_STEPS: Mapping[type, Callable[[_Now, Any], _Now]] = {
     e.MessageAdded: _message,
-    e.PromptQueued: _queued,
-    e.PromptDequeued: _dequeued,
-    e.TurnStarted: _sets(unfinished=True, spoken=False, asked=()),
-    e.TurnEnded: _turn_ended,
-    e.RunEnded: _run_ended,
-    e.Paused: _sets(unfinished=True),
-    e.QuestionAsked: _asked,
-    e.QuestionAnswered: _answered,
-    e.CallSettled: _settled,
-    e.Compacted: _compacted,
-    e.Rewound: _moved,
-    e.Branched: _moved,
-    e.Forked: _forked,
-    e.SessionOpened: _opened,
+    e.PromptQueued: lambda now, event: {"waiting": _last(now["waiting"], event.id)},
+    e.PromptDequeued: lambda now, event: {"waiting": _without(now["waiting"], event.id)},
+    e.TurnStarted: lambda now, event: {"unfinished": True, "spoken": False, "asked": ()},
+    e.TurnEnded: lambda now, event: {"asked": (), "unfinished": event.reason in CONTINUING_REASONS},
+    e.RunEnded: lambda now, event: {"asked": (), "unfinished": event.reason == "paused"},
+    e.Paused: lambda now, event: {"unfinished": True},
+    e.QuestionAsked: lambda now, event: {"asked": _last(now["asked"], event.question.call_id)},
+    e.QuestionAnswered: lambda now, event: _dropped(now, event.confirmation.call_id),
+    e.CallSettled: lambda now, event: _dropped(now, event.call_id),
+    e.Compacted: lambda now, event: {
+        "messages": event.counted.messages,
+        "unfinished": event.running or event.paused,
+    },
+    e.Rewound: lambda now, event: {"messages": event.counted.messages},
+    e.Branched: lambda now, event: {"messages": event.counted.messages},
+    e.Forked: lambda now, event: {"messages": event.counted.messages, "asked": (), "waiting": ()},
+    e.SessionOpened: lambda now, event: {
+        "created_at": event.at,
+        "workspace": event.workspace,
+        "source": event.source,
+    },
     e.MetadataSet: _metadata,
-    e.ModeSet: _copies("mode"),
-    e.ModelSet: _copies("model"),
+    e.ModeSet: lambda now, event: {"mode": event.mode},
+    e.ModelSet: lambda now, event: {"model": event.model},
 }
+"""The changes of the summary by each event."""

@@ -1,5 +1,8 @@
 """Applies the events of turns, runs and the session: measures, state and notices."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from callgate.formats.display import counted
 from callgate.tui.blocks import EndBlock
 from callgate.tui.fold_state import FoldState
@@ -62,8 +65,8 @@ def apply_run_event(state: FoldState, event: e.Event) -> None:
         case e.PolicyAdded():
             state.notice(_remembered(event))
         case _:
-            if warning := _warning_of(event):
-                state.notice(warning, "warning")
+            if type(event) in _WARNINGS:
+                state.notice(_WARNINGS[type(event)](event), "warning")
 
 
 def _end_run(state: FoldState, event: e.RunEnded) -> None:
@@ -102,16 +105,12 @@ def _remembered(event: e.PolicyAdded) -> str:
     return f"Remembered for this {policy.scope}: {policy.effect} {policy.tool}{pattern}{exactly}."
 
 
-def _warning_of(event: e.Event) -> str:
-    match event:
-        case e.LinesQuarantined():
-            places = counted(len(event.ranges), "place")
-            return f"The record was damaged in {places}; what could not be read is kept in {event.kept_in}."
-        case e.StrayFound():
-            return f"{event.name} could not be stopped and still runs; it keeps its locks until it ends."
-        case e.InputRefused():
-            return f"{event.input} was refused: {event.reason}"
-        case e.Paused():
-            return f"The agent paused: {event.reason}"
-        case _:
-            return ""
+_WARNINGS: Mapping[type, Callable[[Any], str]] = {
+    e.LinesQuarantined: lambda event: (
+        f"The record was damaged in {counted(len(event.ranges), 'place')};"
+        f" what could not be read is kept in {event.kept_in}."
+    ),
+    e.StrayFound: lambda event: f"{event.name} could not be stopped and still runs; it keeps its locks until it ends.",
+    e.InputRefused: lambda event: f"{event.input} was refused: {event.reason}",
+    e.Paused: lambda event: f"The agent paused: {event.reason}",
+}

@@ -1,8 +1,8 @@
 """The content of an export, independent of its format: messages with their calls, and marks between them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from callgate.transcript.share.call_stories import CallStory, gathered
 from callgate.words import events as e
@@ -122,25 +122,21 @@ def _mark(event: e.Durable) -> Mark | None:
             return Mark(event.at, "snipped", f"Hidden from the model from here on: {many} earlier messages")
         case e.Noted():
             return Mark(event.at, "note", f"{event.level}: {event.text}")
-        case e.Paused():
-            return Mark(event.at, "event", f"The agent paused: {event.reason}")
-        case e.RunEnded() if event.reason != "done":
-            return Mark(event.at, "event", f"The run ended: {event.sentence}")
-        case e.RequestRetried():
-            return Mark(event.at, "event", f"The model failed ({event.kind}); the request was sent again")
-        case e.TurnEnded() if event.detail:
-            return Mark(event.at, "event", f"The turn ended ({event.reason}): {event.detail}")
-        case e.ResultReplaced():
-            return Mark(event.at, "event", f"The result of call {event.call_id} was shortened for the model")
-        case e.ModeSet():
-            return Mark(event.at, "event", f"Mode: {event.mode}")
-        case e.ModelSet():
-            return Mark(event.at, "event", f"Model: {event.model}")
-        case e.PolicyAdded():
-            return Mark(event.at, "event", f"Remembered: {event.policy.effect} {event.policy.tool}")
-        case e.Forked():
-            return Mark(event.at, "event", f"Forked from session {event.session}")
-        case e.LinesQuarantined():
-            return Mark(event.at, "event", f"{len(event.ranges)} damaged places of the log were left out")
         case _:
-            return None
+            text = _TEXTS[type(event)](event) if type(event) in _TEXTS else ""
+            return Mark(event.at, "event", text) if text else None
+
+
+_TEXTS: Mapping[type, Callable[[Any], str]] = {
+    e.Paused: lambda event: f"The agent paused: {event.reason}",
+    e.RunEnded: lambda event: "" if event.reason == "done" else f"The run ended: {event.sentence}",
+    e.RequestRetried: lambda event: f"The model failed ({event.kind}); the request was sent again",
+    e.TurnEnded: lambda event: f"The turn ended ({event.reason}): {event.detail}" if event.detail else "",
+    e.ResultReplaced: lambda event: f"The result of call {event.call_id} was shortened for the model",
+    e.ModeSet: lambda event: f"Mode: {event.mode}",
+    e.ModelSet: lambda event: f"Model: {event.model}",
+    e.PolicyAdded: lambda event: f"Remembered: {event.policy.effect} {event.policy.tool}",
+    e.Forked: lambda event: f"Forked from session {event.session}",
+    e.LinesQuarantined: lambda event: f"{len(event.ranges)} damaged places of the log were left out",
+}
+"""The texts of events in an export; an empty text is not shown."""

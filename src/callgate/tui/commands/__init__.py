@@ -60,7 +60,7 @@ async def read_custom(terminal: Terminal, config: Config) -> None:
     """Read the custom commands in a thread and show a warning for each unusable file."""
 
     def read() -> tuple[tuple[SlashCommand, ...], tuple[str, ...]]:
-        return _function("slash_custom:custom_commands")(config)
+        return _function("custom_prompts:custom_commands")(config)
 
     terminal.custom, problems = await asyncio.to_thread(read)
     if problems:

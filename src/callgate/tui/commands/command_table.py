@@ -23,9 +23,9 @@ def _command(form: str, about: str, run: str, *, words: str = "", **more: Any) -
 _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
     "conversation": (
         _command("compact [FOCUS]", "put a summary in place of the older history", "session", at_rest=True),
-        _command("continue", "go on with what was left unfinished", "conversation:go_on", at_rest=True),
-        _command("init [WISH]", "have AGENTS.md written for this folder", "conversation"),
-        _command("review [RANGE]", "have changes reviewed; nothing is changed", "conversation"),
+        _command("continue", "go on with what was left unfinished", "session:go_on", at_rest=True),
+        _command("init [WISH]", "have AGENTS.md written for this folder", "session"),
+        _command("review [RANGE]", "have changes reviewed; nothing is changed", "session"),
         _command("recap", "one line on where things stand", "tools"),
         _command("rewind", "go back to an earlier message", "session", at_rest=True),
     ),

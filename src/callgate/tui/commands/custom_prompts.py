@@ -6,20 +6,30 @@
 Files of a repository are read once its folder is trusted. No code of a file is run: its text becomes a prompt.
 """
 
+from __future__ import annotations
+
+import asyncio
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from callgate.config import Config
 from callgate.policy.trust import Trusted
 from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_markdown
 from callgate.tools.skills import FoundSkills, filled_in, find_skills, skill_folders
+from callgate.tui.commands.command_table import COMMANDS, MISSING
+from callgate.tui.port import SlashCommand
 from callgate.words.errors import ToolFailure, UsageError
-from callgate.words.model import EFFORTS, WantedEffort
+from callgate.words.inputs import Prompt
+from callgate.words.model import EFFORTS, RequestOptions, RunOptions, WantedEffort
 from callgate.words.noun import noun
 
-__all__ = ["CustomPrompt", "FoundPrompts", "custom_prompts", "prompt_text", "skills_of"]
+if TYPE_CHECKING:
+    from callgate.tui.port import Terminal
+
 
 FOLDER = "commands"
 LARGEST = 100_000
@@ -174,3 +184,24 @@ def _read(path: Path, within: Path | None) -> MarkdownFile:
     if not text.removeprefix("\ufeff").startswith("---"):
         return MarkdownFile({}, text)
     return read_markdown(text)
+
+
+def custom_commands(config: Config) -> tuple[tuple[SlashCommand, ...], tuple[str, ...]]:
+    """Return the custom commands, and warnings about unusable files. Blocks."""
+    names = [word for each in COMMANDS for word in (each.name, *each.aliases)]
+    found = custom_prompts(config, dict.fromkeys((*names, *MISSING), "a command of Callgate"))
+    return tuple(_command(each) for each in found.prompts), found.problems
+
+
+def _command(prompt: CustomPrompt) -> SlashCommand:
+    about = f"{prompt.description or 'no description'} ({prompt.kind})"
+    return SlashCommand(prompt.name, about, partial(_send, prompt), arguments=prompt.hint)
+
+
+def _send(prompt: CustomPrompt, terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
+    async def send() -> None:
+        said = await asyncio.to_thread(prompt_text, prompt, text)
+        options = None if prompt.effort is None else RunOptions(request=RequestOptions(effort=prompt.effort))
+        terminal.post(Prompt(said, options=options))
+
+    return send()

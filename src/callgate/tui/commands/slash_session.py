@@ -1,22 +1,25 @@
-"""Commands about the session: /clear, /resume, /branch, /rewind, /title, /tags, /mode, /compact, /export."""
+"""Commands about the session and its conversation.
+
+/clear, /resume, /branch, /rewind, /title, /tags, /mode, /compact, /export, /continue; and /init and /review, whose
+prompts are the Markdown files in this folder.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os.path
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.slash_support import config_of, said, session_of
 from callgate.tui.port import SessionStart
 from callgate.words.errors import UsageError
-from callgate.words.inputs import Compact, SetMode, SetTags, SetTitle
+from callgate.words.inputs import Compact, Continue, Prompt, SetMode, SetTags, SetTitle
 from callgate.words.modes import MODES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.port import Terminal
@@ -145,3 +148,25 @@ def tags(terminal: Terminal, text: str) -> None:
     wanted = () if text == "none" else tuple(dict.fromkeys(text.replace(",", " ").split()))
     terminal.post(SetTags(wanted))
     said(terminal, f"Tags: {', '.join(wanted)}" if wanted else "The tags are gone.")
+
+
+# ---- commands that send a prompt ----------------------------------------------------------------------------------
+
+
+def init(terminal: Terminal, text: str) -> None:
+    more = f"\n\nThe person adds: {text}" if text else ""
+    terminal.post(Prompt(_prompt("init") + more))
+
+
+def review(terminal: Terminal, text: str) -> None:
+    """Send the prompt to review a range of commits, or the uncommitted changes."""
+    place = f"`{text}`" if text else "the working tree (staged, unstaged and new files) against the last commit"
+    terminal.post(Prompt(_prompt("review").replace("{range}", place)))
+
+
+def go_on(terminal: Terminal, _text: str) -> None:
+    terminal.post(Continue())
+
+
+def _prompt(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()

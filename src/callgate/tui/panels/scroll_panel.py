@@ -22,11 +22,10 @@ class ScrollPanel:
     context: Context = "pager"
     full_screen = True
 
-    def __init__(self, terminal: Terminal, title: str, write: Write, closed: Callable[[], None] | None = None) -> None:
+    def __init__(self, terminal: Terminal, title: str, write: Write) -> None:
         self._terminal = terminal
         self._title = title
         self._write = write
-        self._closed = closed
         self._width = self._height = 0
         self._lines: list[str] = []
         self._sought = ""
@@ -52,8 +51,6 @@ class ScrollPanel:
                 self._seek(1 if action == "next" else -1)
             case "close":
                 self._terminal.close_panel(self)
-                if self._closed is not None:
-                    self._closed()
             case _:
                 return
 
