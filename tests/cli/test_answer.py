@@ -73,8 +73,8 @@ def test_a_running_session_is_left_the_answer(desk: Desk, other: Program) -> Non
     other.ask(do="hold", log=str(log))
     ran = desk.good("answer", "latest", "no", "--note", "not now")
     assert f"the running session will act on it (process {other.pid}" in " ".join(ran.out.split())
-    (waiting,) = waiting_answers(log).answers
-    assert (waiting.confirmation.outcome, waiting.confirmation.note) == ("no", "not now")
+    (waiting,) = waiting_answers(log).answers.values()
+    assert (waiting.outcome, waiting.note) == ("no", "not now")
     assert "answered: no, by person at callgate answer; not acted on yet" in " ".join(desk.good("answer").out.split())
     again = desk.run("answer", "latest", "yes")
     assert (again.code, again.out) == (1, "")

@@ -145,14 +145,14 @@ def test_what_is_no_answer_is_left_out_set_aside_and_told(name: str, tmp_path: P
     log, asked = left_in(tmp_path)
     spoil(log)
     found = waiting_answers(log)
-    assert found.answers == ()
+    assert found.answers == {}
     assert len(found.faults) == 1
     assert why in found.faults[0]
     assert "is no answer and was left out" in found.faults[0]
     assert [each.endswith(".json.bad") for each in files(log)] == [True]
     assert waiting_answers(log).faults == ()
     leave_answer(log, asked, YES)
-    assert [each.confirmation for each in waiting_answers(log).answers] == [YES]
+    assert list(waiting_answers(log).answers.values()) == [YES]
 
 
 @pytest.mark.parametrize("name", [name for name in BAD if name != "of another question"])
@@ -182,7 +182,7 @@ def test_a_folder_that_is_not_ours_is_not_looked_into(what: str, tmp_path: Path,
             except PermissionError:
                 pytest.skip("only root can make a folder of another user")
     found = waiting_answers(log)
-    assert found.answers == ()
+    assert found.answers == {}
     assert "answers of other programs cannot be looked for" in found.faults[0]
     assert read_answer(log, asked.key) is None
     with pytest.raises(JournalError, match="the answer cannot be left in"):

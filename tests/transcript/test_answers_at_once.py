@@ -60,7 +60,7 @@ def test_of_three_programs_that_answer_at_once_one_is_first(
         assert said[first]["how"] == ("left" if held else "recorded")
         assert {each["first"] for each in said if each["how"] == "refused"} <= {f"P{first}", None}
         assert all("call c1 was answered already" in each["why"] for each in said if each["how"] == "refused")
-        found = [each.confirmation for each in waiting_answers(log).answers] if held else on_record(log)
+        found = list(waiting_answers(log).answers.values()) if held else on_record(log)
         assert [each.by for each in found] == [f"P{first}"]
         winners[first] += 1
     assert sum(winners.values()) == 30
@@ -77,7 +77,7 @@ def test_programs_that_answer_different_questions_at_once_are_all_taken(
             programs[each].tell(do="answer", **told)
         assert {program.hear()["how"] for program in programs} <= {"recorded", "left"}
         recorded = {each.call_id for each in on_record(log)}
-        waiting = {each.confirmation.call_id for each in waiting_answers(log).answers}
+        waiting = {each.call_id for each in waiting_answers(log).answers.values()}
         assert recorded | waiting == {"c0", "c1", "c2"}
         assert not recorded & waiting
         assert {each.call_id for each in store.questions()} == waiting
@@ -106,9 +106,9 @@ def writer(log: Path, does: Writing) -> Callable[[], str]:
         keys = {asked.key for asked in QuestionFold(loaded.events).open.values()}
         tidy_answers(log, keys)
         deeds: list[Durable] = []
-        left = [each for each in waiting_answers(log).answers if each.key in keys]
+        left = {key: each for key, each in waiting_answers(log).answers.items() if key in keys}
         if keys and does == "takes what was left":
-            deeds = [QuestionAnswered(time(), each.confirmation) for each in left]
+            deeds = [QuestionAnswered(time(), each) for each in left.values()]
         elif keys and does == "answers itself":
             deeds = [QuestionAnswered(time(), question().no(by="writer"))]
         elif keys and does == "asks again":
@@ -118,7 +118,7 @@ def writer(log: Path, does: Writing) -> Callable[[], str]:
         if deeds:
             append_to_log(log, NOBODY, loaded, fd, deeds)
             if does != "asks again":
-                forget_answers(log, [each.key for each in left])
+                forget_answers(log, left)
         else:
             drop_name(log)
             os.close(fd)
@@ -156,7 +156,7 @@ def test_whatever_the_order_and_whoever_dies_one_answer_is_accepted(
         assert isinstance(result, AnswerTaken | AnswerRefused | Killed | str), result
     accepted = {by for by, fate in fates.items() if isinstance(fate, AnswerTaken)}
     recorded = [each.by for each in on_record(log)]
-    waiting = [each.confirmation.by for each in waiting_answers(log).answers]
+    waiting = [each.by for each in waiting_answers(log).answers.values()]
     dead = {by for by, fate in fates.items() if isinstance(fate, Killed)}
     closed_by_writer = "settles" in writing or recorded == ["writer"]
 

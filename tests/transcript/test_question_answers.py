@@ -158,7 +158,7 @@ def test_changed_arguments_with_a_secret_are_not_put_on_record(tmp_path: Path, o
     assert (on_record(log), files(log), lock_path(log).exists()) == ([], [], False)
     other.ask(do="hold", log=str(log))
     store.answer(log, yes)
-    assert [each.confirmation.arguments for each in waiting_answers(log).answers] == [{"path": SECRET}]
+    assert [each.arguments for each in waiting_answers(log).answers.values()] == [{"path": SECRET}]
 
 
 def test_a_log_that_cannot_be_written_refuses_the_answer_in_words(
@@ -190,7 +190,7 @@ def test_an_answer_for_a_running_session_is_a_file_for_its_owner_alone(tmp_path:
     assert log.read_bytes() == before
     assert stat.S_IMODE(the_file(log).stat().st_mode) == 0o600
     assert stat.S_IMODE(answers_folder(log).stat().st_mode) == 0o700
-    assert [each.confirmation for each in waiting_answers(log).answers] == [taken.confirmation]
+    assert list(waiting_answers(log).answers.values()) == [taken.confirmation]
     assert waiting_answers(log).faults == ()
 
 
@@ -200,7 +200,7 @@ def test_the_file_that_is_there_is_the_refusal(tmp_path: Path, other: Program) -
     store.answer(log, question().no(by="Ann"))
     with pytest.raises(AnswerRefused, match="call c1 was answered already: no, by Ann"):
         store.answer(log, YES)
-    assert [each.confirmation.by for each in waiting_answers(log).answers] == ["Ann"]
+    assert [each.by for each in waiting_answers(log).answers.values()] == ["Ann"]
 
 
 def test_what_was_left_for_a_writer_that_died_is_still_the_first_answer(tmp_path: Path, other: Program) -> None:

@@ -43,7 +43,7 @@ def test_a_conversation_on_record_is_folded_without_what_was_rewound() -> None:
             fold = fold_of(await _told(session))
             assert [each.text for each in fold.blocks if isinstance(each, PromptBlock)] == ["one", "other"]
             prompts = prompts_of(await _told(session), (each.id for each in session.messages))
-            assert [each.text for each in prompts] == ["other", "one"]
+            assert [each.message.text for each in prompts] == ["other", "one"]
 
     asyncio.run(main())
 
@@ -91,7 +91,7 @@ def test_the_picker_of_prompts_goes_back_and_puts_the_prompt_into_the_input_line
             assert terminal.panels == [panel]
             (prompt,) = prompts_of(await _told(session), (each.id for each in session.messages))
             await go_back(terminal, prompt, "conversation")
-            assert terminal.posted == [Rewind(prompt.id)]
+            assert terminal.posted == [Rewind(prompt.message.id)]
             assert terminal.input == "one"
             await go_back(terminal, prompt, "fork")
             assert terminal.changes == [SessionStart(resume=session.id, fork=True)]

@@ -8,7 +8,7 @@ is in the log. It is read only if it is a regular file of the same user that no 
 
 import os
 import re
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from errno import EPERM
 from json import dumps
@@ -53,19 +53,15 @@ class _Unusable(Exception):
 
 
 @noun
-class WaitingAnswer:
-    """An answer file that was read. ``key`` is the key of its question."""
-
-    key: str
-    confirmation: Confirmation
-
-
-@noun
 class FoundAnswers:
-    """``faults`` describes invalid files, which are renamed if possible."""
+    """The answer files of a session.
 
-    answers: tuple[WaitingAnswer, ...] = ()
-    faults: tuple[str, ...] = ()
+    answers  valid answers by the keys of their questions
+    faults   descriptions of invalid files, which are renamed if possible
+    """
+
+    answers: Mapping[str, Confirmation]
+    faults: tuple[str, ...]
 
 
 @noun
@@ -164,14 +160,14 @@ def _written(asked: AskedQuestion, confirmation: Confirmation) -> bytes:
 
 def waiting_answers(log: Path) -> FoundAnswers:
     """Return all answer files. Must not raise. Blocks."""
-    answers: list[WaitingAnswer] = []
+    answers: dict[str, Confirmation] = {}
     faults: list[str] = []
     place = answers_folder(log)
     try:
         with _opened(place) as folder:
             for name in _names(folder, _ANSWER):
                 try:
-                    answers.append(WaitingAnswer(name[:32], _read(folder, name)))
+                    answers[name[:32]] = _read(folder, name)
                 except FileNotFoundError:  # removed by its author
                     continue
                 except (OSError, _Unusable) as error:
@@ -182,7 +178,7 @@ def waiting_answers(log: Path) -> FoundAnswers:
         pass
     except OSError as error:
         faults.append(f"answers of other programs cannot be looked for in {place}: {_why(error)}")
-    return FoundAnswers(tuple(answers), tuple(faults))
+    return FoundAnswers(answers, tuple(faults))
 
 
 def read_answer(log: Path, key: str) -> Confirmation | None:

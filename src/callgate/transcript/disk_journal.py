@@ -6,7 +6,7 @@ A new session has no file before its first message, so starting and leaving the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from callgate.core.ports import Maybe
 from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
 from callgate.transcript import side_files
-from callgate.transcript.answer_files import WaitingAnswer, forget_answers, tidy_answers, waiting_answers
+from callgate.transcript.answer_files import forget_answers, tidy_answers, waiting_answers
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
@@ -58,7 +58,7 @@ class DiskJournal(WrittenJournal):
             draft=("", ()) if loaded is None else side_files.read_draft(log),
         )
         self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
-        self._waiting: tuple[WaitingAnswer, ...] = ()  # answer files, as last read
+        self._waiting: Mapping[str, Confirmation] = {}  # answer files, as last read
         self._faults: dict[str, bool] = {}  # invalid answer files, and whether they were reported
         self._moved = False  # the log must be read to find the new leaf
         self.notes: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class DiskJournal(WrittenJournal):
         if self._moved:  # the open questions are not known yet
             return ()
         open_now = {asked.key for asked in self._questions.open.values()}
-        return tuple(each.confirmation for each in found.answers if each.key in open_now)
+        return tuple(answer for key, answer in found.answers.items() if key in open_now)
 
     def answer_faults(self) -> Sequence[str]:
         """Return descriptions of invalid answer files, each of them once."""
@@ -125,10 +125,10 @@ class DiskJournal(WrittenJournal):
         """Remove the answer files of these calls, as far as ``answers`` returned them, once all events so far are on
         disk. The result need not be awaited."""
         calls = set(call_ids)
-        keys = [each.key for each in self._waiting if each.confirmation.call_id in calls]
+        keys = [key for key, answer in self._waiting.items() if answer.call_id in calls]
         if not keys or self._closed:
             return None
-        self._waiting = tuple(each for each in self._waiting if each.key not in keys)
+        self._waiting = {key: answer for key, answer in self._waiting.items() if key not in keys}
         return self._writer.call(partial(forget_answers, self.path, keys))
 
 

@@ -15,6 +15,6 @@ keys         the table of keys; ``bindings`` registers it with prompt_toolkit
 route        decides which part receives a key
 port         the terminal as panels and commands see it; ``inner_port`` for its own parts
 attention    terminal title and bell
-editor       edits a text in $EDITOR
+external_editor  edits a text in $EDITOR
 statusline   the user's status line command
 """

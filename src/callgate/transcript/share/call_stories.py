@@ -16,25 +16,6 @@ from callgate.words.noun import noun
 from callgate.words.tool_search import EXECUTE
 
 
-@noun
-class CallStory:
-    """One call from its arguments to its result. A call through another tool is shown as a call of its target.
-
-    decided  the decisions and answers as text
-    code     the result code; as text for a call without a result
-    """
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any]
-    raw_arguments: str | None
-    decided: tuple[str, ...]
-    changed_to: Mapping[str, Any] | None
-    status: Status | None
-    code: str
-    content: tuple[Content, ...]
-
-
 class Facts:
     """The facts about one call, from the events read so far."""
 
@@ -46,35 +27,34 @@ class Facts:
         self.settled: Result | None = None
         self.told: ResultPart | None = None
 
-    def story(self, call: CallPart | e.CallArrived) -> CallStory:
-        call_id = call.id if isinstance(call, CallPart) else call.call_id
-        status, code, content = (Status.EXECUTING if self.attempt else None), self._left(), ()
-        if self.settled is not None:
-            status, code, content = self.settled.status, self.settled.code, self.settled.content
-        elif self.told is not None:
-            code = "tool_error" if self.told.is_error else "ok"
-            status, content = CODES[code].status, self.told.content
-        name, arguments, raw = call.name, call.arguments, call.raw_arguments
-        if self.arrived is not None and self.arrived.asked_as is not None:
-            name, arguments, raw = self.arrived.name, self.arrived.arguments, _unread(self.arrived)
-        return CallStory(
-            id=call_id,
-            name=name,
-            arguments=arguments,
-            raw_arguments=raw,
-            decided=tuple(self.decided),
-            changed_to=self.changed_to,
-            status=status,
-            code=code,
-            content=content,
-        )
 
-    def _left(self) -> str:
-        """Describe the state of a call without a result."""
-        if not self.attempt:
-            return "not started"
-        again = f" (attempt {self.attempt})" if self.attempt > 1 else ""
-        return f"had started{again}; its outcome is unknown"
+class CallStory:
+    """One call from its arguments to its result. A call through another tool is shown as a call of its target.
+
+    decided     the decisions and answers as text
+    changed_to  the arguments after a change by the user or a hook
+    code        the result code; as text for a call without a result
+    """
+
+    def __init__(self, call: CallPart | e.CallArrived, facts: Facts) -> None:
+        target = facts.arrived if facts.arrived is not None and facts.arrived.asked_as is not None else None
+        self.id = call.id if isinstance(call, CallPart) else call.call_id
+        self.name = (target or call).name
+        self.arguments = (target or call).arguments
+        self.raw_arguments = call.raw_arguments if target is None else _unread(target)
+        self.decided = tuple(facts.decided)
+        self.changed_to = facts.changed_to
+        self.status: Status | None = Status.EXECUTING if facts.attempt else None
+        self.code: str = "not started"
+        self.content: tuple[Content, ...] = ()
+        if facts.settled is not None:
+            self.status, self.code, self.content = facts.settled.status, facts.settled.code, facts.settled.content
+        elif facts.told is not None:
+            code = "tool_error" if facts.told.is_error else "ok"
+            self.status, self.code, self.content = CODES[code].status, code, facts.told.content
+        elif facts.attempt:
+            again = f" (attempt {facts.attempt})" if facts.attempt > 1 else ""
+            self.code = f"had started{again}; its outcome is unknown"
 
 
 def gathered(events: Iterable[e.Durable]) -> dict[tuple[str, str], Facts]:

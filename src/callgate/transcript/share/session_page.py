@@ -71,13 +71,13 @@ def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
         elif isinstance(event, e.MessageAdded) and event.message.role != "tool":
             number += 1
             message = event.message
-            calls = {call.id: facts[message.id, call.id].story(call) for call in message.calls}
+            calls = {call.id: CallStory(call, facts[message.id, call.id]) for call in message.calls}
             out.append(SaidMessage(number, event.at, message, calls, message.id in snipped))
         elif isinstance(event, e.MessageAdded):
             out += _orphans(event, known)
         elif isinstance(event, e.CallArrived) and event.message_id not in messages:
             number += 1
-            story = facts[event.message_id, event.call_id].story(event)
+            story = CallStory(event, facts[event.message_id, event.call_id])
             part = CallPart(event.call_id, event.name, event.arguments, event.raw_arguments)
             lost = Message(event.message_id, "assistant", (part,))
             out.append(SaidMessage(number, event.at, lost, {event.call_id: story}))

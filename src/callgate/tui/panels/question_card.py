@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from json import dumps, loads
 from time import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from callgate.formats.columns import clipped
 from callgate.formats.display import visible
@@ -223,35 +223,28 @@ class QuestionPanel:
         after = await self._terminal.edit_text(before, ".txt" if name else ".json")
         if after is None:
             self.fault = "The editor failed, so nothing was changed."
-        elif name:
+        else:
             # Editors add a line feed at the end of a file.
             self._changed(name, after if before.endswith("\n") else after.removesuffix("\n"))
-        else:
-            self._changed_all(after)
         self._terminal.redraw()
 
     def _changed(self, name: str, text: str | None) -> None:
+        """Replace the argument by the text; without a name, all arguments by the JSON object in the text."""
         if text is None:
             return
-        if self._over:
+        if name and self._over:
             self._too_late(text)
-        else:
-            self._take({**self.arguments, name: text})
-
-    def _changed_all(self, text: str) -> None:
+            return
         try:
-            found: Any = loads(text)
+            found: Any = {**self.arguments, name: text} if name else loads(text)
         except (ValueError, RecursionError) as error:
             self.fault = f"This is not JSON, so nothing was changed: {error}"
             return
         if isinstance(found, dict):
-            self._take(found)  # pyright: ignore[reportUnknownArgumentType]
+            self.fault = ""
+            self.edited = None if found == dict(self.question.arguments) else cast(dict[str, Any], found)
         else:
             self.fault = "The arguments are one JSON object, so nothing was changed."
-
-    def _take(self, arguments: dict[str, Any]) -> None:
-        self.fault = ""
-        self.edited = None if arguments == dict(self.question.arguments) else arguments
 
     # ---- lines --------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from callgate.tui.port import SessionStart
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event, MessageAdded
 from callgate.words.inputs import Rewind, Undo
-from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
@@ -26,64 +25,45 @@ _WAYS = (
 )
 
 
-@noun
-class SaidPrompt:
-    """A prompt of the user and its time."""
-
-    id: str
-    at: float
-    text: str
-
-
-def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[SaidPrompt]:
+def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[MessageAdded]:
     """Return the user's prompts that are still in the conversation, newest first."""
     ids = set(live)
-    added = [each for each in events if isinstance(each, MessageAdded) and each.about is None]
-    found = {
-        each.message.id: SaidPrompt(each.message.id, each.at, each.message.text)
-        for each in added
-        if each.message.role == "user" and each.message.id in ids
-    }
+    added = (each for each in events if isinstance(each, MessageAdded) and each.about is None)
+    found = {each.message.id: each for each in added if each.message.role == "user" and each.message.id in ids}
     return [*found.values()][::-1]
 
 
 class RewindPanel(ListPanel):
     """Lists the prompts. The conversation goes back to before the chosen one, whose text is put into the input line."""
 
-    def __init__(self, terminal: Terminal, prompts: list[SaidPrompt]) -> None:
+    def __init__(self, terminal: Terminal, prompts: list[MessageAdded]) -> None:
         from callgate.admin.sessions import ago
 
-        self._prompts = {each.id: each for each in prompts}
+        self._prompts = {each.message.id: each for each in prompts}
         now = time()
-        items = [ListItem(each.id, " ".join(each.text.split()), ago(each.at, now)) for each in prompts]
-        super().__init__(
-            terminal,
-            "Go back to before a message",
-            items,
-            self._ask_how,
-            preview=lambda item: self._prompts[item.key].text,
-        )
+        items = [
+            ListItem(name, " ".join(each.message.text.split()), ago(each.at, now))
+            for name, each in self._prompts.items()
+        ]
+        super().__init__(terminal, "Go back to before a message", items, self._ask_how, preview=self._text)
+
+    def _text(self, item: ListItem) -> str:
+        return self._prompts[item.key].message.text
 
     def _ask_how(self, item: ListItem) -> None:
-        prompt = self._prompts[item.key]
-        title = f"Go back to before: {item.title}"
-        panel = ListPanel(
-            self._terminal,
-            title,
-            _WAYS,
-            lambda way: self._go(prompt, way.key),
-            closed=lambda: self._terminal.open_panel(self),
-        )
-        self._terminal.open_panel(panel)
+        terminal, prompt = self._terminal, self._prompts[item.key]
 
-    def _go(self, prompt: SaidPrompt, way: str) -> None:
-        self._terminal.start(go_back(self._terminal, prompt, way))
+        def chosen(way: ListItem) -> None:
+            terminal.start(go_back(terminal, prompt, way.key))
+
+        title = f"Go back to before: {item.title}"
+        terminal.open_panel(ListPanel(terminal, title, _WAYS, chosen, closed=lambda: terminal.open_panel(self)))
 
 
 async def open_rewind(terminal: Terminal) -> None:
     """Open the list, or show that there is no prompt."""
     session = terminal.session
-    prompts: list[SaidPrompt] = []
+    prompts: list[MessageAdded] = []
     if session is not None:
         told = await session.events_after(0)
         prompts = prompts_of((event for _number, event in told), (each.id for each in session.messages))
@@ -93,7 +73,7 @@ async def open_rewind(terminal: Terminal) -> None:
         terminal.show(NoticeBlock("There is no message yet to go back to."))
 
 
-async def go_back(terminal: Terminal, prompt: SaidPrompt, way: str) -> None:
+async def go_back(terminal: Terminal, prompt: MessageAdded, way: str) -> None:
     """Go back to before the prompt and put its text into the input line."""
     session = terminal.session
     if session is None:
@@ -112,9 +92,9 @@ async def go_back(terminal: Terminal, prompt: SaidPrompt, way: str) -> None:
     _rewind(terminal, prompt)
 
 
-def _rewind(terminal: Terminal, prompt: SaidPrompt) -> None:
-    terminal.post(Rewind(prompt.id))
-    terminal.set_input(prompt.text)
+def _rewind(terminal: Terminal, prompt: MessageAdded) -> None:
+    terminal.post(Rewind(prompt.message.id))
+    terminal.set_input(prompt.message.text)
 
 
 def changes_after(session: str, at: float) -> list[int]:
