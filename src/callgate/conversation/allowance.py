@@ -1,4 +1,4 @@
-"""Limits of a run: turns, output tokens, dollars and seconds. Every turn counts, whatever its cause."""
+"""Limits of a run: turns, output tokens, dollars and seconds. Every turn counts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,21 +13,22 @@ from callgate.words.messages import Spent, Usage
 from callgate.words.model import RequestLimits
 
 Price = Callable[[str, Usage], float | None]
-"""Dollars for the usage of one request to the model of this name; None where no price is known. Must not raise."""
+"""Returns the dollars for the usage of a request to a model of this name, or None if no price is known. Must not
+raise."""
 
 FEWEST_TOKENS = 200
-"""A request that could pay for fewer tokens of output is not sent."""
+"""The minimum of affordable output tokens for a request."""
 
 NEAR_THE_END = 0.8
 MOST_EXTENSIONS, FEWEST_NEW_TOKENS = 3, 500
-"""The times that a run with tokens left in its budget goes on after its end, and the work each has to bring."""
+"""The number of times that a run with tokens left in its budget is continued, and the minimum output of each time."""
 
 _AROUND = " It is a limit of the session around this one."
 _BUDGET = late_pattern(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
 
 
 def budget_in(text: str) -> int | None:
-    """The output tokens that a prompt allows by ``+500k`` or ``+2m`` as its first or last word."""
+    """Return the budget of output tokens in a prompt: ``+500k`` or ``+2m`` as its first or last word."""
     for found in _BUDGET.finditer(text):
         if not text[: found.start()].strip() or not text[found.end() :].strip():
             return int(float(found[1]) * (1_000 if found[2] in "kK" else 1_000_000)) or None
@@ -59,8 +60,10 @@ class Allowance:
         self._outer = outer
         self.budget: int | None = None
         """The output tokens that the prompt of the run allows."""
-        self._told = False  # that the budget is nearly used up
-        self._extensions = self._used_before = 0  # how often the run went on to use it up, and what was used by then
+        self._warned = False  # the model was told that the budget is nearly used up
+        self._extensions = self._used_before = (
+            0  # continuations to use the budget, and the tokens used before the last one
+        )
         self._turns = 0
         self._cost, self._written = 0.0, record.ledger.usage.output
         self._last: Usage | None = None
@@ -84,7 +87,7 @@ class Allowance:
     # ---- before a request ---------------------------------------------------------------------------------------
 
     def reached(self, model: Model) -> tuple[RunReason, str, str] | None:
-        """The limit that keeps another request from being sent: the reason, its kind, and details."""
+        """Return the limit that forbids another request, or None: the reason, its kind and details."""
         limits = self._limits
         if limits.max_turns is not None and self._turns >= limits.max_turns:
             return "limit", "turns", ""
@@ -151,7 +154,7 @@ class Allowance:
         return ledger.usage.output - self._written + inside
 
     def _affordable(self, model: Model, cost: float, last: Usage | None) -> int | None:
-        """Output tokens that the dollars left can pay for, once the input of a request like the last one is paid."""
+        """Return the output tokens that the remaining dollars can pay for, after an input like in the last request."""
         if self._price is None or self._limits.max_cost is None:
             return None
         each = self._price(model.name, Usage(output=1_000_000))
@@ -164,7 +167,7 @@ class Allowance:
     # ---- after a turn -------------------------------------------------------------------------------------------
 
     def spend(self, spent: Spent | None) -> Iterator[str]:
-        """Takes note of what a turn used. Gives notes for people, each once."""
+        """Count the costs of a turn. Yield notes for people, each once."""
         limits, before = self._limits, self._cost
         self._cost = self._record.ledger.cost
         if limits.warn_cost is not None and before < limits.warn_cost <= self._cost:
@@ -181,12 +184,12 @@ class Allowance:
         budgeted: Allowance | None = self
         while budgeted is not None and budgeted.budget is None:
             budgeted = budgeted._outer()
-        if self._told or budgeted is None or budgeted.budget is None:
+        if self._warned or budgeted is None or budgeted.budget is None:
             return None
         limit, used = budgeted.budget, budgeted._output
         if used < limit * NEAR_THE_END:
             return None
-        self._told = True
+        self._warned = True
         return f"About {max(0, limit - used):,} of {limit:,} output tokens are left for this task: bring it to an end."
 
     def extends(self) -> str | None:

@@ -1,6 +1,6 @@
-"""The live lines of a log: the tree of messages, and the facts that hang on it. See docs/decisions/0008.
+"""The live lines of a log: the tree of messages with the facts about them. See docs/decisions/0008.
 
-No I/O: a line is known by its type, its ids and the bytes it covers (or its index, for a log in memory).
+No I/O: a line has a kind, ids and a range of bytes (of indices for a log in memory).
 """
 
 from collections.abc import Iterable
@@ -15,8 +15,12 @@ _NAMED = {cls: attrgetter(row.by) for cls, row in EVENTS.items() if row.by}
 
 
 class Line(NamedTuple):
-    """The fields of a line that the tree needs. ``id`` is a message's own; ``parent`` the message before it, or the one
-    a fact hangs on; ``target`` what a move or a boundary points to."""
+    """The fields of a line for the tree.
+
+    id      the id of a message
+    parent  the message before it, or the message that a fact belongs to
+    target  the message that a move or a boundary points to
+    """
 
     kind: LineKind
     id: str | None
@@ -25,7 +29,7 @@ class Line(NamedTuple):
 
 
 class _Segment:
-    """Neighbouring lines of one kind. ``leaf`` is that of the time they were written."""
+    """Consecutive lines of one kind. ``leaf`` is the leaf when they were written."""
 
     __slots__ = ("end", "leaf", "line", "start")
 
@@ -37,7 +41,7 @@ class _Segment:
 
 
 class Chain:
-    """Grows with the log. Neighbouring facts of one message are one segment, so it stays small beside the log."""
+    """The tree of a log. Consecutive facts of one message are one segment, so it is much smaller than the log."""
 
     def __init__(self) -> None:
         self.leaf: str | None = None
@@ -45,19 +49,19 @@ class Chain:
         self._segments: list[_Segment] = []
         self._turn: str | None = None
         self._calls: dict[str, str | None] = {}
-        self._heirs: dict[str, str] = {}  # a message that is lost → the first that followed it
+        self._heirs: dict[str, str] = {}  # lost message → the first message after it
 
     def __contains__(self, message_id: str) -> bool:
         return message_id in self._parents
 
     def place(self, event: Durable) -> Line:
-        """The tree fields for the line of this event, the next of the log."""
+        """Return the tree fields for the line of the next event of the log."""
         row = EVENTS[type(event)]
         own = event.message.id if isinstance(event, MessageAdded) else None
         return Line(row.line, own, self._parent(event), getattr(event, row.target) if row.target else None)
 
     def add(self, line: Line, start: int, end: int) -> bool:
-        """Take a line that is on the log, in the order of the log. False: a message with this id is there already."""
+        """Add the next line of the log. Return False for a message whose id exists."""
         kind, leaf = line.kind, self.leaf
         if kind == "fact":
             last = self._segments[-1] if self._segments else None
@@ -71,7 +75,7 @@ class Chain:
         else:
             lost = line.parent if line.parent is not None and line.parent not in self._parents else None
             if lost is not None:
-                line = line._replace(parent=leaf)  # the history goes on from what is there
+                line = line._replace(parent=leaf)  # its parent is lost
             if kind == "message":
                 assert line.id is not None
                 if line.id in self._parents:
@@ -84,13 +88,13 @@ class Chain:
         return True
 
     def where(self, message_id: str) -> tuple[int, int] | None:
-        """The bytes of a message's line."""
+        """Return the range of bytes of a message, or None."""
         found = (each for each in self._segments if each.line.kind == "message" and each.line.id == message_id)
         return next(((each.start, each.end) for each in found), None)
 
     @property
     def counted(self) -> tuple[int, int]:
-        """As many messages and turns as there are, or as their ids count, whichever is more."""
+        """The numbers of messages and turns: the actual ones, or the highest numbers in ids."""
         messages = turns = len(self._parents)
         for message_id in self._parents:
             if message_id[1:].isdecimal() and len(message_id) < _LONGEST_NUMBER:
@@ -101,11 +105,11 @@ class Chain:
         return messages, turns
 
     def take_open(self, other: "Chain") -> None:
-        """Go on with the turn that is open on another chain of the same log."""
+        """Copy the open turn of another chain of the same log."""
         self._turn, self._calls = other._turn, other._calls
 
     def live(self) -> list[tuple[int, int]]:
-        """The live parts of the log, in its order, neighbours joined."""
+        """Return the live ranges of the log in order, adjacent ones joined."""
         line = self._world_line()
         after = self._what_follows(line)
         boundary = next((each for each in reversed(self._segments) if self._leads_on(each, after)), None)
@@ -122,7 +126,7 @@ class Chain:
         return ranges
 
     def _parent(self, event: Durable) -> str | None:
-        """The message that the event belongs to; None for the session. A call that is not known belongs to the leaf."""
+        """Return the message that the event belongs to, or None for the session. Unknown calls belong to the leaf."""
         on, name = EVENTS[type(event)].on, _NAMED.get(type(event))
         found: str | tuple[str, ...] = () if name is None else name(event) or ()
         named = found if isinstance(found, str) else found[-1] if found else None
@@ -145,7 +149,8 @@ class Chain:
                 return None
 
     def _world_line(self) -> list[str]:
-        """From the leaf back. A parent stands earlier in the log, so there are no circles."""
+        """Return the messages from the leaf back to the first one. Parents come earlier in the log: there are no
+        cycles."""
         found: list[str] = []
         at = self.leaf
         while at is not None:
@@ -154,20 +159,20 @@ class Chain:
         return found
 
     def _what_follows(self, line: list[str]) -> dict[str | None, int]:
-        """For each message of the line, and for its beginning, where the line of the next message begins."""
+        """Return the start of the line that follows each message, and of the first message (None)."""
         begins = {each.line.id: each.start for each in self._segments if each.line.kind == "message"}
         before: list[str | None] = [*line[1:], None]
         return {each: begins[then] for each, then in zip(before, line, strict=False)}
 
     def _leads_on(self, segment: _Segment, after: dict[str | None, int]) -> bool:
-        """A boundary that the world line goes on from."""
+        """Return whether a segment is a boundary that the live messages continue from."""
         parent = segment.line.parent
         known = parent is None or parent in after or parent == self.leaf
         return segment.line.kind == "boundary" and known and segment.start < after.get(parent, segment.end)
 
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
-        """The messages that the boundary cuts off. Where the first kept one is lost, the tail begins with the message
-        that followed it; where that is lost too, nothing is kept: better too little than too long."""
+        """Return the messages before the boundary. If the first kept message is lost, the tail starts with the message
+        after it; if that is lost too, the tail is empty."""
         kept = boundary.line.target
         if kept is not None and kept not in line:
             kept = self._heirs.get(kept)
@@ -184,23 +189,23 @@ class Chain:
         if line.kind == "message":
             return line.id in on
         if line.kind == "boundary":
-            return False  # an earlier one, or one of another branch
+            return False  # an earlier boundary, or one of another branch
         if line.kind == "closing":
             leaf = line.parent
-        elif line.parent is None:  # it hangs on the session
+        elif line.parent is None:  # belongs to the session
             return True
         elif line.parent in self._parents:
             return line.parent in on
         else:
-            leaf = segment.leaf  # its message never came
+            leaf = segment.leaf  # its message was never recorded
         kept = leaf is None or leaf in on
-        if boundary is not None and leaf == boundary.line.parent:  # cut off with its message, unless it came later
+        if boundary is not None and leaf == boundary.line.parent:  # hidden with its message, unless it is newer
             kept = kept or segment.start > boundary.start
         return kept and segment.start < after.get(leaf, segment.end)
 
 
 def live_events(events: Iterable[Durable]) -> list[Durable]:
-    """Those that a fold should see."""
+    """Return the live events."""
     listed = list(events)
     chain = Chain()
     for n, event in enumerate(listed):

@@ -1,4 +1,4 @@
-"""The loop: turns until there is nothing left to do, with steering and limits between them."""
+"""The loop takes turns until the model is done, with queued messages and limits in between."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -39,8 +39,7 @@ _MAY_BE_CUT: tuple[TurnCause, ...] = ("continued", "output_limit", "cut_off", "c
 
 
 class Loop:
-    """Takes turns until the model asks for no more calls. Each turn has a named cause, and counts against the limits
-    whatever that is."""
+    """Takes turns until the model makes no more calls. Each turn has a named cause and counts against the limits."""
 
     def __init__(
         self,
@@ -67,16 +66,16 @@ class Loop:
             affords=lambda spent: self.allowance.used_up(self._model, spent) is None,
         )
         self._cause: TurnCause = "continued"
-        self._words: str | None = None  # for the model, with the next request
+        self._words: str | None = None  # a reminder for the next request
         self._held_up = self._truncations = 0
-        self._raised = False  # the limit of the output, as far as the model can
+        self._raised = False  # the output limit was raised to the maximum of the model
         self._turn: Turn | None = None
         self._between: asyncio.Task[Any] | None = None
         self._interrupt: str | None = None
         self._left = False
 
     async def run(self) -> RunEnded | None:
-        """None when it was left in the middle, for another time."""
+        """Run to the end, record it and return it. Return None if the run was left open on record."""
         stop: RunEnded | None = None
         options = self._record.ledger.options
         self.allowance.begin(None if options is None else options.budget, self._out_of_time)
@@ -89,12 +88,12 @@ class Loop:
             self.allowance.end()
         if stop is None:
             return None
-        self._say_steers()  # too late for this run, but said: the next one reads it
+        self._say_steers()  # for the next run
         self._record.write(stop)
         return stop
 
     async def _take_turn(self) -> RunEnded | None:
-        """One turn, and the cause of the next one or the end of the run."""
+        """Take one turn, and set the cause of the next one or return the end of the run."""
         self._lead_in()
         turn = self._turn = self._next_turn()
         if self._interrupt is not None:
@@ -117,16 +116,16 @@ class Loop:
     def say(
         self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
     ) -> None:
-        """Puts a person's message on record; ``queued`` is the prompt that waited until now."""
+        """Record a message of a person; ``queued`` is its queued prompt."""
         self._cause = "prompt"
         self._say(parts, queued, options)
 
     def wake(self) -> None:
-        """The next turn answers a notice, not a message of a person."""
+        """Set a notice as the cause of the next turn."""
         self._cause = "notice"
 
     def steer(self, text: str) -> None:
-        """Delivers the text after the current calls, sooner if all of them give way."""
+        """Queue a message that is delivered after the current calls, or cancels them if all of them yield."""
         number = self._record.ledger.queued + 1
         self._record.write(PromptQueued(self._now(), f"q{number}", (Text(text),), steers=True))
         if self._turn is not None:
@@ -140,7 +139,7 @@ class Loop:
             self._between.cancel()
 
     def leave(self, because: str) -> None:
-        """Stops as soon as that is possible without a loss, and leaves the rest open."""
+        """Stop without loss, and leave unfinished work open on record."""
         self._left = True
         if self._turn is not None:
             self._turn.leave(because)
@@ -149,19 +148,19 @@ class Loop:
 
     @property
     def executor(self) -> CallExecutor | None:
-        """The executor of the message under way."""
+        """The executor of the current message, or None."""
         return None if self._turn is None else self._turn.executor
 
     # ---- before a request ---------------------------------------------------------------------------------------
 
     async def _hindrance(self) -> RunEnded | None:
-        """The end of the run if no other request may be sent: an interrupt, a limit, a history that is too long."""
+        """Return the end of the run if no request may be sent: an interrupt, a limit, or a history that is too long."""
         ledger, features = self._record.ledger, self._features
         if ledger.open_turn is not None:
             left = [entry.name for entry in ledger.calls.values() if entry.result is None]
             if left and self._interrupt is None:
                 await self._interruptible(features.before_resume(left))
-            return None  # it has been paid for, and each of its calls gets a result even after an interrupt
+            return None  # an open turn is finished also after an interrupt: each call gets a result
         if self._interrupt is not None:
             return self._ended("interrupted")
         stop = self._limit()
@@ -190,7 +189,7 @@ class Loop:
             self._between.cancel()
 
     def _pause(self) -> None:
-        """Only a person can move it on: the time until then does not count."""
+        """The turn waits for a person: stop the time limit."""
         self.allowance.pause()
         self._on_waiting()
 
@@ -199,8 +198,8 @@ class Loop:
         self._on_resumed()
 
     def _lead_in(self) -> None:
-        """Puts on record what the model is told before the next request: a message that was cut off is followed by a
-        request to go on; then what people typed meanwhile. Reminders of features follow in the turn."""
+        """Record the messages before the next request: a text after an incomplete message, then queued messages of
+        people. Reminders of features follow in the turn."""
         words, self._words = self._words, None
         if words is None and self._cause in _MAY_BE_CUT and not self._answerable and not self._steers:
             words = CONTINUE_TEXT
@@ -213,8 +212,7 @@ class Loop:
 
     @property
     def _answerable(self) -> bool:
-        """True if the history can be sent as it is: it does not end with a message of the model, or a turn is open,
-        which goes on by itself."""
+        """True if the model can answer the history: it does not end with a message of the model, or a turn is open."""
         ledger = self._record.ledger
         return ledger.open_turn is not None or not ledger.messages or ledger.messages[-1].role != "assistant"
 
@@ -222,7 +220,7 @@ class Loop:
         ledger = self._record.ledger
         injected = () if ledger.open_turn is not None else self._features.calls_before(ledger.unanswered)
         if injected or ledger.mentioned:
-            self.allowance.resume()  # no request is sent, so only the limit of time counts
+            self.allowance.resume()  # without a request only the time limit applies
             return self._turn_of("mention", injected=injected)
         limits = self.equipment.limits
         if self._raised:
@@ -247,7 +245,7 @@ class Loop:
     # ---- after a turn -------------------------------------------------------------------------------------------
 
     async def _after(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
-        """The cause of the next turn, or the end of the run."""
+        """Return the cause of the next turn, or the end of the run."""
         if self._interrupt is None and not self._left:
             await self._features.after_turn(ended)
         if ended.reason in ("calls", "answered"):
@@ -268,18 +266,18 @@ class Loop:
             case "model_error":
                 error, used_up = turn.error, self.allowance.used_up(self._model)
                 assert error is not None
-                if error.retryable and used_up is not None:  # a repetition would pass it
+                if error.retryable and used_up is not None:  # a retry would exceed it
                     reason, kind, detail = used_up
                     return self._ended(reason, detail, kind)
                 reason = "context_full" if error.kind == "too_long" else "model_error"
                 return self._ended(reason, ended.detail, error.kind, retryable=error.retryable)
             case "interrupted" if self._interrupt is None:
-                return self._limit() or self._ended("interrupted")  # the time was up
+                return self._limit() or self._ended("interrupted")  # the time limit
             case "interrupted" | "stopped":
                 return self._ended(ended.reason, ended.detail)
 
     async def _held_back(self, turn: Turn) -> TurnCause | RunEnded:
-        """After a failure that is not shown yet."""
+        """Return the cause of the turn after a failure that is not shown."""
         assert turn.error is not None
         if turn.remedy == "shorten":
             return await self._shortened(str(turn.error))
@@ -293,9 +291,9 @@ class Loop:
         return self._ended("context_full", detail)
 
     async def _truncated(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
-        """After a message that is not whole."""
+        """Return the cause of the turn after an incomplete message, or the end of the run."""
         if turn.resumed:
-            return "continued"  # a crash cut it off, not the model
+            return "continued"  # a crash cut it off
         reason = _NOT_WHOLE.get(turn.stop, "cut_off")
         if reason == "context_full" and self._recovery.shorten():
             return await self._shortened(ended.detail)
@@ -308,13 +306,12 @@ class Loop:
             return "output_limit"
         if turn.stop == "paused":
             return "continued"
-        if self._answerable:  # there are results of calls, or nothing came back
+        if self._answerable:  # there are results, or no message was added
             return "cut_off"
         return "steered" if self._steers else self._ended(reason, ended.detail)
 
     def _raises(self) -> bool:
-        """Raises the limit of the output to what the model is able to, once. False if that has been done, or changes
-        nothing."""
+        """Raise the output limit to the maximum of the model, once. Return False if that changes nothing."""
         able, limit = self._model.abilities.output_tokens, self.equipment.limits
         if self._raised or able is None or (limit.max_output_tokens or 0) >= able:
             return False
@@ -322,8 +319,8 @@ class Loop:
         return True
 
     async def _before_end(self) -> TurnCause | RunEnded:
-        """The end of the run, or the cause of another turn: a hook has more work, a person has steered, or a token
-        budget is not used up."""
+        """Return the end of the run, or the cause of another turn: a hook, a queued message, or tokens that are left in
+        the budget."""
         because = await self._features.ending(again=self._held_up > 0)
         done = self._ended("done")
         if self._interrupt is not None or self._left:
@@ -331,7 +328,7 @@ class Loop:
         if because is None:
             more = None if self._steers else self.allowance.extends()
             self._words = None if more is None else reminder(more)
-            return "steered" if self._steers else done if more is None else "budget"  # steered while the hook was asked
+            return "steered" if self._steers else done if more is None else "budget"  # queued while the hook ran
         self._held_up += 1
         if self._held_up > self._limits.held_up:
             note = f"the end was put off {self._limits.held_up} times; this time it is not: {because}"
@@ -341,7 +338,7 @@ class Loop:
         return "hook"
 
     def _paused(self) -> RunEnded | None:
-        """The end of a run with too many denials: it needs a person, not another try."""
+        """Return the end of a run with too many denials, or None."""
         ledger, limits = self._record.ledger, self._limits
         if self._left:
             return None
@@ -374,7 +371,7 @@ class Loop:
             self._record.write(PromptDequeued(self._now(), queued.id, "delivered"))
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Waits for work between two turns; None if it was interrupted."""
+        """Await work between two turns. Return None if it was interrupted."""
         task = self._between = asyncio.get_running_loop().create_task(work)
         try:
             await asyncio.wait((task,))

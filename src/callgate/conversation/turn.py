@@ -1,9 +1,8 @@
-"""One turn, end to end; read this first.
+"""One turn: a message of the model and the results of its calls. Read this file first.
 
     request ──▶ stream ──▶ calls ──▶ executor ──▶ results
 
-A turn is one message of the model and the results of its calls. A turn that was left unfinished is continued by the
-same function on the log as it is: what is on record is not done again.
+The same code resumes an unfinished turn of a log: recorded steps are not repeated.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class Turn:
     """One turn. After ``run``, ``stop`` is the stop reason of its message, ``error`` the failure of the model with its
     ``remedy``, and ``affected`` the calls of a failed message that had effects, or may have had.
 
-    injected    the calls of the message, in place of a model's
-    on_waiting  called when only a person's answer can continue the turn
+    injected    the calls of the message, which then has no model
+    on_waiting  called when the turn waits for a person
     on_resumed  called when the turn continues
     """
 
@@ -108,7 +107,7 @@ class Turn:
         return self._source.remedy
 
     async def run(self) -> TurnEnded | None:
-        """None when it was left open, for another time."""
+        """Run the turn and record its end. Return None if it was left open on record."""
         ledger = self._ledger
         async with self.executor as executor:
             self.stop = stop = await (self._resumed() if self.resumed else self._fresh())
@@ -135,7 +134,7 @@ class Turn:
         return ended
 
     async def _result_parts(self, calls: list[Entry]) -> tuple[ResultPart, ...]:
-        """One for each call, bounded together. What is cut here stays cut: the message is the record of it."""
+        """Return the results for the model, limited together. The recorded message has the cut results."""
         found: list[tuple[str, str, Result]] = []
         for entry in calls:
             assert entry.result is not None, f"call {entry.id} left its turn without a result"
@@ -151,8 +150,8 @@ class Turn:
             self._reader.cancel()
 
     def leave(self, because: str) -> None:
-        """Stops here and leaves on record what a kill would leave: what runs is cancelled, the rest stays open. Of a
-        message that is still arriving the text so far is kept as a draft."""
+        """Stop, and leave the turn open on record as a kill would: running calls are cancelled, the others stay open.
+        The text of a message that still streams is stored as a draft."""
         self._left = True
         if not self.resumed and (self._reader is None or not self._reader.done()):
             self._left_arriving = True
@@ -188,7 +187,7 @@ class Turn:
             self._kit.meter.waiting(person=False)
 
     def _spent(self) -> Spent | None:
-        """The price of what the model has sent. A message that was resumed is on record."""
+        """Return the costs of the message. A resumed message is on record."""
         opened = self._ledger.open_message
         if self.resumed:
             if opened is None:
@@ -211,7 +210,7 @@ class Turn:
         started = TurnStarted(self._clock.now(), self._number, self._message_id, forced, self._because)
         written = self._record.write_first(started)
         if written is not None:
-            await written  # what was said so far is on record before the model is asked
+            await written  # the history is durable before the request
             if self._interrupted or self._left:
                 return "cut_off"
         self._reader = asyncio.get_running_loop().create_task(self._source.run(wanted))
@@ -224,7 +223,7 @@ class Turn:
         if self._left_arriving:
             return "cut_off"
         if not self._reader.cancelled():
-            self._reader.result()  # a bug of ours is not a model's error
+            self._reader.result()  # raises what is not a failure of the model
         stop, unclosed = self._source.intake.finish()
         if self._interrupted or self.error is not None:
             stop = "cut_off"
@@ -238,7 +237,7 @@ class Turn:
         return stop
 
     def _remind(self) -> ToolChoice:
-        """Put reminders on record before the model is asked, and return the tool choice that goes with them."""
+        """Record the reminders of features before the request, and return their tool choice."""
         if self._injects:
             return ToolChoice()
         due, wanted = self._kit.features.before_request(self._source.model.abilities)
@@ -249,7 +248,7 @@ class Turn:
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
 
     async def _resumed(self) -> StopReason:
-        """Takes up the calls on record. Those that had settled keep their results."""
+        """Add the calls on record to the executor. Settled calls keep their results."""
         ledger = self._ledger
         entries = sorted(ledger.calls.values(), key=lambda entry: entry.index)
         for entry in entries:
@@ -268,7 +267,7 @@ class Turn:
         return ledger.open_message.stop_reason or "cut_off"
 
     def _truth(self, entry: Entry, call: ToolCall) -> Result | None:
-        """The result of a call that a crash left without one; None when it may simply go on."""
+        """Return the result of a call that a crash left without one, or None if it may continue."""
         ledger = self._ledger
         as_decided = entry.hashed is None or entry.hashed == arguments_hash(entry.name, entry.arguments)
         if call.status is Status.EXECUTING:
@@ -280,7 +279,7 @@ class Turn:
             return outcomes.outcome_unknown(effects, files)
         if call.id in ledger.inherited:
             return outcomes.left_behind()
-        unread = entry.hashed is None and entry.asked_as is not None  # what was wrong is in the text for the other name
+        unread = entry.hashed is None and entry.asked_as is not None  # the text for the other name is not valid
         if ledger.open_message is None or unread:
             return outcomes.never_started()
         return None if as_decided else outcomes.not_kept()
@@ -289,5 +288,5 @@ class Turn:
         try:
             target = self._kit.toolbox.resolve(call.name, call.arguments)
             return target.tool.traits(call.arguments).effects if isinstance(target, Target) else "mutating"
-        except Exception:  # not to be known any more, so the careful answer
+        except Exception:  # the tool is gone: assume effects
             return "mutating"

@@ -1,7 +1,7 @@
-"""The history that a model is sent: all since the last boundary, in an order that every provider takes.
+"""The history in requests: all messages since the last boundary, in an order that every provider accepts.
 
-Messages may be damaged: by a crash, lost lines, a log of another program. They are repaired here, as they are sent,
-and nowhere else. Messages that need no repair are sent as the very objects they are, so that prompt caches hold.
+A crash, lost lines or an imported log may leave an invalid order. Only this module repairs it, and only for requests.
+Valid messages are passed on unchanged, so that prompt caches stay valid.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ NO_RESULT = (Text("No result of this call is on record. Whether it ran is not kn
 
 
 class History(Sequence[Message]):
-    """The messages up to a point, without copying them: a request of turn 1,000 costs what the first one did."""
+    """The first messages of a list, without a copy: a request of turn 1,000 costs as much as the first one."""
 
     __slots__ = ("_length", "_messages")
 
@@ -44,10 +44,10 @@ class History(Sequence[Message]):
 
 
 def faults(messages: Sequence[Message]) -> list[str]:
-    """The breaks of the legal order, in words; empty when the messages can be sent.
+    """Return descriptions of violations of the legal order; an empty list if the messages can be sent.
 
-    A user speaks first. A message with calls is followed at once by one message with one result per call, in the order
-    of the calls, and nothing else; results stand nowhere else. Call ids are unique, and every message says something.
+    The first message is from a user. A message with calls is followed by one message with exactly one result for each
+    call, in the order of the calls; other messages have no results. Call ids are unique, and no message is empty.
     """
     found: list[str] = []
     ids: set[str] = set()
@@ -75,8 +75,7 @@ def faults(messages: Sequence[Message]) -> list[str]:
 
 
 class Step:
-    """A message as it can be sent; for each of its calls the id it goes by and the result that belongs to it, with the
-    message that said it."""
+    """A message to send, with the unique id and the result of each of its calls. A result comes with its message."""
 
     __slots__ = ("answers", "message", "names")
 
@@ -87,11 +86,13 @@ class Step:
 
 
 class View:
-    """``messages`` is what was said since the last boundary, kept tail included and summary excluded; it is never
-    changed by a repair, a snip or a replacement. ``replaced`` is what stands in for results, by message and call id.
-    ``changed_at`` is the number of messages there were when a boundary, a snip or a replacement last changed what is
-    sent of them, ``changes`` how often that was: token counts that a model reported before are not those of the
-    history any more."""
+    """The messages since the last boundary, and the history made of them.
+
+    messages    the messages with the kept tail, without the summary; repairs, snips and replacements do not change it
+    replaced    contents that replace results, by message and call id
+    changed_at  the number of messages at the last boundary, snip or replacement: earlier token counts are outdated
+    changes     the number of boundaries, snips and replacements
+    """
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -103,9 +104,9 @@ class View:
     def _begin_anew(self, summary: Message | None) -> None:
         self.summary = summary
         self._at: dict[str, int] = {}  # message id → position
-        self._sound = True  # nothing to repair so far: what is said is what is sent
-        self._wanted: list[str] = []  # while it is sound, the calls of the last message
-        self._used: set[str] = set()  # while it is sound, the ids of all calls
+        self._sound = True  # all messages so far need no repair
+        self._wanted: list[str] = []  # if sound: ids of calls of the last message
+        self._used: set[str] = set()  # if sound: ids of all calls
         self._sent: list[Message] = [] if summary is None else [summary]
 
     def add(self, message: Message) -> None:
@@ -117,8 +118,8 @@ class View:
             self._look_closely()
 
     def compact(self, summary: Message, kept: str | None) -> None:
-        """From now on: the summary, then the messages from ``kept`` on; none if it is None. If it is not known, its
-        line is lost, and all messages that the log still gives stood behind it."""
+        """Replace the messages before ``kept`` by the summary; None: all messages. If ``kept`` is unknown, its line is
+        lost and all known messages came after it."""
         at = None if kept is None else self._at.get(kept, 0)
         tail = [] if at is None else self.messages[at:]
         self.messages = []
@@ -132,7 +133,7 @@ class View:
             self._look_closely()
 
     def snip(self, message_ids: Iterable[str]) -> None:
-        """These messages are not sent any more, and neither is the other half of a pair of call and result."""
+        """Do not send these messages any more. A call and its result are left out together."""
         known = {message_id for message_id in message_ids if message_id in self._at}
         if not known <= self._snipped:
             self._snipped |= known
@@ -140,7 +141,7 @@ class View:
             self._look_closely()
 
     def replace(self, message_id: str, call_id: str, content: tuple[Content, ...]) -> None:
-        """Send this in place of a result, for good: later replacements of it change nothing."""
+        """Send this content instead of a result. Only the first replacement of a result counts."""
         if message_id in self._at and (message_id, call_id) not in self.replaced:
             self.replaced[message_id, call_id] = content
             self._note_change()
@@ -151,13 +152,13 @@ class View:
         self.changes += 1
 
     def history(self) -> History:
-        """The messages to send to a model now; never changed afterwards, without ``faults``."""
+        """Return the messages for a request. The list has no ``faults`` and does not change later."""
         if self._sound and not self._wanted:
             return History(self._sent)
         if self._sound:
             self._look_closely()
         steps = self._steps
-        # The last step may still get its results: what stands in for them until then is not kept.
+        # The last step may still get its results: their placeholders are not stored.
         settled = len(steps) - bool(steps and None in steps[-1].answers)
         for step in steps[self._done : settled]:
             self._send(step, self._sent)
@@ -168,7 +169,7 @@ class View:
         return History(sent if sent or not self.messages else [REMOVED])
 
     def _follows(self, message: Message) -> bool:
-        """True if it can be sent as it is, right after those sent; nearly always so, and then it is cheap."""
+        """Return True if the message needs no repair, and append it. This is the fast path."""
         calls: list[str] = []
         results: list[str] = []
         for part in message.parts:
@@ -191,18 +192,20 @@ class View:
         return True
 
     def _look_closely(self) -> None:
-        """Pair every call with its result by hand."""
+        """Pair each call with its result."""
         self._sound = False
         self._steps: list[Step] = []
-        self._named: dict[str, int] = {}  # ids given to calls → the last number tried behind each
-        self._open: dict[str, list[tuple[int, int]]] = {}  # call id as said → step and place, the next to answer last
+        self._named: dict[str, int] = {}  # id → the last suffix number tried
+        self._open: dict[
+            str, list[tuple[int, int]]
+        ] = {}  # call id → steps and positions without a result, the next one last
         self._resend()
         for message in self.messages if self.summary is None else (self.summary, *self.messages):
             self._fold(message)
 
     def _resend(self) -> None:
-        self._sent = []  # a new list: a History that was handed out keeps the old one
-        self._done = 0  # steps that are in it
+        self._sent = []  # a new list: earlier History objects keep the old one
+        self._done = 0  # the number of steps in it
 
     # ---- which result belongs to which call ---------------------------------------------------------------------
 
@@ -223,7 +226,7 @@ class View:
         self._steps.append(Step(message, [self._name(call.id) for call in calls]))
 
     def _answer(self, message: Message, part: ResultPart) -> None:
-        """It belongs to the nearest call with its id that has no result yet; without one it is not sent."""
+        """Assign the result to the nearest call with its id and without a result; drop it if there is none."""
         waiting = self._open.get(part.call_id)
         if waiting is None:
             return
@@ -235,7 +238,7 @@ class View:
             self._resend()
 
     def _name(self, call_id: str) -> str:
-        """The id itself, or the next free one made of it: ``id~2``."""
+        """Return the id, or a free one with a suffix: ``id~2``."""
         name, count = call_id, self._named.get(call_id, 0)
         while name in self._named:
             count += 1
@@ -275,5 +278,5 @@ class View:
 
 
 def _first_result(message: Message, call_id: str) -> ResultPart:
-    """The one that a replacement means, should a message answer the same id twice."""
+    """Return the result that a replacement applies to, if a message has two for one id."""
     return next(part for part in message.parts if isinstance(part, ResultPart) and part.call_id == call_id)
