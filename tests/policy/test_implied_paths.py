@@ -9,7 +9,7 @@ from callgate.admin.call_judge import CallJudge, CallToJudge
 from callgate.policy.implied_paths import filled, is_broad_glob, may_contain, secrets_in, spellings
 from callgate.policy.path_patterns import parse_path_pattern
 from callgate.shell.analysis import analyse
-from callgate.shell.effects import sweeps
+from callgate.shell.effects import folder_readers
 from tests.policy.gate_kit import HOME, ROOT, decided, outcome, place, rules, shell
 
 
@@ -83,7 +83,7 @@ def test_a_wide_pattern_reaches_a_deny_only_where_the_file_is() -> None:
     ],
 )
 def test_what_reads_whole_folders_is_known(command: str, expected: list[str]) -> None:
-    assert sweeps(analyse(command)) == expected
+    assert folder_readers(analyse(command)) == expected
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def test_a_rule_counts_until_it_expires(expires_at: float | None, counts: bool) 
     about = subject("Deploy")
     assert (rule("Deploy", expires_at=expires_at).against(about) is not None) is counts
     assert rule("Deploy", "allow", expires_at=expires_at).covers(about) is counts
-    assert rule("Deploy", expires_at=expires_at).lives(NOW) is counts
+    assert rule("Deploy", expires_at=expires_at).is_active(NOW) is counts
 
 
 @rows(

@@ -19,7 +19,7 @@ def command(text: str, **more: Any) -> Subject:
 
 
 def seen(about: Subject) -> set[tuple[str, str]]:
-    return {(touch.way, touch.place.resolved) for touch in about.touches}
+    return {(touch.way, touch.path.resolved) for touch in about.accesses}
 
 
 def test_the_command_is_the_declared_one_or_else_the_argument_that_looks_like_it() -> None:
@@ -141,13 +141,13 @@ def test_a_working_folder_among_the_arguments_is_where_relative_paths_start() ->
     assert seen(subject("Bash", command="cat a", cwd="/etc")) == {("read", "/etc/a"), ("read", "/etc")}
     assert seen(subject("Bash", command="cat /a", cwd="/etc")) == {("read", "/a"), ("read", "/etc")}
     assert seen(subject("Bash", command="cat a", cwd=3)) == {("read", f"{ROOT}/a")}
-    assert subject("Bash", command="cat a", cwd="sub").place_in_shell("b").resolved == f"{ROOT}/sub/b"
-    assert subject("Bash", command="cat a", cwd="sub").place_in_shell("~/b").resolved == f"{HOME}/b"
+    assert subject("Bash", command="cat a", cwd="sub").resolve_in_shell("b").resolved == f"{ROOT}/sub/b"
+    assert subject("Bash", command="cat a", cwd="sub").resolve_in_shell("~/b").resolved == f"{HOME}/b"
 
 
 def test_what_is_outside_is_told_apart() -> None:
     about = command("cat a /etc/hosts")
-    assert [touch.place.resolved for touch in about.outside] == ["/etc/hosts"]
+    assert [touch.path.resolved for touch in about.outside] == ["/etc/hosts"]
 
 
 def test_danger_is_told_of_the_first_place_that_has_it() -> None:
@@ -195,7 +195,7 @@ def test_the_quick_no_is_given_only_where_a_subject_would_find_nothing() -> None
         for value in values:
             case = replace(case_of("Other", {name: value}, traits=Traits("none")), resolve_path=_only_src)
             about = Subject(case, root=ROOT, home=HOME)
-            nothing = not about.touches and about.command is None and about.address is None and about.danger is None
+            nothing = not about.accesses and about.command is None and about.address is None and about.danger is None
             if not may_use_paths(case) and not nothing:
                 wrong.append(f"{name}={value!r}")
     assert not wrong, wrong

@@ -66,7 +66,7 @@ class World:
 
     def denies(self, rule: str, path: str) -> bool:
         pattern = parse_path_pattern(self._rule(rule)[1], root=str(self.root), home=str(self.home))
-        return pattern.touches(Resolver(self.root).resolve_path(path))
+        return pattern.may_match(Resolver(self.root).resolve_path(path))
 
     def _rule(self, rule: str) -> tuple[str, str]:
         found = RULE.fullmatch(self.text(rule))

@@ -43,7 +43,7 @@ def _within(narrow: HostPattern, wide: HostPattern) -> bool:
 
 
 def _allows(allowed: Sequence[HostPattern], denied: Sequence[HostPattern], host: str) -> bool:
-    return any(each.covers(host) for each in allowed) and not any(each.touches(host) for each in denied)
+    return any(each.covers(host) for each in allowed) and not any(each.may_match(host) for each in denied)
 
 
 def _refuses(allowed: Sequence[HostPattern], address: str, host: str) -> bool:

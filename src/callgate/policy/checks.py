@@ -34,7 +34,7 @@ def standard_checks(
     found: list[Check] = []
     freeing: Check | None = None
     if free is not None:
-        sandbox = SandboxChecks(judge.subject, judge.swept, free=free)
+        sandbox = SandboxChecks(judge.subject, judge.unnamed_read, free=free)
         found, freeing = [sandbox.placing], sandbox.freeing
     for check in judge.checks:
         if check.name == MODE:
@@ -86,7 +86,7 @@ _OUTSIDE_RISK = "outside the sandbox nothing holds it back"
 _MOST_NAMED = 3
 _VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
 
-Swept = Callable[[Case, Callable[[str], bool]], str | None]
+UnnamedReadTest = Callable[[Case, Callable[[str], bool]], str | None]
 """Return why a call that reads whole folders may read a protected file. The function returns True for hidden files."""
 
 
@@ -113,9 +113,9 @@ class PlacesCommands(Protocol):
 class SandboxChecks:
     """The checks of calls whose command may run in a sandbox. ``free``: inside, no question is needed."""
 
-    def __init__(self, subject: Callable[[Case], Subject], swept: Swept, *, free: bool) -> None:
+    def __init__(self, subject: Callable[[Case], Subject], unnamed_read: UnnamedReadTest, *, free: bool) -> None:
         self._subject = subject
-        self._swept = swept
+        self._unnamed_read = unnamed_read
         self._free = free
         self.placing = Check("place of the command", self._place, again=True)
         """The first check: decides where the command runs and returns no verdict."""
@@ -134,7 +134,7 @@ class SandboxChecks:
             return Ask("sandbox", sentence(f"{found}; a yes runs it outside the sandbox"), risk=_OUTSIDE_RISK)
         subject = self._subject(case)
         unread = subject.doubt is not None and subject.doubt.kind == "unread"
-        if not self._free or unread or subject.outside or self._swept(case, sandbox.hides) is not None:
+        if not self._free or unread or subject.outside or self._unnamed_read(case, sandbox.hides) is not None:
             return None
         return Allow("sandbox", _INSIDE.format(_reach(sandbox.hosts)))
 
@@ -156,9 +156,9 @@ def _needs(subject: Subject) -> str | None:
     """Return why the words of a command show that it cannot work inside."""
     if subject.danger is not None:
         return subject.danger
-    for touch in subject.outside:
-        if touch.way != "read":
-            return f"it would {touch.way} {brief(touch.place.spelled)}, outside the workspace"
+    for access in subject.outside:
+        if access.way != "read":
+            return f"it would {access.way} {brief(access.path.spelled)}, outside the workspace"
     if subject.analysis is not None and subject.effects != "none":
         for run in shell.inside(subject.analysis).runs:
             if run.name in _VERSION_CONTROL:

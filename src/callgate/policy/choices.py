@@ -39,7 +39,7 @@ def _usual(subject: Subject) -> tuple[Choice, ...]:
     hand."""
     if "command" in subject.declared.kinds:
         return _commands(subject)
-    if subject.case.traits.judged_as and not subject.placed:
+    if subject.case.traits.judged_as and not subject.declares_paths:
         return ()  # its arguments belong to another tool than the one that it is judged as
     return (*_narrow(subject), *_whole(subject.case))
 
@@ -51,7 +51,7 @@ def _narrow(subject: Subject) -> tuple[Choice, ...]:
     if subject.agent is not None:
         kind = subject.agent
         return (_by_rule(f"agents of type {kind}", name, kind),) if _WORD.fullmatch(kind) else ()
-    return _files(subject) if subject.placed else _fields(subject.case)
+    return _files(subject) if subject.declares_paths else _fields(subject.case)
 
 
 def _whole(case: Case) -> Iterator[Choice]:
@@ -81,11 +81,11 @@ def _commands(subject: Subject) -> tuple[Choice, ...]:
 
 def _files(subject: Subject) -> tuple[Choice, ...]:
     """Return the file and its folder, if the call has one file, inside the workspace and not behind a link."""
-    case, touches = subject.case, subject.touches
-    if len(touches) != 1 or not touches[0].place.inside or len(touches[0].place.hops) > 1:
+    case, accesses = subject.case, subject.accesses
+    if len(accesses) != 1 or not accesses[0].path.inside or len(accesses[0].path.hops) > 1:
         return ()
     root = case.resolve_path(".").resolved.rstrip("/") + "/"
-    path = touches[0].place.resolved.removeprefix(root)
+    path = accesses[0].path.resolved.removeprefix(root)
     if not _PATH.fullmatch(path) or path.startswith(" ") or path.endswith(" "):
         return ()
     folder = dirname(path)

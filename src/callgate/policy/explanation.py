@@ -87,7 +87,7 @@ def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
 
 def _why_not(rule: Rule, subject: Subject) -> str:
     """Return why a deny or ask rule does not apply."""
-    if not rule.lives(subject.case.now):
+    if not rule.is_active(subject.case.now):
         return "it has expired"
     match rule.content:
         case None:

@@ -45,7 +45,7 @@ class HostPattern:
             return False
         return self._takes(found[0]) if self.name else not is_private(found[0])
 
-    def touches(self, host: str) -> bool:
+    def may_match(self, host: str) -> bool:
         """Return True if this forbids the host: on any port unless the pattern names one, and if the host is
         ambiguous."""
         found = _read(host)

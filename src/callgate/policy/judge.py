@@ -42,7 +42,7 @@ def _risk(subject: Subject, reason: str) -> str | None:
         why = "" if subject.doubt.why in reason else f": {subject.doubt.why}"
         return sentence(f"nobody can tell beforehand what the command does{why}")
     if subject.outside and "outside the workspace" not in reason:
-        return f"it touches {brief(subject.outside[0].place.spelled)}, outside the workspace"
+        return f"it touches {brief(subject.outside[0].path.spelled)}, outside the workspace"
     return None
 
 
@@ -134,9 +134,9 @@ class Judge:
 
     def _uncompared(self, case: Case) -> Verdict:
         """Deny a call with more files than can be compared with the deny rules on paths."""
-        if case.traits.declared_locks is None or not self.subject(case).overfull:
+        if case.traits.declared_locks is None or not self.subject(case).declares_too_many_paths:
             return None
-        denies = (rule for rule in self.rules(case, "deny") if rule.lives(case.now))
+        denies = (rule for rule in self.rules(case, "deny") if rule.is_active(case.now))
         rule = next((rule for rule in denies if isinstance(rule.content, PathContent)), None)
         if rule is None:
             return None
@@ -158,8 +158,8 @@ class Judge:
         if danger is None:
             return None
         way: Way = "write"  # with too many paths it is unknown which
-        if not subject.crowded:
-            way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
+        if not subject.has_too_many_paths:
+            way = next(each.way for each in subject.accesses if subject.danger_of(each.path, each.way) is not None)
         reason = sentence(f"{danger}; only a person's yes allows it, each time")
         return Ask("hard safety", reason, risk=_RISKS[way], unconditional=True)
 
@@ -191,8 +191,8 @@ class Judge:
             return Allow(f"mode {case.mode}")
         if rules.allows_edits:
             subject = self.subject(case)
-            edits = subject.edits_files and subject.placed and subject.declared.command is None
-            if edits and any(touch.way == "write" for touch in subject.touches) and not subject.outside:
+            edits = subject.edits_files and subject.declares_paths and subject.declared.command is None
+            if edits and any(access.way == "write" for access in subject.accesses) and not subject.outside:
                 return Allow(f"mode {case.mode}", "it edits files inside the workspace")
         return None
 
@@ -233,16 +233,16 @@ class Judge:
 
     def _reading(self, case: Case) -> Allow | Ask:
         subject = self.subject(case)
-        swept = self.swept(case)
-        if swept is not None:
-            return Ask("default", sentence(swept))
+        unnamed = self.unnamed_read(case)
+        if unnamed is not None:
+            return Ask("default", sentence(unnamed))
         if not subject.outside and subject.hidden is None:
-            return _READ_INSIDE if subject.touches else _READ_ONLY
+            return _READ_INSIDE if subject.accesses else _READ_ONLY
         grants = self.allows(case)
         if not subject.outside:
             return Ask("default", sentence(f"the command reads, but {subject.hidden}{what_would_run(grants)}"))
         would = what_would_read(grants) if subject.hidden is None else what_would_run(grants)
-        reason = f"it reads {brief(subject.outside[0].place.spelled)}, outside the workspace{would}"
+        reason = f"it reads {brief(subject.outside[0].path.spelled)}, outside the workspace{would}"
         return Ask("default", sentence(reason))
 
     def _own_state(self, case: Case) -> bool:
@@ -283,7 +283,7 @@ class Judge:
             rules=rules,
             edits=MODES[case.mode].allows_edits,
             guarded=guarded,
-            swept=self.swept(case) is not None,
+            reads_folders=self.unnamed_read(case) is not None,
         )
 
     def rules(self, case: Case, effect: Effect) -> Sequence[Rule]:
@@ -306,26 +306,30 @@ class Judge:
                 return rule, why
         return None
 
-    def swept(self, case: Case, hides: Callable[[str], bool] = _hides_none) -> str | None:
+    def unnamed_read(self, case: Case, hides: Callable[[str], bool] = _hides_none) -> str | None:
         """Return why a call that reads whole folders may read a file that a rule names, or a file with secrets.
 
         hides  returns True for files with secrets that the call cannot see
         """
         subject = self.subject(case)
-        if not subject.sweeps:
+        if not subject.folder_readers:
             return None
         facts = facts_of(case.tool)
         rules = self._answers if facts.leaves_out_withheld else self.rules
         for rule in (*rules(case, "deny"), *rules(case, "ask")):
             why = (
-                rule.content.swept(subject) if isinstance(rule.content, PathContent) and rule.lives(case.now) else None
+                rule.content.unnamed_read(subject)
+                if isinstance(rule.content, PathContent) and rule.is_active(case.now)
+                else None
             )
             if why is not None:
                 return f"{why}, and {rule.text} is about something that may be there"
         if facts.leaves_out_secrets:
             return None
-        secret = next((path for path in subject.swept_secrets if not hides(path)), None)
-        return secret and f"{subject.sweeps[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
+        secret = next((path for path in subject.readable_secrets if not hides(path)), None)
+        return (
+            secret and f"{subject.folder_readers[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
+        )
 
     def _guards(self, case: Case) -> bool:
         """Return True if there may be a narrower shell rule that a command of unknown effect could bypass."""
@@ -336,7 +340,7 @@ class Judge:
     def _guard(self, case: Case) -> Rule | None:
         """Return the command rule that such a command could bypass."""
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
-        return next((rule for rule in rules if rule.lives(case.now) and self._on_commands(rule)), None)
+        return next((rule for rule in rules if rule.is_active(case.now) and self._on_commands(rule)), None)
 
     def _on_commands(self, rule: Rule) -> bool:
         return isinstance(rule.content, CommandContent | UnreadableContent) and rule.names(COMMANDS)
@@ -348,5 +352,5 @@ class Judge:
         if doubt is None or self._guard(case) is not None:
             return doubt
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
-        on_paths = any(isinstance(rule.content, PathContent) and rule.lives(case.now) for rule in rules)
+        on_paths = any(isinstance(rule.content, PathContent) and rule.is_active(case.now) for rule in rules)
         return doubt if doubt.kind == "unread" and on_paths else None

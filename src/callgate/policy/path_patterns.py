@@ -58,7 +58,7 @@ class PathPattern:
         inner = self.inner and changed
         return place.fault is None and all(self._hits(pattern, spelled(hop), place, inner) for hop in place.hops)
 
-    def touches(self, place: ResolvedPath) -> bool:
+    def may_match(self, place: ResolvedPath) -> bool:
         """Return True for deny and ask rules: any hop matches, also as another file system would read it."""
         return any(
             self.exact.match(hop) is not None or any(pattern.match(lax) is not None for pattern in self.loose)

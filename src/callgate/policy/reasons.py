@@ -10,7 +10,7 @@ from callgate.policy.path_patterns import literal, named_below
 from callgate.policy.rule_contents import CommandContent
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.shorten import brief
-from callgate.policy.subjects import Touch
+from callgate.policy.subjects import PathAccess
 from callgate.policy.well_known import AGENTS, COMMANDS, READING, WRITING
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
@@ -41,7 +41,7 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
     subject = grants.subject
     if subject.declared.command is not None or "command" in subject.declared.kinds:
         return _about_command(grants, guard)
-    if subject.edits_files and any(touch.way != "read" for touch in subject.touches):
+    if subject.edits_files and any(access.way != "read" for access in subject.accesses):
         return _about_files(grants)
     if subject.agent is not None:
         kind = brief(subject.agent, 60)
@@ -104,7 +104,7 @@ def _command_rules(grants: Grants) -> list[Rule]:
 
 def _living(grants: Grants) -> list[Rule]:
     case = grants.subject.case
-    return [rule for rule in grants.rules if rule.is_for(grants.subject) and rule.lives(case.now)]
+    return [rule for rule in grants.rules if rule.is_for(grants.subject) and rule.is_active(case.now)]
 
 
 def _patterns(rules: Sequence[Rule]) -> "list[shell.ShellPattern]":
@@ -133,7 +133,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     def needed(new: "Sequence[shell.ShellPattern]") -> "list[shell.ShellPattern]":
         """Return the new patterns that are needed to allow the command; none if they do not allow it."""
         answer = shell.grant(analysis, (*have, *new), files)
-        if isinstance(answer, shell.NotGranted) or (answer.free and grants.swept):
+        if isinstance(answer, shell.NotGranted) or (answer.free and grants.reads_folders):
             return []
         return [new[at - len(have)] for at in answer.used if at >= len(have)]
 
@@ -143,7 +143,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     for pattern in found if len(found) > 1 else ():  # a command that needs no rule by itself needs none here
         found = needed([each for each in found if each is not pattern]) or found
     texts = [f"{COMMANDS}({each.content})" for each in found]
-    places = map(grants.subject.place_in_shell, written)
+    places = map(grants.subject.resolve_in_shell, written)
     texts += [_on_file(WRITING, place, grants.subject.root) or "" for place in places]
     return texts if _all_allow(texts, grants) else []
 
@@ -160,17 +160,17 @@ def _exactly(runs: "Sequence[shell.CommandRun]") -> "Iterator[shell.ShellPattern
 
 
 def _about_files(grants: Grants) -> str:
-    changed = [touch for touch in grants.subject.touches if touch.way != "read"]
-    closed = [touch for touch in changed if grants.place(touch) is None] or changed
-    first = closed[0].place
+    changed = [access for access in grants.subject.accesses if access.way != "read"]
+    closed = [access for access in changed if grants.rule_for(access) is None] or changed
+    first = closed[0].path
     more = f" and {len(closed) - 1} more" if len(closed) > 1 else ""
     far = "" if first.inside else ", outside the workspace"
-    would = _on_files(WRITING, closed, grants) if grants.subject.placed else ""
+    would = _on_files(WRITING, closed, grants) if grants.subject.declares_paths else ""
     return f"it changes {brief(first.spelled)}{more}{far}{would}"
 
 
-def _on_files(tool: str, touches: Sequence[Touch], grants: Grants) -> str:
-    found = dict.fromkeys(_on_file(tool, touch.place, grants.subject.root) for touch in touches)
+def _on_files(tool: str, accesses: Sequence[PathAccess], grants: Grants) -> str:
+    found = dict.fromkeys(_on_file(tool, access.path, grants.subject.root) for access in accesses)
     return "" if None in found else _listed([each for each in found if each])
 
 

@@ -15,7 +15,7 @@ from callgate.policy.hosts import HostPattern, host_pattern
 from callgate.policy.implied_paths import is_broad_glob, may_contain, spellings
 from callgate.policy.path_patterns import PathPattern, parse_path_pattern
 from callgate.policy.rule_fields import FieldPattern, Wild, example, parse_fields
-from callgate.policy.subjects import Subject, Touch, Way
+from callgate.policy.subjects import PathAccess, Subject, Way
 from callgate.policy.well_known import Content as Kind
 from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect
@@ -79,51 +79,53 @@ class PathContent:
     field: str = ""
 
     def against(self, subject: Subject) -> str | None:
-        for touch in self._meant(subject):
-            place = touch.place
-            if self.pattern.touches(place) or (place.kind == "folder" and self.pattern.touches(_something_in(place))):
-                return f"the call {touch.way}s {place.spelled}"
+        for access in self._meant(subject):
+            place = access.path
+            if self.pattern.may_match(place) or (
+                place.kind == "folder" and self.pattern.may_match(_something_in(place))
+            ):
+                return f"the call {access.way}s {place.spelled}"
             for spelled in spellings(place.hops[0], self.pattern):
                 guessed = subject.case.resolve_path(spelled)
-                if self.pattern.touches(guessed) and (not is_broad_glob(place.spelled) or guessed.kind != "missing"):
+                if self.pattern.may_match(guessed) and (not is_broad_glob(place.spelled) or guessed.kind != "missing"):
                     return f"{place.spelled} may become {guessed.spelled}"
         return None
 
-    def swept(self, subject: Subject) -> str | None:
+    def unnamed_read(self, subject: Subject) -> str | None:
         """Return why the call, which reads whole folders, may read a file that the pattern matches."""
         if self.field or "read" not in self.ways:
             return None
-        for folder in subject.swept_folders:
+        for folder in subject.read_folders:
             if may_contain(folder, self.pattern, root=subject.root, home=subject.home):
-                return f"{subject.sweeps[0]} reads all that is in {folder.spelled}"
+                return f"{subject.folder_readers[0]} reads all that is in {folder.spelled}"
         return None
 
     def covers(self, subject: Subject) -> bool:
-        if not (self.field or subject.placed or subject.declared.command is not None):
+        if not (self.field or subject.declares_paths or subject.declared.command is not None):
             return False  # its paths are only guessed
         meant = self._meant(subject)
-        others = all(touch.place.inside or self.opens(touch) for touch in subject.touches)
+        others = all(access.path.inside or self.opens(access) for access in subject.accesses)
         return bool(meant) and others and all(map(self.opens, meant))
 
-    def opens(self, touch: Touch) -> bool:
+    def opens(self, access: PathAccess) -> bool:
         """Return True if an allow rule covers this access to this path."""
-        return self.pattern.covers(touch.place, changed=touch.way != "read")
+        return self.pattern.covers(access.path, changed=access.way != "read")
 
-    def _meant(self, subject: Subject) -> Sequence[Touch]:
+    def _meant(self, subject: Subject) -> Sequence[PathAccess]:
         if self.field:
             value = subject.case.arguments.get(self.field)
-            return (Touch(subject.case.resolve_path(value), "write"),) if isinstance(value, str) else ()
+            return (PathAccess(subject.case.resolve_path(value), "write"),) if isinstance(value, str) else ()
         ways = self.ways
         if ways == READS and subject.case.tool.previews:
             ways = READS | WRITES  # a preview of a change shows the old content of the file
-        return tuple(touch for touch in subject.touches if touch.way in ways)
+        return tuple(access for access in subject.accesses if access.way in ways)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
         spelled = join(home, text[2:]) if text.startswith("~/") else text
         path = normpath(join(root, spelled))
         inside = path == root or path.startswith(root.rstrip("/") + "/")
         place = ResolvedPath(text, (path,), path, inside)
-        return self.pattern.covers(place) if effect == "allow" else self.pattern.touches(place)
+        return self.pattern.covers(place) if effect == "allow" else self.pattern.may_match(place)
 
 
 def _something_in(place: ResolvedPath) -> ResolvedPath:
@@ -146,13 +148,13 @@ class HostContent:
             return None if subject.declared.fault is None else "its host cannot be told"
         if subject.host is None:
             return "its host cannot be told for sure"
-        return f"its host is {subject.host}" if self.pattern.touches(subject.host) else None
+        return f"its host is {subject.host}" if self.pattern.may_match(subject.host) else None
 
     def covers(self, subject: Subject) -> bool:
         return subject.host is not None and self.pattern.covers(subject.host)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
-        return self.pattern.covers(text) if effect == "allow" else self.pattern.touches(text)
+        return self.pattern.covers(text) if effect == "allow" else self.pattern.may_match(text)
 
 
 @noun
@@ -177,7 +179,7 @@ class FieldsContent:
 
     def against(self, subject: Subject) -> str | None:
         arguments = subject.case.arguments
-        if not all(each.touches(arguments) for each in self.patterns):
+        if not all(each.may_match(arguments) for each in self.patterns):
             return None
         return ", ".join(f"{each.name} is {each.value}" for each in self.patterns)
 

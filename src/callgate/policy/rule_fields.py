@@ -39,7 +39,7 @@ class FieldPattern:
         """Allow side: return True if the argument is a text, number or boolean that matches."""
         return self._fits(arguments.get(self.name))
 
-    def touches(self, arguments: Mapping[str, Any]) -> bool:
+    def may_match(self, arguments: Mapping[str, Any]) -> bool:
         """Deny side: return True also for a list with a value that matches."""
         value = arguments.get(self.name)
         if isinstance(value, list | tuple):

@@ -71,7 +71,7 @@ class Rule:
     kind: str = ""
     reaches: bool = False
 
-    def lives(self, now: float) -> bool:
+    def is_active(self, now: float) -> bool:
         return self.expires_at is None or now < self.expires_at
 
     def names(self, tool: str, server: str = "") -> bool:
@@ -99,7 +99,7 @@ class Rule:
 
     def against(self, subject: Subject) -> str | None:
         """Return why a deny or ask rule applies to the call, or None."""
-        if not self.lives(subject.case.now) or not self.concerns(subject):
+        if not self.is_active(subject.case.now) or not self.concerns(subject):
             return None
         return f"it is about every call of {self.tool}" if self.content is None else self.content.against(subject)
 
@@ -110,7 +110,7 @@ class Rule:
 
     def covers(self, subject: Subject) -> bool:
         """Return True if an allow rule covers the call, except for paths outside the workspace."""
-        if not self.lives(subject.case.now) or not self.is_for(subject):
+        if not self.is_active(subject.case.now) or not self.is_for(subject):
             return False
         return self.content is None or self.content.covers(subject)
 
@@ -234,7 +234,7 @@ class Rulebook:
 
         def rule_for(path: str) -> str | None:
             place = ResolvedPath(path, (path,), path, inside=True)
-            return next((rule.text for rule, content in found if content.pattern.touches(place)), None)
+            return next((rule.text for rule, content in found if content.pattern.may_match(place)), None)
 
         return rule_for if found else lambda path: None
 

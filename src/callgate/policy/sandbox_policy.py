@@ -145,7 +145,7 @@ def _looked_through(root: str) -> Iterator[str]:
 def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
     """Return True if a rule denies the path, or everything in the folder."""
     places = [ResolvedPath(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
-    return any(way in each.ways and any(map(each.pattern.touches, places)) for each in denies)
+    return any(way in each.ways and any(map(each.pattern.may_match, places)) for each in denies)
 
 
 def _listed(folder: str) -> list[str]:

@@ -39,10 +39,10 @@ _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 
 @noun
-class Touch:
+class PathAccess:
     """A resolved path and how the call accesses it."""
 
-    place: ResolvedPath
+    path: ResolvedPath
     way: Way
 
 
@@ -165,7 +165,9 @@ class Subject:
             return None
         from callgate.policy.git_settings import runs_programs  # only if the command loads such settings
 
-        return next(filter(None, (runs_programs(self.place_in_shell(each or ".").resolved) for each in folders)), None)
+        return next(
+            filter(None, (runs_programs(self.resolve_in_shell(each or ".").resolved) for each in folders)), None
+        )
 
     @cached_property
     def not_granted(self) -> str | None:
@@ -178,23 +180,23 @@ class Subject:
         return f"it runs in {self.folder}, whose own settings may name programs" if moved else None
 
     @cached_property
-    def sweeps(self) -> tuple[str, ...]:
+    def folder_readers(self) -> tuple[str, ...]:
         """The commands that read whole folders, or the name of the tool that does."""
         if self.analysis is not None:
-            return tuple(shell.sweeps(self.analysis))
-        folders = "reads" in self.declared.kinds and any(each.place.kind == "folder" for each in self.touches)
+            return tuple(shell.folder_readers(self.analysis))
+        folders = "reads" in self.declared.kinds and any(each.path.kind == "folder" for each in self.accesses)
         return (self.case.name,) if folders else ()
 
     @cached_property
-    def swept_folders(self) -> tuple[ResolvedPath, ...]:
+    def read_folders(self) -> tuple[ResolvedPath, ...]:
         """The folders that are read as a whole: if none is named, the folder in which the command runs."""
-        found = tuple(touch.place for touch in self.touches if touch.way == "read" and touch.place.kind != "file")
-        return (found or (self.place_in_shell("."),)) if self.sweeps else ()
+        found = tuple(access.path for access in self.accesses if access.way == "read" and access.path.kind != "file")
+        return (found or (self.resolve_in_shell("."),)) if self.folder_readers else ()
 
     @cached_property
-    def swept_secrets(self) -> tuple[str, ...]:
+    def readable_secrets(self) -> tuple[str, ...]:
         """The files with keys or passwords in these folders."""
-        return tuple(path for each in self.swept_folders for path in secrets_in(each.resolved))
+        return tuple(path for each in self.read_folders for path in secrets_in(each.resolved))
 
     @cached_property
     def folder(self) -> str | None:
@@ -207,7 +209,7 @@ class Subject:
     # ---- places ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def placed(self) -> bool:
+    def declares_paths(self) -> bool:
         """True if the tool declares which files it works on."""
         locks = self.case.traits.declared_locks
         if locks is not None and locks.scope != "shared":
@@ -215,22 +217,22 @@ class Subject:
         return bool(self.declared.kinds & {"reads", "writes"})
 
     @cached_property
-    def touches(self) -> tuple[Touch, ...]:
-        """Every path that the call is known to read, write or remove; only the first ones if it is ``crowded``."""
+    def accesses(self) -> tuple[PathAccess, ...]:
+        """Every path that the call is known to read, write or remove, up to a limit (``has_too_many_paths``)."""
         named = dict.fromkeys((*self._declared[:_MOST_DECLARED], *self._in_command[:_MOST_PLACES]))
-        found = [Touch(self.case.resolve_path(path), way) for path, way in named]
-        return (*found, *(touch for touch in self._guessed if (touch.place.spelled, touch.way) not in named))
+        found = [PathAccess(self.case.resolve_path(path), way) for path, way in named]
+        return (*found, *(access for access in self._guessed if (access.path.spelled, access.way) not in named))
 
     @cached_property
-    def crowded(self) -> bool:
+    def has_too_many_paths(self) -> bool:
         """True if the call names more paths than are resolved."""
         paths = [path for path, _ in self._in_command]
         patterns = sum(1 for path in paths if "*" in path or "?" in path or "[" in path)
         long = sum(map(len, paths)) > _MOST_CHARACTERS
-        return self.overfull or len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or long
+        return self.declares_too_many_paths or len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or long
 
     @property
-    def overfull(self) -> bool:
+    def declares_too_many_paths(self) -> bool:
         """True if the call declares more paths than are compared with rules."""
         return len(self._declared) > _MOST_DECLARED
 
@@ -264,11 +266,11 @@ class Subject:
         return tuple(found)
 
     @cached_property
-    def _guessed(self) -> tuple[Touch, ...]:
+    def _guessed(self) -> tuple[PathAccess, ...]:
         """Return the accesses of undeclared arguments: texts under the usual names of paths, and texts that name an
         existing file. A tool with previews of changes may also create them."""
         traits = self.case.traits
-        if traits.own_state or (self.placed and self.declared.command is None):
+        if traits.own_state or (self.declares_paths and self.declared.command is None):
             return ()
         makes = self.case.tool.previews
         usual = frozenset[str]() if "reads" in self.declared.ruled_out else USUAL_NAMES["reads"]
@@ -278,7 +280,7 @@ class Subject:
                 place = self.case.resolve_path(path)
                 if makes or name in usual or place.kind != "missing":
                     found.setdefault(path, place)
-        return tuple(Touch(place, "read" if self.effects == "none" else "write") for place in found.values())
+        return tuple(PathAccess(place, "read" if self.effects == "none" else "write") for place in found.values())
 
     def _undeclared(self) -> Iterator[tuple[str, str]]:
         """Return undeclared texts that may be paths, each with the name of its argument."""
@@ -314,14 +316,14 @@ class Subject:
     def _in_home(self, folder: str) -> str:
         return join(self.home, folder[2:]) if folder == "~" or folder.startswith("~/") else folder
 
-    def place_in_shell(self, path: str) -> ResolvedPath:
+    def resolve_in_shell(self, path: str) -> ResolvedPath:
         """Resolve a path of the command, once: many rules ask about it, and one decision needs one answer."""
         if path not in self._places:
             self._places[path] = self.case.resolve_path(self._in_shell(path))
         return self._places[path]
 
     def is_folder(self, path: str) -> bool:
-        return self.place_in_shell(path).kind == "folder"
+        return self.resolve_in_shell(path).kind == "folder"
 
     def fills(self, pattern: str) -> tuple[str, ...] | None:
         """Return the paths to which the shell expands a glob now; None if that is unknown."""
@@ -330,7 +332,7 @@ class Subject:
         return self._filled[pattern]
 
     def _listed(self, path: str) -> list[str] | None:
-        place = self.place_in_shell(path)
+        place = self.resolve_in_shell(path)
         if place.kind != "folder":
             return []
         try:
@@ -339,15 +341,15 @@ class Subject:
             return None
 
     @cached_property
-    def outside(self) -> tuple[Touch, ...]:
-        return tuple(touch for touch in self.touches if not touch.place.inside)
+    def outside(self) -> tuple[PathAccess, ...]:
+        return tuple(access for access in self.accesses if not access.path.inside)
 
     @cached_property
     def danger(self) -> str | None:
         """The reason why the first protected place needs a user's yes."""
-        if self.crowded:
+        if self.has_too_many_paths:
             return "it names more places than can be looked at"
-        return next((why for each in self.touches if (why := self.danger_of(each.place, each.way))), None)
+        return next((why for each in self.accesses if (why := self.danger_of(each.path, each.way))), None)
 
     def danger_of(self, place: ResolvedPath, way: Way) -> str | None:
         return danger(place, way, root=self.root, home=self.home)

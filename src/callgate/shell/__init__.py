@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from callgate.shell.command_patterns import parse_pattern as parse_pattern
     from callgate.shell.effects import Touched as Touched
     from callgate.shell.effects import effects_of as effects_of
+    from callgate.shell.effects import folder_readers as folder_readers
     from callgate.shell.effects import runs_settings as runs_settings
     from callgate.shell.effects import settings_folders as settings_folders
-    from callgate.shell.effects import sweeps as sweeps
     from callgate.shell.effects import touched as touched
     from callgate.shell.expansions import filled as filled
     from callgate.shell.prefixes import alone as alone
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "analysis": ("analyse",),
     "command": ("Analysis",),
-    "effects": ("Touched", "effects_of", "runs_settings", "settings_folders", "sweeps", "touched"),
+    "effects": ("Touched", "effects_of", "runs_settings", "settings_folders", "folder_readers", "touched"),
     "expansions": ("filled",),
     "command_grants": ("FileTests", "Granted", "NotGranted", "grant"),
     "command_patterns": ("ShellPattern", "matches", "parse_pattern"),

@@ -168,7 +168,7 @@ def _note(paths: dict[str, None], path: str, where: PossibleFolders) -> None:
                 paths[below(folder, each) if folder else each] = None
 
 
-def sweeps(analysis: Analysis) -> list[str]:
+def folder_readers(analysis: Analysis) -> list[str]:
     """Return the commands that read whole folders. Hidden and ignored files count, because options and files of the
     workspace change what is skipped."""
     found: list[str] = []
