@@ -218,11 +218,7 @@ class StandIn:
         self.spec = ToolSpec(name, "A stand-in for judging.", {"type": "object"})
         self.aliases: Sequence[str] = ()
         self.previews = known(name).previews
-        self._facts = ToolFacts(sandbox=sandbox)
-
-    @property
-    def facts(self) -> ToolFacts:
-        return self._facts
+        self.facts = ToolFacts(sandbox=sandbox)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         try:
