@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Case
 from callgate.policy.checks import standard_checks
 from callgate.policy.rules import EMPTY, Rulebook
@@ -37,8 +36,7 @@ class Confined(StandIn):
     """A tool that runs its commands in a sandbox."""
 
     def __init__(self, walls: Walls | None = None) -> None:
-        super().__init__("Bash")
-        self.facts = ToolFacts(sandbox=walls or Walls())
+        super().__init__("Bash", walls or Walls())
 
 
 def inside(command: str, walls: Walls | None = None, **more: Any) -> Case:
