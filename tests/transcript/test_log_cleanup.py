@@ -105,6 +105,8 @@ def test_an_old_session_with_an_agent_at_work_stays(store: Store) -> None:
     agent.write_bytes(b"")
     with held(agent):
         assert [each.session for each in clean(store, 30).kept] == [log.stem]
+    assert clean(store, 30).removed == ()
+    os.utime(agent, (0.0, 0.0))
     assert [each.session for each in clean(store, 30).removed] == [log.stem]
 
 

@@ -26,6 +26,7 @@ from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holde
 from callgate.transcript.log_cleanup import Cleaned, Removed, collect, remove_unused
 from callgate.transcript.reader import Damage, all_entries, raw_lines
 from callgate.transcript.session_list import LATEST, Listed, listed
+from callgate.transcript.session_paths import agent_log, agent_logs
 from callgate.transcript.session_summary import Summary
 from callgate.transcript.share.call_stories import CallStory, UnfinishedMessage, open_questions, unfinished
 from callgate.transcript.share.claude_import import looks_like_claude, read_claude
@@ -58,6 +59,7 @@ class Shown:
     missing    True if whole lines of the log are missing
     draft      the stored part of an unfinished message
     costs      usage by model
+    agents     the nested sessions that have a log, as names for another command
     """
 
     session: str
@@ -72,6 +74,7 @@ class Shown:
     pending: tuple[Staged, ...] = ()
     waiting: tuple[PromptQueued, ...] = ()
     costs: tuple[Spent, ...] = ()
+    agents: tuple[str, ...] = ()
 
     def page(self) -> Sequence[SaidMessage | Mark]:
         """Return the messages and marks for people."""
@@ -178,10 +181,16 @@ class Archive:
 
     def find(self, which: str | None) -> Path:
         """Return the log of a session. ``which`` is None or "latest" for the latest of this workspace, an id or a
-        beginning of one, a title, words of a prompt, or a file (a text with a slash or that ends in .jsonl)."""
+        beginning of one, a title, words of a prompt, ``session/name`` for a session inside it, or a file (a text with
+        a slash or that ends in .jsonl)."""
         if which is None or which == LATEST:
             return self._latest()
         if _is_file(which):
+            outer, _, name = which.rpartition("/")
+            if outer and name and not os.path.lexists(which) and not which.endswith(_SUFFIX):
+                log = agent_log(self.find(outer), name)
+                if os.path.lexists(log):
+                    return log
             return Path(which)
         exact = [folder / f"{which}{_SUFFIX}" for folder in (self._store.folder, *self._projects())]
         for log in exact:
@@ -243,6 +252,7 @@ class Archive:
             pending=tuple(State(events).actions.values()),
             waiting=tuple(ledger.waiting.values()),
             costs=tuple(ledger.costs.values()),
+            agents=tuple(f"{_named(which, log)}/{name}" for name in ledger.agents if agent_log(log, name).exists()),
         )
 
     def audit(self, which: str | None) -> Audited:
@@ -286,13 +296,13 @@ class Archive:
         log = self.find(which)
         with _opened(log, which) as fd:
             found = [(log, verify(fd, session=None if _is_file(which) else log.stem, head=head))]
-        return [*found, *(_verified(agent) for agent in _agents(log))]
+        return [*found, *(_verified(agent) for agent in agent_logs(log))]
 
     def verify_all(self) -> Generator[tuple[Path, Verified]]:
         """Verify every log in the data folder."""
         for log in self._logs():
             yield _verified(log)
-            for agent in _agents(log):
+            for agent in agent_logs(log):
                 yield _verified(agent)
 
     def clean(self, older_than: float | None, *, everywhere: bool, dry_run: bool) -> Cleaned:
@@ -372,10 +382,6 @@ def _verified(log: Path) -> tuple[Path, Verified]:
         return log, Verified(
             session=log.stem, lines=0, head="", faults=(LogFault(0, None, 0, f"unreadable: {why}"),), size=0
         )
-
-
-def _agents(log: Path) -> list[Path]:
-    return sorted((log.with_suffix("") / "agents").glob(f"*{_SUFFIX}"))
 
 
 def _is_file(which: str | Path | None) -> bool:

@@ -214,25 +214,28 @@ def open_session(
     config: Config | None,
 ) -> OpenSession:
     """The session for its features, with an empty record."""
-    parent, label = nesting.parent, nesting.label or "agent"
+    parent, label, own_log = nesting.parent, nesting.label or "agent", journal
     if host is None and config is not None:
         host = config.root
-    lineage = nesting.lineage if parent is None else nesting.lineage or parent.running_call()
-    place = as_host(host, journal, None if parent is None else parent.host)
+    path, lineage, id = (), nesting.lineage, journal.session or f"~{urandom(8).hex()}"
+    if parent is not None:
+        path, journal = parent.nesting.open_agent(label, nesting.name, journal)
+        lineage, id = nesting.lineage or parent.running_call(), f"{parent.nesting.id}/{path[-1]}"
+        own_log = None if parent.nesting.has_log_of(journal) else journal
+    place = as_host(host, own_log, None if parent is None else parent.host)
     hides: Callable[[str, str], bool] | None = None
     configs = _configs(config, parent and parent.nesting)
     if configs:
         from callgate.assembly.settings import denied_whole  # where there are settings
 
         hides = denied_whole(configs)
-    path = () if parent is None else parent.nesting.open_agent(label, nesting.name)
     return OpenSession(
         Record(journal, Ledger(), path=path),
         place,
         journal,
         label=label,
-        # Call ids are unique in one session only: each root has an id, so that strangers do not look like kin.
-        lineage=(*lineage, journal.session or f"~{urandom(8).hex()}"),
+        # Call ids are unique in one session only: each session has an id, so that strangers do not look like kin.
+        lineage=(*lineage, id),
         settings=limits.calls or ExecutorSettings(),
         price=setup.price,
         cheap=setup.cheap or (parent and parent.cheap),

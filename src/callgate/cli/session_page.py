@@ -74,6 +74,8 @@ def _header(shown: Shown, tail: int | None) -> Iterator[Line]:
             yield (Span(_cost(spent), "dim"),)
     if about.source:
         yield (Span(f"from {about.source}", "dim"),)
+    if shown.agents:
+        yield (Span(f"nested sessions: {', '.join(shown.agents)}", "dim"),)
     for warning in _warnings(shown):
         yield Span("! ", "yellow"), Span(warning, "yellow")
     if tail is not None:

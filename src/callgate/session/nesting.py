@@ -11,16 +11,29 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from callgate._version import __version__
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.session.answer_mailbox import AnswerMailbox
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
+from callgate.transcript.session_paths import agent_log
 from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question
 from callgate.words.errors import UsageError
-from callgate.words.events import AgentOpened, AgentSpent, Event, Forked, ModeSet, Noted, PolicyAdded, QuestionAsked
+from callgate.words.events import (
+    AgentOpened,
+    AgentSpent,
+    Event,
+    Forked,
+    ModeSet,
+    Noted,
+    PolicyAdded,
+    QuestionAsked,
+    SessionOpened,
+)
 from callgate.words.messages import Spent
 from callgate.words.modes import MODES, Mode, strictest
 from callgate.words.session_event import AgentPath
@@ -28,6 +41,7 @@ from callgate.words.spending import SPENDING, spent_in
 
 if TYPE_CHECKING:
     from callgate.conversation.allowance import Allowance
+    from callgate.conversation.ports import Journal, Masking
     from callgate.core.ports import Gate
     from callgate.session.work import Work
 
@@ -103,24 +117,50 @@ class NestingPart(FeaturePart):
 
     # ---- names --------------------------------------------------------------------------------------------------
 
-    def open_agent(self, label: str, name: str = "") -> AgentPath:
-        """Return the path of a session inside this one: of the one with this name, or of a new one, which is put on
-        record. A new name is the label, with a number if a session inside this one has or had that name."""
-        if not name:
-            return (*self.path, self._in_own_thread(partial(self._new_name, label)))
-        if name not in self._record.ledger.agents:
-            raise UsageError(f"there is no nested session {name!r} on record")
-        if name in self._children:
-            raise UsageError(f"the nested session {name!r} is open already")
-        return (*self.path, name)
+    @property
+    def id(self) -> str:
+        """An id of the session that no other session has."""
+        return self._opened.lineage[-1]
+
+    def has_log_of(self, journal: Journal) -> bool:
+        """Return whether the log of a journal is in the folder of the sessions inside this one."""
+        own, log = self._opened.journal.path, journal.path
+        return own is not None and log is not None and log == agent_log(own, journal.session)
+
+    def open_agent(self, label: str, name: str, journal: Masking) -> tuple[AgentPath, Masking]:
+        """Return the path and the journal of a session inside this one.
+
+        name     the name of a session on record that is opened again; the journal may name it too
+        journal  replaced for a new session if it stores nothing and this session has a log
+        """
+        name = name or (journal.session if self.has_log_of(journal) else "")
+        if name:
+            if name not in self._record.ledger.agents:
+                raise UsageError(f"there is no nested session {name!r} on record")
+            if name in self._children:
+                raise UsageError(f"the nested session {name!r} is open already")
+        else:
+            name, own = self._in_own_thread(partial(self._new_name, label)), self._opened.journal
+            from callgate.transcript.disk_journal import DiskJournal  # loaded already if there is one
+
+            if isinstance(own, DiskJournal) and not journal.session and journal.number == 0:
+                journal = own.new_agent(name)
+                workspace = self._opened.host.resolve_path(".").resolved
+                journal.append(SessionOpened(self._now(), __version__, workspace))
+        return (*self.path, name), journal
 
     def _new_name(self, label: str) -> str:
         stem = _UNFIT.sub("-", label).strip(" .-")[:_LONGEST_NAME] or "agent"
         taken = {name.casefold() for name in self._record.ledger.agents}
-        numbered = (stem, *(f"{stem}-{n}" for n in range(2, len(taken) + 3)))
-        name = next(each for each in numbered if each.casefold() not in taken)
+        numbered = chain((stem,), (f"{stem}-{n}" for n in count(2)))
+        name = next(each for each in numbered if each.casefold() not in taken and not self._has_log(each))
         self._record.write(AgentOpened(self._now(), name, label))
         return name
+
+    def _has_log(self, name: str) -> bool:
+        """Return whether a crash left the log of a session whose name is not on record."""
+        own = self._opened.journal.path
+        return own is not None and agent_log(own, name).exists()
 
     def _in_own_thread(self, step: Callable[[], T], *, wait: bool = True) -> T:
         """Call the function in the thread of this session's event loop, and wait for it in any other thread."""

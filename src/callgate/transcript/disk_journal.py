@@ -25,6 +25,7 @@ from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.reader import Damage, all_entries
+from callgate.transcript.session_paths import agent_log
 from callgate.transcript.session_summary import Summary, Tally
 from callgate.transcript.tape import Tape
 from callgate.transcript.writer import WrittenJournal
@@ -68,6 +69,10 @@ class DiskJournal(WrittenJournal):
 
     def clean(self, value: T, /) -> T:
         return self._log.masker.noun(value)
+
+    def new_agent(self, name: str) -> DiskJournal:
+        """Return the journal of a new session inside this one."""
+        return DiskJournal(agent_log(self.path, name), self._log.masker)
 
     @property
     def about(self) -> Summary:

@@ -15,6 +15,7 @@ from stat import S_ISDIR, S_ISREG
 
 from callgate.transcript.lock import holder_of, lock_path, open_log, take_lock
 from callgate.transcript.repair import broken_path
+from callgate.transcript.session_paths import agent_logs
 from callgate.transcript.side_files import draft_path, index_path
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
@@ -115,7 +116,9 @@ class _Collection:
     def _one(self, path: Path, status: os.stat_result, older_than: float | None) -> None:
         age, of_log = self._now - status.st_mtime, _OF_LOG.fullmatch(path.name)
         if S_ISDIR(status.st_mode):
-            if _SESSION.fullmatch(path.name) and not self._exists(path.with_suffix(".jsonl")) and age >= FRESH:
+            if self._exists(path.with_name(f"{path.name}.jsonl")):
+                self.project(path / "agents", None)
+            elif _SESSION.fullmatch(path.name) and age >= FRESH:
                 self._take(path, "the folder of a session that is gone")
         elif not S_ISREG(status.st_mode):
             return
@@ -131,12 +134,12 @@ class _Collection:
             self._take(path, "its session is gone")
 
     def _session(self, log: Path, why: str, older_than: float) -> None:
-        used_at, parts = _status(log).st_mtime, _parts(log)
+        used_at, parts = _used_at(log), _parts(log)
         found = Removed(str(log), sum(map(_size, parts)), why, log.stem, used_at)
         try:
             with self._locked(log):
                 # Check again: the first check was before the lock.
-                if self._now - _status(log).st_mtime >= older_than:
+                if self._now - _used_at(log) >= older_than:
                     if not self._dry_run:
                         remove_session(log)
                     self._gone.update(parts)
@@ -158,7 +161,7 @@ class _Collection:
     @contextmanager
     def _locked(self, log: Path) -> Generator[None]:
         if self._dry_run:
-            _refuse_used(log, *_agents(log))
+            _refuse_used(log, *agent_logs(log))
             yield
         else:
             with _unused(log, self._now):
@@ -168,7 +171,7 @@ class _Collection:
 @contextmanager
 def _unused(log: Path, now: float) -> Generator[None]:
     """Hold the lock of a session. SessionLocked if it or a child session is open."""
-    _refuse_used(*_agents(log))
+    _refuse_used(*agent_logs(log))
     fd = open_log(log, os.O_RDWR)
     try:
         take_lock(fd, log, now)
@@ -188,8 +191,9 @@ def _refuse_used(*logs: Path) -> None:
             raise SessionLocked(f"session {log.stem} is open in {holder}", pid=holder.pid, since=holder.since)
 
 
-def _agents(log: Path) -> list[Path]:
-    return sorted((log.with_suffix("") / "agents").glob("*.jsonl"))
+def _used_at(log: Path) -> float:
+    """Return when the session, or a session inside it, was last written to."""
+    return max(_status(each).st_mtime for each in (log, *agent_logs(log)))
 
 
 def _entries(folder: Path) -> list[Path]:

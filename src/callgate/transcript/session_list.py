@@ -13,6 +13,7 @@ from typing import Any, cast
 from callgate.formats.jsonable import from_json, to_sparse
 from callgate.transcript.loader import summarize
 from callgate.transcript.lock import open_log
+from callgate.transcript.session_paths import agent_log
 from callgate.transcript.session_summary import Summary
 from callgate.transcript.side_files import read_beside, replace_beside
 from callgate.words.errors import JournalError, UsageError, in_words
@@ -101,9 +102,16 @@ _SHOWN = 5
 
 
 def find(folder: Path, which: str) -> Path:
-    """Return the log of a session by id, start of an id, title or words. JournalError if none or several match."""
+    """Return the log of a session by id, start of an id, title or words, or of a session inside one by
+    ``session/name``. JournalError if none or several match."""
+    outer, slash, name = which.rpartition("/")
+    if slash:
+        log = agent_log(find(folder, outer), name)
+        if outer and name and os.path.lexists(log):
+            return log
+        raise JournalError(f"there is no nested session {name!r} in session {outer!r}")
     exact = folder / f"{which}.jsonl"
-    if which and "/" not in which and os.path.lexists(exact):
+    if which and os.path.lexists(exact):
         return exact
     sessions = listed(folder)
     if not sessions:

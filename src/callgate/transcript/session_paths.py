@@ -1,4 +1,5 @@
-"""The paths of sessions: ``<data>/projects/<project key>/<session id>.jsonl``."""
+"""The paths of sessions: ``<data>/projects/<project key>/<session id>.jsonl``. The log of a nested session is
+``agents/<name>.jsonl`` in the folder ``<session id>`` of the session around it."""
 
 import os
 import re
@@ -33,3 +34,14 @@ def project_key(workspace: Path) -> str:
 def new_session_id(now: float) -> str:
     """Sorts by time, and is unique without asking anybody."""
     return f"{strftime('%Y%m%d-%H%M%S', gmtime(now))}-{os.urandom(4).hex()}"
+
+
+def agent_log(log: Path, name: str) -> Path:
+    """Return the log of the nested session with this name. ``log`` is the one of the session around it."""
+    return log.with_suffix("") / "agents" / f"{name}.jsonl"
+
+
+def agent_logs(log: Path) -> list[Path]:
+    """Return the logs of all sessions inside the session of this log, at any depth."""
+    found = sorted((log.with_suffix("") / "agents").glob("*.jsonl"))
+    return [each for agent in found for each in (agent, *agent_logs(agent))]
