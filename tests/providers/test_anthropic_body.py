@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.providers.anthropic import Anthropic, accepted
+from callgate.providers.anthropic import Anthropic, closed_schema
 from callgate.providers.family import ModelFacts
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking
 from callgate.words.model import (
@@ -437,8 +437,8 @@ def test_an_output_schema_is_closed_and_keeps_refused_keywords_as_words() -> Non
         "$defs": {"Tag": {"type": "object", "properties": {"name": {"type": "string", "format": "regex"}}}},
     }
     config = sent(Request("", [HELLO], output=schema))["output_config"]
-    assert config == {"format": {"type": "json_schema", "schema": accepted(schema)}}
-    assert accepted(schema) == {
+    assert config == {"format": {"type": "json_schema", "schema": closed_schema(schema)}}
+    assert closed_schema(schema) == {
         "type": "object",
         "properties": {
             "age": {"type": "integer", "description": 'Years\n\n{"minimum": 1}'},

@@ -103,7 +103,7 @@ def test_an_unknown_model_works_with_assumptions_and_a_notice() -> None:
     assert not facts.known
     assert facts.prices is None
     assert facts.thinking == "adaptive"
-    notice = known.unknown(model, facts)
+    notice = known.unknown_model_notice(model, facts)
     assert "Nothing is known of the model anthropic/claude-opus-5.5" in notice
     assert "Did you mean claude-opus-5-5?" in notice
     assert "models.toml" in notice

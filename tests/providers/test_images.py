@@ -145,10 +145,10 @@ def test_a_refused_image_is_named_and_not_sent_again() -> None:
     fitter = ImageFitter(FACTS)
     old = prompt(picture(8, 8, seed=1))
     fitter.fit(Request("", (old,)))
-    fitter.accepted()
+    fitter.mark_accepted()
     request = Request("", (old, *read_by_a_tool("/work/shot.png", picture(9, 9, seed=2))))
     fitter.fit(request)
-    assert fitter.refused() == ["/work/shot.png"]
+    assert fitter.mark_refused() == ["/work/shot.png"]
     again, _ = fitter.fit(request)
     kept, _, line = contents(again)
     assert isinstance(kept, Image)

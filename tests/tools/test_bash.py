@@ -203,7 +203,7 @@ class Boxed:
     def takes(self, call_id: str, text: str) -> bool:
         return "outside" not in text
 
-    def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
+    def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
         if "refused" in command.argv[-1]:
             raise ToolFailure("there is no sandbox for it")
         return replace(command, env={**command.env, "BOXED": "yes"})

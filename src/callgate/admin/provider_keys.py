@@ -83,7 +83,7 @@ def model_to_test(wanted: str | None) -> str:
     if small is not None:
         return f"{wanted}/{small[1]}"
     if wanted in source.catalogue.servers:
-        models = source.listed(wanted)
+        models = source.local_models(wanted)
         if not models:
             raise ModelError(f"{wanted} lists no models: name one, such as {wanted}/NAME", kind="unknown_model")
         return f"{wanted}/{models[0]}"

@@ -73,7 +73,7 @@ def model_choices(config: Config, *, environ: Mapping[str, str] | None = None) -
         missing = f"callgate auth set {model.provider}" if keyless else ""
         found.append(ModelChoice(str(model), facts.context_tokens, missing))
     for provider, row in source.catalogue.servers.items():
-        for name in source.listed(provider) if row.local else ():
+        for name in source.local_models(provider) if row.local else ():
             model = source.catalogue.resolve(f"{provider}/{name}")
             found.append(ModelChoice(str(model), source.catalogue.facts(model).context_tokens, local=True))
     return tuple(sorted({each.name: each for each in found}.values(), key=lambda each: bool(each.missing)))

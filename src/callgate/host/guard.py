@@ -38,7 +38,7 @@ TERMINATE, KILL, RELEASE, OUTLIVE = b"t", b"k", b"r", b"o"
 that continues without Callgate ends its tree."""
 FOLDER = 1 << 32
 
-_LOOK_AGAIN = 0.02  # seconds between checks while a tree is being ended
+_POLL_SECONDS = 0.02  # seconds between checks while a tree is being ended
 _PATIENCE = 5.0  # seconds to wait for killed processes
 _IDLE = 30.0  # seconds after which an idle guard ends
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL after Callgate has ended
@@ -59,7 +59,7 @@ def launch() -> None:
     os.setsid()  # Ctrl-C in the terminal is meant for Callgate
     os.closerange(3, 65536)  # descriptors that an embedding program left open
     requests = socket.socket(fileno=0)
-    callgate = _watched(int(sys.argv[1]))
+    callgate = _process_watcher(int(sys.argv[1]))
     wake = _wake_on_child()
     notices, notify = os.pipe()
     os.set_blocking(notices, False)
@@ -76,10 +76,10 @@ def launch() -> None:
             try:
                 pid = os.fork()
             except OSError:  # the process limit is reached
-                time.sleep(_LOOK_AGAIN)
+                time.sleep(_POLL_SECONDS)
                 continue
             if pid == 0:
-                _Waiting(requests, notify, callgate).serve()
+                _IdleGuard(requests, notify, callgate).serve()
                 os._exit(0)
             free.add(pid)
         for number, _ in poll.poll():
@@ -95,7 +95,7 @@ def launch() -> None:
                 os._exit(0)
 
 
-def _watched(pid: int) -> int | None:
+def _process_watcher(pid: int) -> int | None:
     """Return a descriptor that becomes readable when the process ends; needed because forks may keep our socket
     open."""
     try:
@@ -133,7 +133,7 @@ def _reaped() -> tuple[dict[int, int], bool]:
     return found, True
 
 
-class _Waiting:
+class _IdleGuard:
     """A guard between two commands."""
 
     def __init__(self, requests: socket.socket, notify: int, callgate: int | None) -> None:
@@ -151,7 +151,7 @@ class _Waiting:
             data, ancillary, _, _ = self._requests.recvmsg(1, space)
             if not data:
                 return
-            self._tell_launcher(-pid)
+            self._notify_launcher(-pid)
             control_fd, *sent = (number for _, _, packed in ancillary for number in memoryview(packed).cast("i"))
             for number in (control_fd, *sent):
                 os.set_inheritable(number, False)
@@ -159,16 +159,16 @@ class _Waiting:
                 if not self._serve(control, sent):
                     return
             os.chdir("/")
-            self._tell_launcher(pid)
+            self._notify_launcher(pid)
             if not select.select([self._requests], [], [], _IDLE)[0]:
                 return
 
-    def _tell_launcher(self, notice: int) -> None:
+    def _notify_launcher(self, notice: int) -> None:
         os.write(self._notify, notice.to_bytes(4, sys.byteorder, signed=True))
 
     def _serve(self, control: socket.socket, sent: list[int]) -> bool:
         """Start a command and watch it. Return True if its whole tree has ended."""
-        request: Request = marshal.loads(_sized(control))
+        request: Request = marshal.loads(_receive_sized(control))
         started = _start(request, sent)
         output = None
         for number, wanted in zip(sent, request[3], strict=True):
@@ -198,11 +198,11 @@ def _record(letter: bytes, number: int) -> bytes:
     return letter + number.to_bytes(RECORD - 1, "big", signed=True)
 
 
-def _sized(control: socket.socket) -> bytes:
-    return _exactly(control, int.from_bytes(_exactly(control, HEAD), "big"))
+def _receive_sized(control: socket.socket) -> bytes:
+    return _receive_exactly(control, int.from_bytes(_receive_exactly(control, HEAD), "big"))
 
 
-def _exactly(control: socket.socket, size: int) -> bytes:
+def _receive_exactly(control: socket.socket, size: int) -> bytes:
     pieces = bytearray()
     while len(pieces) < size:
         piece = control.recv(min(size - len(pieces), 1 << 20))
@@ -263,12 +263,12 @@ class _Guard:
         self.output = output
         """The read end of the command's output, until it was read completely in place of Callgate."""
         self._code: int | None = None
-        self._ending = self._killing = self._alone = self._left = False
+        self._ending = self._killing = self._is_orphan = self._is_detached = False
         self.whole = False
         """True if the whole tree has ended and Callgate is still running."""
         self._outlives: dict[str, str] | None = None
         self._kill_at: float | None = None
-        self._told: set[tuple[int, str]] = set()
+        self._terminated: set[tuple[int, str]] = set()
         self._known: dict[int, str] = {}
 
     def watch(self) -> None:
@@ -282,19 +282,19 @@ class _Guard:
             for number, _ in poll.poll(self._pause()):
                 if number == self._wake:
                     self._take_signals()
-                elif number == self._control.fileno() and not self._alone:
+                elif number == self._control.fileno() and not self._is_orphan:
                     self._take_order()
-                elif number == self.output and self._alone:
-                    self._pump()
+                elif number == self.output and self._is_orphan:
+                    self._copy_output()
                 else:
-                    self._lose_callgate()
-            if self._left or self._look():
+                    self._on_callgate_ended()
+            if self._is_detached or self._check():
                 return
 
     def _pause(self) -> float | None:
-        return _LOOK_AGAIN * 1000 if self._ending else None
+        return _POLL_SECONDS * 1000 if self._ending else None
 
-    def _look(self) -> bool:
+    def _check(self) -> bool:
         """Reap children and continue ending the tree. Return True if nothing is left."""
         empty = self._reap()
         if not empty:
@@ -320,21 +320,21 @@ class _Guard:
         return empty
 
     def _finish(self) -> None:
-        if self._alone and self.output is not None:
-            while self._pump():
+        if self._is_orphan and self.output is not None:
+            while self._copy_output():
                 pass
         self._code = -signal.SIGKILL if self._code is None else self._code
-        if self._alone and self._outlives is not None:
+        if self._is_orphan and self._outlives is not None:
             self._write_status(self._outlives)
-        self.whole = not self._alone and not self._left
+        self.whole = not self._is_orphan and not self._is_detached
         self._report(_record(EXITED, self._code) + _record(GONE, 0))
 
     def _report(self, records: bytes) -> None:
-        if not self._alone:
+        if not self._is_orphan:
             try:
                 self._control.sendall(records)
             except OSError:
-                self._lose_callgate()
+                self._on_callgate_ended()
 
     # ---- orders -------------------------------------------------------------------------------------------------
 
@@ -348,25 +348,25 @@ class _Guard:
         elif order == KILL:
             self._ending = self._killing = True
         elif order == RELEASE:
-            self._left = True
+            self._is_detached = True
         elif order == OUTLIVE:
-            self._outlives = marshal.loads(_sized(self._control))
+            self._outlives = marshal.loads(_receive_sized(self._control))
         else:
-            self._lose_callgate()
+            self._on_callgate_ended()
 
     def _take_signals(self) -> None:
         with suppress(BlockingIOError):
-            if signal.SIGTERM in os.read(self._wake, _CHUNK) and self._alone:
+            if signal.SIGTERM in os.read(self._wake, _CHUNK) and self._is_orphan:
                 self._end_soon()
 
     def _end_soon(self) -> None:
         self._ending = True
         self._kill_at = time.monotonic() + _GRACE
 
-    def _lose_callgate(self) -> None:
-        if self._alone:
+    def _on_callgate_ended(self) -> None:
+        if self._is_orphan:
             return
-        self._alone = True
+        self._is_orphan = True
         for number in (self._control.fileno(), self._callgate):
             if number is not None:
                 self._poll.unregister(number)
@@ -377,7 +377,7 @@ class _Guard:
             os.set_blocking(self.output, False)
             self._poll.register(self.output, select.POLLIN)
 
-    def _pump(self) -> bool:
+    def _copy_output(self) -> bool:
         """Copy a piece of output to the file in place of Callgate. Return False if there is none."""
         assert self.output is not None
         try:
@@ -424,8 +424,8 @@ class _Guard:
     def _end(self) -> None:
         """Send SIGTERM once to each process. Called again for processes started meanwhile."""
         for pid, began in self._alive().items():
-            if (pid, began) not in self._told:
-                self._told.add((pid, began))
+            if (pid, began) not in self._terminated:
+                self._terminated.add((pid, began))
                 _signal(pid, signal.SIGTERM)
 
     def kill(self) -> bool:
@@ -444,8 +444,8 @@ class _Guard:
                 _signal(pid, signal.SIGKILL)
             if self._reap():
                 return True
-            time.sleep(_LOOK_AGAIN / 10)
-        self._left = True  # a process hangs in the kernel, or belongs to another user
+            time.sleep(_POLL_SECONDS / 10)
+        self._is_detached = True  # a process hangs in the kernel, or belongs to another user
         return True
 
 

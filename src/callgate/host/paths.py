@@ -31,7 +31,7 @@ _ADDRESS = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _OTHER_SYSTEM = late_pattern(r"[A-Za-z]:[\\/]|\\\\|\\\?\?\\")
 
 # Links of /proc with the same target for every process that may follow them.
-_HONEST_PROC_LINKS = ("self", "thread-self", "mounts", "net")
+_STABLE_PROC_LINKS = ("self", "thread-self", "mounts", "net")
 
 
 @noun
@@ -188,10 +188,10 @@ class _Walker:
             target = os.readlink(link)
         except OSError as error:
             return self._stop(f"a link on the path cannot be read: {error.strerror}")
-        if name not in _HONEST_PROC_LINKS and status.st_dev == _proc_device():
+        if name not in _STABLE_PROC_LINKS and status.st_dev == _proc_device():
             self._fail(f"the path leads over {link}, which is another place for every program")
         elif (found := _UNSEEN.search(target)) is not None:
-            self._fail(f"a link on the path leads to a name with {_called(found[0])} in it")
+            self._fail(f"a link on the path leads to a name with {_character_name(found[0])} in it")
         whole = os.path.join(self.here, target, *reversed(self.todo))
         if len(whole) > LONGEST_PATH:
             return self._stop("the path becomes too long over its links")
@@ -246,7 +246,7 @@ def oddity(path: str) -> str | None:
     if not path:
         return "the path is empty"
     if (found := _UNSEEN.search(path)) is not None:
-        return f"the path contains {_called(found[0])}"
+        return f"the path contains {_character_name(found[0])}"
     if _SURROGATE.search(path):
         return "the path contains half a character"
     if _TILDE.match(path):
@@ -275,7 +275,7 @@ def _odd_part(part: str) -> str | None:
     return None
 
 
-def _called(character: str) -> str:
+def _character_name(character: str) -> str:
     return f"a character that cannot be seen (U+{ord(character):04X})"
 
 

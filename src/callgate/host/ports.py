@@ -166,7 +166,7 @@ class Confinement(Protocol):
         """Return True if the command of this call runs inside the sandbox, as decided when the call was judged."""
         ...
 
-    def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
+    def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
         """Return the command that runs ``command`` inside the sandbox. ToolFailure or another error if that is not
         possible.
 

@@ -83,7 +83,7 @@ async def run_process(
             timer.cancel()
     if task and task.cancelling() > cancels:
         raise CancelledError
-    return Finished(returncode, bytes(out.kept), bytes(err.kept), expired and running.told, out.cut or err.cut)
+    return Finished(returncode, bytes(out.kept), bytes(err.kept), expired and running.was_ended, out.cut or err.cut)
 
 
 class LocalProcesses:
@@ -110,10 +110,14 @@ class LocalProcess:
         self._ended: Future[None] = self._loop.create_future()
         self._gone: Future[None] = self._loop.create_future()
         self._running = _new(
-            command, out, err, started=partial(self._tell, self._began), ended=partial(self._tell, self._ended)
+            command,
+            out,
+            err,
+            started=partial(self._set_event, self._began),
+            ended=partial(self._set_event, self._ended),
         )
         self._fault: BaseException | None = None
-        start_new_thread(self._attend, ())  # Thread.start would wait for the thread
+        start_new_thread(self._run, ())  # Thread.start would wait for the thread
 
     @property
     def pid(self) -> int:
@@ -157,14 +161,14 @@ class LocalProcess:
     def outlive(self, *, output: str, status: str) -> None:
         self._running.outlive({"output": output, "status": status})
 
-    def _attend(self) -> None:
+    def _run(self) -> None:
         try:
             self._running.run()
         except BaseException as error:
             self._fault = error
-        self._tell(self._gone)
+        self._set_event(self._gone)
 
-    def _tell(self, event: "Future[None]") -> None:
+    def _set_event(self, event: "Future[None]") -> None:
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(lambda: None if event.done() else event.set_result(None))
 

@@ -24,7 +24,7 @@ LINGER = 1.0
 _LOST = -9  # the exit code if the guard was killed
 
 Order = Literal[0, 1, 2]
-GO_ON, END, KILL = 0, 1, 2
+NO_ORDER, END, KILL = 0, 1, 2
 
 
 def _nothing() -> None: ...
@@ -55,13 +55,13 @@ class Running:
         self._started = started
         self._ended = ended
         self._lock = Lock()
-        self._ordered: Order = GO_ON
+        self._ordered: Order = NO_ORDER
         self._outlives: Mapping[str, str] | None = None
         self._line: GuardLine | None = None
         self._gone = False
         self.pid = self.guard = -1
         self.returncode: int | None = None
-        self.told = False
+        self.was_ended = False
         """True if it was ended by an order."""
 
     def order(self, order: Order) -> None:
@@ -83,7 +83,7 @@ class Running:
 
     def _pass_on(self) -> None:
         if self._line is not None and self._ordered:
-            self.told = self.told or self.returncode is None
+            self.was_ended = self.was_ended or self.returncode is None
             self._line.order(guard.KILL if self._ordered == KILL else guard.TERMINATE)
 
     def run(self) -> int:
@@ -91,11 +91,11 @@ class Running:
             selector = stack.enter_context(selectors.DefaultSelector())
             line = self._start(selector, stack)
             try:
-                self._attend(line, selector)
+                self._serve(line, selector)
             except BaseException:
                 self.order(KILL)
                 while not self._gone:
-                    self._hear(line)
+                    self._receive(line)
                 raise
             finally:
                 with self._lock:
@@ -128,8 +128,8 @@ class Running:
         if not letter:
             raise OSError("the process that starts commands was ended")
         self.pid = number
-        self._heard(later)
-        selector.register(line.fileno(), selectors.EVENT_READ, partial(self._hear, line))
+        self._handle(later)
+        selector.register(line.fileno(), selectors.EVENT_READ, partial(self._receive, line))
         with self._lock:
             self._line = line
             self._pass_on()
@@ -175,16 +175,16 @@ class Running:
             selector.unregister(writer)
             closing.close()
 
-    def _hear(self, line: GuardLine) -> None:
+    def _receive(self, line: GuardLine) -> None:
         reports = line.reports()
-        self._heard(reports)
+        self._handle(reports)
         if not reports and not self._gone:  # the guard was killed: only the session of the program is known
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.returncode = _LOST if self.returncode is None else self.returncode
             self._gone = True
 
-    def _heard(self, reports: "list[tuple[bytes, int]]") -> None:
+    def _handle(self, reports: "list[tuple[bytes, int]]") -> None:
         for letter, number in reports:
             if letter == guard.GUARDED:
                 self.guard = number
@@ -193,7 +193,7 @@ class Running:
             elif letter == guard.GONE:
                 self._gone = True
 
-    def _attend(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
+    def _serve(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
         give_up: float | None = None  # the deadline for the output of an exited program
         ended = False
         while not self._gone:
@@ -210,7 +210,7 @@ class Running:
                     pause = give_up - now
             for key, _ in selector.select(pause):
                 key.data()
-        self._last_words(line, selector)
+        self._drain(line, selector)
         if not ended:  # before anything is closed, because the caller waits
             self._ended()
 
@@ -221,7 +221,7 @@ class Running:
             key.events == selectors.EVENT_READ and key.fd != line.fileno() for key in selector.get_map().values()
         )
 
-    def _last_words(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
+    def _drain(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
         """Read the remaining output after the tree has ended or was detached."""
         if not self._gone:
             line.order(guard.RELEASE)

@@ -27,7 +27,7 @@ from callgate.words.noun import noun
 TaskKind = Literal["command", "agent", "workflow", "watch"]
 TaskStatus = Literal["running", "completed", "failed", "killed"]
 _ID = "bg-"
-_LOOK_AGAIN = 0.5  # seconds between checks of a task of an earlier start
+_POLL_SECONDS = 0.5  # seconds between checks of a task of an earlier start
 
 
 @noun
@@ -55,7 +55,7 @@ class BackgroundTask:
         self.status: TaskStatus = "running"
         self.detail = ""
         self.ended: float | None = None
-        self.told = False
+        self.is_reported = False
         """True after its end was reported to the model."""
         self.refresh: Callable[[], None] | None = None
         """Checks whether a task of an earlier start has ended."""
@@ -73,13 +73,13 @@ class BackgroundTask:
             self._stopping = True
             await self._stop()
             while self.status == "running":
-                await self.wait(clock, _LOOK_AGAIN)
+                await self.wait(clock, _POLL_SECONDS)
 
     async def wait(self, clock: Clock, seconds: float) -> None:
         """Wait for the end of the task for at most this time."""
         until = clock.monotonic() + seconds
         while self.status == "running" and (left := until - clock.monotonic()) > 0:
-            await _first(self._over, clock, left if self.refresh is None else min(left, _LOOK_AGAIN))
+            await _first(self._over, clock, left if self.refresh is None else min(left, _POLL_SECONDS))
             if self.refresh is not None:
                 self.refresh()
 
@@ -123,7 +123,7 @@ class BackgroundTasks:
         self._watchers: set[asyncio.Task[None]] = set()
         for record in _records(folder):
             with suppress(KeyError, ValueError, TypeError, OSError):  # not a record, or its output file is missing
-                self._take_up(record)
+                self._add_earlier(record)
 
     def all(self) -> list[BackgroundTask]:
         """Return every task of this host, oldest first, with its current status."""
@@ -177,18 +177,11 @@ class BackgroundTasks:
         """Return the tasks that a session started."""
         return [task for task in self.all() if task.record.owner == owner]
 
-    def untold(self, owner: tuple[str, ...]) -> list[BackgroundTask]:
-        """Return the ended tasks of a session that were not reported to its model, and mark them as reported."""
-        found = [task for task in self.of(owner) if task.status != "running" and not task.told]
-        for task in found:
-            self.tell(task)
-        return found
-
-    def tell(self, task: BackgroundTask) -> None:
+    def mark_reported(self, task: BackgroundTask) -> None:
         """Mark a task as reported. The next start need not list it."""
-        if not task.told and self._folder is not None:
+        if not task.is_reported and self._folder is not None:
             self.watch(in_thread(partial(self.forget, task)))
-        task.told = True
+        task.is_reported = True
 
     async def stop_all(self, owner: tuple[str, ...]) -> None:
         """Stop the tasks of a session."""
@@ -238,7 +231,7 @@ class BackgroundTasks:
             for each in (path, path.with_suffix(".status")):
                 each.unlink(missing_ok=True)
 
-    def _take_up(self, found: Mapping[str, Any]) -> None:
+    def _add_earlier(self, found: Mapping[str, Any]) -> None:
         """Add a task of an earlier start, which may have ended meanwhile."""
         guard, began = int(found["guard"]), str(found["began"])
         record = TaskRecord(

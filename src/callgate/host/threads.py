@@ -66,7 +66,7 @@ class Threads:
     def begin(self, job: "_Job[Any]") -> None:
         """Give the job to the leader; without one, an idle or new worker becomes the leader."""
         with self._lock:
-            worker = self._lead() if self._leader is None else None
+            worker = self._choose_leader() if self._leader is None else None
             if worker is None:
                 self._waiting.append(job)
         if worker is not None:
@@ -74,7 +74,7 @@ class Threads:
         elif self._watching is not job.loop:
             self._watch(job.loop, 1)
 
-    def _lead(self) -> tuple["_Inbox", bool]:
+    def _choose_leader(self) -> tuple["_Inbox", bool]:
         """Choose a new leader. Return it, and True if it is a new worker."""
         new = not self._idle
         self._leader = SimpleQueue() if new else self._idle.pop()
@@ -89,16 +89,16 @@ class Threads:
 
     def _watch(self, loop: AbstractEventLoop, most: int) -> None:
         self._watching = loop
-        loop.call_later(self._patience, self._look, loop, self._taken, most)
+        loop.call_later(self._patience, self._check_leader, loop, self._taken, most)
 
-    def _look(self, loop: AbstractEventLoop, taken: int, most: int) -> None:
+    def _check_leader(self, loop: AbstractEventLoop, taken: int, most: int) -> None:
         """Start a worker for up to ``most`` waiting jobs if the leader has taken none meanwhile."""
         started: list[tuple[tuple[_Inbox, bool], _Job[Any]]] = []
         with self._lock:
             slow = self._taken == taken
             while slow and self._waiting and len(started) < most:
                 job = self._waiting.popleft()
-                started.append((self._lead(), job))
+                started.append((self._choose_leader(), job))
             waits = bool(self._waiting)
         for worker, job in started:
             self._start(worker, job)
@@ -109,13 +109,13 @@ class Threads:
     def _serve(self, inbox: "_Inbox", job: "_Job[Any] | None") -> None:
         while job is not None:
             job.work()
-            following, stay = self._after(inbox)
+            following, stay = self._next_role(inbox)
             self._report(job)  # after the worker became idle, so that the caller can reuse it
             job = None  # an idle worker must not keep the last call alive
             job = self._next(inbox) if stay else following
             del following
 
-    def _after(self, inbox: "_Inbox") -> tuple["_Job[Any] | None", bool]:
+    def _next_role(self, inbox: "_Inbox") -> tuple["_Job[Any] | None", bool]:
         """Return the next job for a leader; otherwise None, and whether the worker stays idle."""
         with self._lock:
             if self._leader is inbox and self._waiting:
@@ -136,11 +136,11 @@ class Threads:
             if len(ended) > 1:
                 return
         try:
-            job.loop.call_soon_threadsafe(self._tell, job.loop)
+            job.loop.call_soon_threadsafe(self._end_jobs, job.loop)
         except RuntimeError:  # the loop was closed, so no caller waits
             self._ended.pop(job.loop, None)
 
-    def _tell(self, loop: AbstractEventLoop) -> None:
+    def _end_jobs(self, loop: AbstractEventLoop) -> None:
         with self._lock:
             ended = self._ended.pop(loop, [])
         for job in ended:
@@ -206,7 +206,7 @@ class _Job(Generic[T]):
                     raise
                 cancelled = True
                 if on_cancel is not None and not self._over:
-                    self._tell(on_cancel)
+                    self._call_on_cancel(on_cancel)
 
     def outcome(self) -> T:
         error, self._error = self._error, None
@@ -222,7 +222,7 @@ class _Job(Generic[T]):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _tell(self, on_cancel: Callable[[], None]) -> None:
+    def _call_on_cancel(self, on_cancel: Callable[[], None]) -> None:
         try:
             on_cancel()
         except Exception as error:

@@ -146,7 +146,7 @@ class NoticesPart(FeaturePart):
 
     def _ended_tasks(self) -> "list[BackgroundTask]":
         """The tasks that ended, and whose end the model does not know."""
-        return [task for task in self.tasks if task.status != "running" and not task.told]
+        return [task for task in self.tasks if task.status != "running" and not task.is_reported]
 
     def running(self) -> dict[str, int]:
         """The number of running tasks, by kind."""
@@ -171,7 +171,7 @@ class NoticesPart(FeaturePart):
             ending = f" ({task.detail})" if task.detail else ""
             text = f"Background task {task.id} {task.status}{ending}: {task.record.label[:80]}"
             self._record.write(Noted(self._now(), text))
-            if not task.told:
+            if not task.is_reported:
                 self._add_task(task)
 
     def _add_task(self, task: "BackgroundTask") -> None:
@@ -185,12 +185,12 @@ class NoticesPart(FeaturePart):
     def _drop_read_tasks(self) -> None:
         """TaskOutput has already given the end of these tasks to the model."""
         for task in self.tasks:
-            if task.told and _notice_id(task) in self._pending:
+            if task.is_reported and _notice_id(task) in self._pending:
                 self._record.write(NoticeDelivered(self._now(), _notice_id(task)))
 
     def _mark(self, task: "BackgroundTask") -> None:
         if self._all_tasks is not None:
-            self._all_tasks.tell(task)
+            self._all_tasks.mark_reported(task)
 
     async def close(self, *, discard: bool) -> None:
         if self._all_tasks is not None:

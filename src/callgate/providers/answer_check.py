@@ -25,7 +25,7 @@ async def failure(exchange: Exchange, head: AnswerHead, family: Family, provider
         return fault_of("protocol", provider, "it is compressed, which was not asked for")
     kind = head.headers.get("content-type", "").partition(";")[0].strip().lower()
     named = kind == "text/event-stream"
-    start = await exchange.first(1 if named else len(b"event:"))
+    start = await exchange.peek(1 if named else len(b"event:"))
     if start[:1] not in (b"{", b"[", b"<") and (named or start.startswith(_FIELDS)):
         return None
     body = await exchange.body(BODY_BYTES)

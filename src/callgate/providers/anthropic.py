@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Any, Final, cast
 
-from callgate.providers.anthropic_faults import NAME, answered
+from callgate.providers.anthropic_faults import NAME, http_error
 from callgate.providers.anthropic_messages import BlockMemo, MessageBlocks, container
 from callgate.providers.anthropic_stream import AnthropicParser
 from callgate.providers.deferred_tools import defined_before
@@ -89,7 +89,7 @@ class Anthropic:
         return AnthropicParser()
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        return answered(status, headers, body)
+        return http_error(status, headers, body)
 
 
 def _add_sampling(body: dict[str, Any], request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> None:
@@ -223,13 +223,13 @@ def _output_config(request: Request, facts: ModelFacts, effort: Any, notes: list
     config: dict[str, Any] = {"effort": effort} if isinstance(effort, str) else {}
     if request.output is not None:
         if facts.abilities.structured:
-            config["format"] = {"type": "json_schema", "schema": accepted(request.output)}
+            config["format"] = {"type": "json_schema", "schema": closed_schema(request.output)}
         else:
             notes.append(f"{facts.name} cannot be held to a JSON Schema: it is left out.")
     return config
 
 
-def accepted(schema: Mapping[str, Any]) -> dict[str, Any]:
+def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema with closed objects. Keywords that the API rejects, such as ``minimum``, are moved into the
     description."""
     found: dict[str, Any] = {}
@@ -255,4 +255,4 @@ def accepted(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _inner(schema: Any) -> Any:
-    return accepted(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema
+    return closed_schema(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema

@@ -41,14 +41,14 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
 """Substrings of messages that determine the fault where the error type is not specific enough."""
 
 
-def reported(data: object, words: str = "") -> ModelError:
+def stream_error(data: object, words: str = "") -> ModelError:
     """Return the ModelError for an ``error`` event inside a stream."""
     fault, detail = _read(data)
     given = object_of(data).get("request_id")
     return fault_of(fault or "server", NAME, detail or words, request_id=given if isinstance(given, str) else None)
 
 
-def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+def http_error(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """Return the ModelError for an HTTP error status."""
     try:
         data = loads(body)

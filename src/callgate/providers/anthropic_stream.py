@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from json import dumps, loads
 from typing import Any, Final, cast
 
-from callgate.providers.anthropic_faults import NAME, reported
+from callgate.providers.anthropic_faults import NAME, stream_error
 from callgate.providers.family import ServerEvent, object_of, refuse_constant, rest_of, text_of
 from callgate.providers.fault_table import fault_of
 from callgate.words.errors import ModelError, in_words
@@ -96,7 +96,7 @@ class AnthropicParser:
             return () if read is None else read(data)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if event.event == "error":
-                return self._failed(reported({}, event.data))
+                return self._failed(stream_error({}, event.data))
             return self._failed(fault_of("protocol", NAME, f"{event.data[:200]}: {in_words(error)}"))
 
     def end(self) -> Out:
@@ -108,7 +108,7 @@ class AnthropicParser:
         return (error,)
 
     def _error(self, data: Given) -> Out:
-        return self._failed(reported(data))
+        return self._failed(stream_error(data))
 
     def _message_started(self, data: Given) -> Out:
         message: Given = data["message"]

@@ -70,7 +70,7 @@ class Catalogue:
         today: date | None = None,
     ) -> None:
         self._folder = folder
-        self._lay = servers
+        self._configure = servers
         self._today = today or date.today()
         self._prices: dict[str, Prices | None] = {}
 
@@ -102,7 +102,7 @@ class Catalogue:
     @cached_property
     def servers(self) -> Mapping[str, ServerRow]:
         """Every configured server by name."""
-        return self._lay(self.vendors)
+        return self._configure(self.vendors)
 
     @cached_property
     def vendors(self) -> Mapping[str, ServerRow]:
@@ -132,7 +132,7 @@ class Catalogue:
         if slash and provider in self.servers:
             raise UsageError(f"{text!r} names no model: write {provider}/NAME")
         if slash:
-            raise UsageError(f"there is no provider {provider!r}: {self._near(provider, self.servers, 'known are')}")
+            raise UsageError(f"there is no provider {provider!r}: {self._hint(provider, self.servers, 'known are')}")
         own = [key for key in self._own if key.partition("/")[2] == wanted]
         if len(own) == 1:
             return self.resolve(own[0])
@@ -141,7 +141,7 @@ class Catalogue:
                 return ModelName(provider, wanted)
         known = (*self.names, *self._shipped["aliases"])
         ways = "write provider/name, such as ollama/qwen3 or"
-        raise UsageError(f"there is no model {text!r}: {self._near(wanted, known, ways, 'anthropic/claude-opus-5-5')}")
+        raise UsageError(f"there is no model {text!r}: {self._hint(wanted, known, ways, 'anthropic/claude-opus-5-5')}")
 
     def facts(self, model: ModelName) -> ModelFacts:
         """Return the facts of a model. ``known`` is False if they are defaults."""
@@ -156,7 +156,7 @@ class Catalogue:
         is_known = shipped is not None or own is not None
         return facts_of(model.name, server.family, row, self._today, known=is_known)
 
-    def unknown(self, model: ModelName, facts: ModelFacts) -> str:
+    def unknown_model_notice(self, model: ModelName, facts: ModelFacts) -> str:
         """Return the notice for a model without a row: the default facts, and where to correct them."""
         near = get_close_matches(model.name, self.names, 1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
@@ -183,7 +183,7 @@ class Catalogue:
             return row
         groups: Table = self._shipped["groups"]
         if row["like"] not in groups:
-            raise UsageError(f"like = {row['like']!r} is no group: {self._near(row['like'], groups, 'known are')}")
+            raise UsageError(f"like = {row['like']!r} is no group: {self._hint(row['like'], groups, 'known are')}")
         return {**self._merged(groups[row["like"]]), **row}
 
     def _pattern(self, name: str, *, local: bool) -> str:
@@ -193,7 +193,7 @@ class Catalogue:
         return patterns[max(fitting, key=len)] if fitting else "local" if local else "any"
 
     @staticmethod
-    def _near(text: str, known: Mapping[str, Any] | tuple[str, ...], otherwise: str, example: str = "") -> str:
+    def _hint(text: str, known: Mapping[str, Any] | tuple[str, ...], otherwise: str, example: str = "") -> str:
         near = get_close_matches(text, list(known), 1)
         return f"did you mean {near[0]}?" if near else f"{otherwise} {example or ', '.join(sorted(known))}"
 

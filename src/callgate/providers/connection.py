@@ -48,7 +48,7 @@ class Pipe(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
 
     @property
-    def quiet(self) -> bool:
+    def is_quiet(self) -> bool:
         """True if nothing was received and the connection is open."""
         return not self._kept and not self._ended
 
@@ -64,9 +64,9 @@ class Pipe(asyncio.Protocol):
                 await self._reader
             finally:
                 self._reader = None
-        return self.taken()
+        return self.take_received()
 
-    def taken(self) -> bytes:
+    def take_received(self) -> bytes:
         """Return the buffered bytes. BrokenConnection after a network error."""
         if not self._kept and self._error is not None:
             raise BrokenConnection(str(self._error) or type(self._error).__name__) from self._error
@@ -77,7 +77,7 @@ class Pipe(asyncio.Protocol):
             self.transport.resume_reading()
         return data
 
-    async def drained(self) -> None:
+    async def wait_writable(self) -> None:
         """Wait until the transport's write buffer has room."""
         if self._full and not self._ended:
             self._writer = asyncio.get_running_loop().create_future()
@@ -133,11 +133,11 @@ class Connection:
         self.answered = False
         self._write(self._h11.send(h11.Request(method="POST", target=target, headers=headers)))
         for start in range(0, len(body), PIECE):
-            if not self._pipe.quiet:
+            if not self._pipe.is_quiet:
                 return
             self._write(self._h11.send(h11.Data(data=body[start : start + PIECE])))
-            await watchdog.wait(self._pipe.drained())
-        if self._pipe.quiet:
+            await watchdog.wait(self._pipe.wait_writable())
+        if self._pipe.is_quiet:
             self._write(self._h11.send(h11.EndOfMessage()))
 
     async def head(self, watchdog: Watchdog) -> AnswerHead:
@@ -159,7 +159,7 @@ class Connection:
             if isinstance(event, h11.EndOfMessage):
                 return None
 
-    def becomes_idle(self) -> bool:
+    def can_be_reused(self) -> bool:
         """Return True if the exchange is complete on both sides, so that the connection can be reused. Does not
         wait."""
         if self._loop is not asyncio.get_running_loop() or self._pipe.ended:
@@ -168,7 +168,7 @@ class Connection:
             while self._h11.their_state is h11.SEND_BODY:
                 event = self._h11.next_event()
                 if event is h11.NEED_DATA:
-                    data = self._pipe.taken()
+                    data = self._pipe.take_received()
                     if not data:
                         return False
                     self._h11.receive_data(data)
@@ -176,7 +176,7 @@ class Connection:
                 self._h11.start_next_cycle()
         except (BrokenConnection, h11.ProtocolError):
             return False
-        return self._h11.our_state is h11.IDLE and not self._h11.trailing_data[0] and self._pipe.quiet
+        return self._h11.our_state is h11.IDLE and not self._h11.trailing_data[0] and self._pipe.is_quiet
 
     def close(self) -> None:
         """Close the connection at once. Unsent bytes are dropped."""
@@ -208,7 +208,7 @@ class Connection:
             self._pipe.transport.write(data)
 
 
-async def connected(
+async def open_connection(
     origin: ServerAddress, proxy: Proxy | None, context: Callable[[], ssl.SSLContext], watchdog: Watchdog
 ) -> Connection:
     """Open a connection, through a tunnel if a proxy has to forward an encrypted connection. ``context`` runs in a
@@ -235,7 +235,7 @@ async def connected(
 
 async def _encrypted(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: Watchdog) -> None:
     assert pipe.transport is not None
-    if not pipe.quiet:  # the asyncio handshake never ends on a transport that is closing
+    if not pipe.is_quiet:  # the asyncio handshake never ends on a transport that is closing
         raise ssl.SSLError("the server does not speak TLS")
     loop = asyncio.get_running_loop()
     upgraded = await watchdog.wait(loop.start_tls(pipe.transport, pipe, context, server_hostname=host))

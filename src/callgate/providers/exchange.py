@@ -40,7 +40,7 @@ class Exchange:
 
     async def _opened(self, post: HttpPost) -> AnswerHead:
         origin = self._base.origin
-        self._connection = kept = self._pool.waiting(origin)
+        self._connection = kept = self._pool.take_idle(origin)
         if kept is not None:
             try:
                 return await self._sent(kept, post)
@@ -48,7 +48,7 @@ class Exchange:
                 kept.close()
                 if kept.answered:
                     raise
-        self._connection = await self._pool.fresh(origin, self._watchdog)
+        self._connection = await self._pool.connect(origin, self._watchdog)
         return await self._sent(self._connection, post)
 
     async def _sent(self, connection: Connection, post: HttpPost) -> AnswerHead:
@@ -72,7 +72,7 @@ class Exchange:
         self._over = piece is None
         return piece
 
-    async def first(self, least: int) -> bytes:
+    async def peek(self, least: int) -> bytes:
         """Return the first ``least`` bytes of the body, or all of a shorter one, without leading white space and byte
         order mark. ``piece`` returns them again."""
         seen = b""
@@ -109,7 +109,7 @@ class Exchange:
         if self._connection is None:
             return
         if whole or self._over:
-            self._pool.give_back(self._connection)
+            self._pool.put_back(self._connection)
         else:
             self._connection.close()
         self._connection = None

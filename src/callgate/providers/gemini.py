@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.gemini_contents import Contents, ContentsMemo, is_old
-from callgate.providers.gemini_faults import NAME, answered
+from callgate.providers.gemini_faults import NAME, http_error
 from callgate.providers.gemini_stream import GeminiParser
 from callgate.providers.request_json import (
     Written,
@@ -65,13 +65,13 @@ class Gemini:
         return GeminiParser()
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        return answered(status, headers, body)
+        return http_error(status, headers, body)
 
 
 def _declared(tool: ToolSpec) -> bytes:
     declared: Given = {"name": tool.name, **({"description": tool.description} if tool.description else {})}
     if tool.parameters.get("properties"):
-        declared["parametersJsonSchema"] = accepted(tool.parameters)
+        declared["parametersJsonSchema"] = supported_schema(tool.parameters)
     return encoded(declared)
 
 
@@ -106,7 +106,7 @@ def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
             reason = " while it has tools" if facts.abilities.structured else ""
             notes.append(f"{facts.name} cannot be held to a JSON Schema{reason}: it is left out.")
         else:
-            config |= {"responseMimeType": "application/json", "responseJsonSchema": accepted(request.output)}
+            config |= {"responseMimeType": "application/json", "responseJsonSchema": supported_schema(request.output)}
     return config
 
 
@@ -138,7 +138,7 @@ def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
     return config
 
 
-def accepted(schema: Mapping[str, Any]) -> Given:
+def supported_schema(schema: Mapping[str, Any]) -> Given:
     """Convert a JSON Schema to the subset of the API: nothing beside a ``$ref``, and ``enum`` for ``const``."""
     found: Given = {}
     for name, value in schema.items():
@@ -159,4 +159,4 @@ def accepted(schema: Mapping[str, Any]) -> Given:
 
 
 def _inner(schema: Any) -> Any:
-    return accepted(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema
+    return supported_schema(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema

@@ -50,14 +50,14 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
 """Substrings of messages that determine the fault where the status is not specific enough."""
 
 
-def reported(data: object) -> ModelError:
+def stream_error(data: object) -> ModelError:
     """Return the ModelError for an error event inside a stream."""
     error = _error(data)
     code = error.get("code")
     return _made(error, code if type(code) is int else 500, {})
 
 
-def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+def http_error(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """Return the ModelError for an HTTP error status."""
     try:
         error = _error(loads(body))

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, cast
 
 from callgate.providers.family import ServerEvent, refuse_constant, rest_of, text_of
 from callgate.providers.fault_table import fault_of
-from callgate.providers.gemini_faults import NAME, reported
+from callgate.providers.gemini_faults import NAME, stream_error
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -100,7 +100,7 @@ class GeminiParser:
             data: Given = loads(event.data, parse_constant=refuse_constant)
             if "error" in data:
                 self._over = True
-                return (reported(data),)
+                return (stream_error(data),)
             self._read(data, out)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
             self._over = True

@@ -116,13 +116,13 @@ class HttpModel:
                     if exchange.tape is not None:
                         exchange.tape.event(server_event)
                     for event in checked(parser.feed(server_event)):
-                        yield tally.seen(event)
+                        yield tally.count(event)
                     if tally.ended:
                         break
             if not tally.ended:
                 for event in checked(parser.end()):
-                    yield tally.seen(event)
-            if not tally.any:
+                    yield tally.count(event)
+            if not tally.has_events:
                 raise fault_of("protocol", self.provider, "an empty answer", retryable=True)
             over = True
         except Exception as error:
@@ -145,18 +145,18 @@ class HttpModel:
 
 
 class AnswerTally:
-    """Tracks the events of one answer. ``ended``: the message is complete; ``any``: at least one event was received."""
+    """Counts the events of one answer. ``ended``: the message is complete."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._chars = 0
         self._known = Usage()
         self.ended = False
-        self.any = False
+        self.has_events = False
 
-    def seen(self, event: ModelEvent) -> ModelEvent:
+    def count(self, event: ModelEvent) -> ModelEvent:
         """Return the event. If the provider reported no usage, MessageEnded gets an estimate."""
-        self.any = True
+        self.has_events = True
         kind = event.__class__
         if kind is TextDelta or kind is ArgumentsDelta or kind is ThinkingDelta:
             self._chars += len(event.text)  # type: ignore[union-attr]

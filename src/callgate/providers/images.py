@@ -46,11 +46,11 @@ class ImageFitter:
         fitted = [_with_images(message, names, self._fitted) for message in request.messages]
         return replace(request, messages=self._limited(fitted, names)), self._notes
 
-    def accepted(self) -> None:
+    def mark_accepted(self) -> None:
         """Record that the server accepted the images of the last request."""
         self._accepted.update(self._sent)
 
-    def refused(self) -> list[str]:
+    def mark_refused(self) -> list[str]:
         """Record that the server refused an image of the last request. Its new images are not sent again; return their
         names."""
         new = {digest: name for digest, name in self._sent.items() if digest not in self._accepted}

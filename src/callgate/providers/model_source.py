@@ -104,7 +104,7 @@ class ConfiguredModel:
             async with aclosing(self._inner.stream(request)) as events:
                 async for event in events:
                     if isinstance(event, MessageStarted):
-                        self._images.accepted()
+                        self._images.mark_accepted()
                     yield event
         except ModelError as error:
             raise self._named(error) from None
@@ -124,7 +124,7 @@ class ConfiguredModel:
 
     def _named(self, error: ModelError) -> ModelError:
         """Return the error; an error about images gets the names of the new images, which are not sent again."""
-        refused = self._images.refused() if error.kind == "image" else []
+        refused = self._images.mark_refused() if error.kind == "image" else []
         if not refused:
             return error
         text = f"{error} (refused: {', '.join(refused)}; the next request goes without)"
@@ -167,7 +167,7 @@ class ModelSource:
         self._environ = environ
         self._keys = keys or KeyStore(None)
         self._found: dict[str, FoundKey | None] = {}
-        self.catalogue = Catalogue(folder, servers=self._laid, today=today)
+        self.catalogue = Catalogue(folder, servers=self._configured, today=today)
 
     def open(self, name: str) -> ConfiguredModel:
         """Open a model. May block for a command that prints the key.
@@ -183,7 +183,7 @@ class ModelSource:
             variable = f"set {' or '.join(names)}, or " if names else ""
             why = f"there is no key for {model.provider}: {variable}store one with"
             raise ModelError(f"{why} `callgate auth set {model.provider}`", kind="no_key")
-        notes = [] if facts.known else [self.catalogue.unknown(model, facts)]
+        notes = [] if facts.known else [self.catalogue.unknown_model_notice(model, facts)]
         try:
             from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # imports the network modules
             from callgate.providers.pool import ConnectionPool
@@ -233,7 +233,7 @@ class ModelSource:
         own = listed.get(str(model)) or listed.get(model.name) or RequestOptions()
         return replace(own, effort=own.effort or self._settings.effort)
 
-    def listed(self, provider: str) -> tuple[str, ...]:
+    def local_models(self, provider: str) -> tuple[str, ...]:
         """Return the model names of a local server; empty if it does not answer. Blocks for a moment."""
         from callgate.providers.model_setup import find_local
 
@@ -280,7 +280,7 @@ class ModelSource:
     def _set(self, provider: str) -> ServerSettings:
         return self._settings.servers.get(provider, ServerSettings())
 
-    def _laid(self, vendors: Mapping[str, ServerRow]) -> Mapping[str, ServerRow]:
+    def _configured(self, vendors: Mapping[str, ServerRow]) -> Mapping[str, ServerRow]:
         """Apply the environment and the settings to the shipped servers."""
         names = dict.fromkeys((*vendors, *self._settings.servers))
         return {name: self._server(name, vendors.get(name)) for name in names}

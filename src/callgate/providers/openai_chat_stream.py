@@ -11,7 +11,7 @@ from typing import Any
 
 from callgate.providers.family import Json, ServerEvent, object_of
 from callgate.providers.openai_chat_calls import CallPiece, StreamedCall
-from callgate.providers.openai_shared import ChatUsage, broken, read_object
+from callgate.providers.openai_shared import ChatUsage, protocol_error, read_object
 from callgate.words.errors import ModelError
 from callgate.words.model import (
     ArgumentsDelta,
@@ -88,7 +88,7 @@ class ChatParser:
             return self._failed(failure.data)
         except Exception as error:  # invalid data of any kind ends the stream with a ModelError
             self._over = True
-            return (broken(self._provider, f"{type(error).__name__}: {error}", text),)
+            return (protocol_error(self._provider, f"{type(error).__name__}: {error}", text),)
 
     def end(self) -> Out:
         """Handle the end of the stream. The message is complete if there was a finish reason."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from json import dumps
 
 from callgate.providers.family import Json, ServerEvent, object_of
-from callgate.providers.openai_shared import broken, count, make_usage, read_object
+from callgate.providers.openai_shared import count, make_usage, protocol_error, read_object
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
 from callgate.words.model import (
@@ -98,7 +98,7 @@ class ResponsesParser:
             return self._failed(data) if kind == "" and data.get("error") else ()
         except Exception as error:  # invalid data of any kind ends the stream with a ModelError
             self._over = True
-            return (broken(self._provider, f"{type(error).__name__}: {error}", event.data),)
+            return (protocol_error(self._provider, f"{type(error).__name__}: {error}", event.data),)
 
     def end(self) -> Out:
         return ()

@@ -214,6 +214,6 @@ class ChatUsage:
         )
 
 
-def broken(provider: str, error: object, data: str) -> ModelError:
+def protocol_error(provider: str, error: object, data: str) -> ModelError:
     """Return the ModelError for an invalid event."""
     return fault_of("protocol", provider, f"{error}: {data[:200]}")

@@ -7,7 +7,7 @@ from threading import Lock
 
 from callgate.core.ports import Clock
 from callgate.providers.addresses import ServerAddress, proxy_for
-from callgate.providers.connection import Connection, connected
+from callgate.providers.connection import Connection, open_connection
 from callgate.providers.watchdog import Watchdog
 
 MOST_IDLE = 4
@@ -25,22 +25,22 @@ class ConnectionPool:
         self._context: ssl.SSLContext | None = None
         self._lock = Lock()
 
-    def waiting(self, origin: ServerAddress) -> Connection | None:
+    def take_idle(self, origin: ServerAddress) -> Connection | None:
         """Return the newest idle connection to a server, or None."""
         now = self._clock.monotonic()
         for index in reversed(range(len(self._idle))):
             since, connection = self._idle[index]
             if connection.origin == origin or now - since > IDLE_SECONDS:
                 del self._idle[index]
-                if now - since <= IDLE_SECONDS and connection.becomes_idle():
+                if now - since <= IDLE_SECONDS and connection.can_be_reused():
                     return connection
                 connection.close()
         return None
 
-    async def fresh(self, origin: ServerAddress, watchdog: Watchdog) -> Connection:
-        return await connected(origin, proxy_for(origin, self._environment), self._certificates, watchdog)
+    async def connect(self, origin: ServerAddress, watchdog: Watchdog) -> Connection:
+        return await open_connection(origin, proxy_for(origin, self._environment), self._certificates, watchdog)
 
-    def give_back(self, connection: Connection) -> None:
+    def put_back(self, connection: Connection) -> None:
         """Store an idle connection. The end of its last answer may still be in transit."""
         self._idle.append((self._clock.monotonic(), connection))
         if len(self._idle) > MOST_IDLE:

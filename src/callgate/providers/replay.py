@@ -60,14 +60,14 @@ class ReplayModel:
         parser = family.parser()
         for server_event in exchange.events:
             for event in checked(parser.feed(server_event)):
-                yield tally.seen(event)
+                yield tally.count(event)
             if tally.ended:
                 return
         if exchange.end.get("end") == "failed":
             text, kind = str(exchange.end.get("text", "")), str(exchange.end.get("kind", "other"))
             raise ModelError(text, kind=kind, retryable=exchange.end.get("retryable") is True)
         for event in checked(parser.end()):
-            yield tally.seen(event)
+            yield tally.count(event)
 
 
 def recordings(place: Path) -> list[RecordedExchange]:

@@ -127,7 +127,7 @@ def main() -> int:
     for path in held:
         _make_folder(path)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _go_on)  # the command gets its own signals; afterwards the folders are removed
+        signal.signal(number, _ignore_signal)  # the command gets its own signals; afterwards the folders are removed
     status = _in_child(lambda: _enter(plan, instructions))
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,7 +139,7 @@ def main() -> int:
     return status
 
 
-def _go_on(number: int, frame: object) -> None:
+def _ignore_signal(number: int, frame: object) -> None:
     """Ignore the signal."""
 
 
@@ -155,7 +155,7 @@ def _in_child(work: Callable[[], int]) -> int:
             if os.getppid() in (parent, 0):
                 status = work()
         except BaseException as error:
-            _say(error)
+            _print_error(error)
         os._exit(status)
     return _status_of(child)
 
@@ -395,11 +395,11 @@ def _execute(plan: Plan) -> NoReturn:
     try:
         os.execvp(plan.argv[0], plan.argv)
     except OSError as error:
-        _say(error)
+        _print_error(error)
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
-def _say(error: BaseException) -> None:
+def _print_error(error: BaseException) -> None:
     os.write(2, f"sandbox: {error}\n".encode(errors="replace"))
 
 
@@ -407,6 +407,6 @@ if __name__ == "__main__":
     try:
         code = main()
     except OSError as failure:
-        _say(failure)
+        _print_error(failure)
         code = FAILED
     os._exit(code)

@@ -77,7 +77,7 @@ def bindings(profile: Profile) -> tuple[Binding, ...]:
         if (kind := _hidden(place)) is not None:
             found[place] = kind
     hidden = [place for place, kind in found.items() if kind == "hide folder"]
-    found = {path: kind for path, kind in found.items() if not any(_is_gone(path, each, profile) for each in hidden)}
+    found = {path: kind for path, kind in found.items() if not any(_is_hidden(path, each, profile) for each in hidden)}
     return tuple(Binding(path, found[path]) for path in sorted(found, key=lambda path: (path.count("/"), path)))
 
 
@@ -104,7 +104,7 @@ def _is_vacant(place: str) -> bool:
         return False
 
 
-def _is_gone(path: str, hidden: str, profile: Profile) -> bool:
+def _is_hidden(path: str, hidden: str, profile: Profile) -> bool:
     """Return True for a place in a hidden folder, unless it is in a writable place that is mounted again."""
     top = path if path in profile.tops else _top_of(profile, path) or ""
     return path.startswith(f"{hidden}/") and not top.startswith(f"{hidden}/")

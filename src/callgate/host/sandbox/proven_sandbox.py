@@ -68,10 +68,10 @@ class ProvenSandbox:
         """Return True if the command of this call runs inside; True also for a call that was not judged."""
         return self._settled.pop((call_id, text), None) is None
 
-    def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
+    def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
         """Return the command that runs inside. SandboxRefused if that is not possible."""
         profile = self._profile()
-        return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(tell))
+        return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(on_decision))
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> "DeniedAccess | None":
         """Return and store the access that the sandbox refused to a failed command."""

@@ -18,7 +18,7 @@ from contextlib import suppress
 from threading import Event, Thread, current_thread
 
 from callgate.host.host_addresses import Resolve, system_addresses
-from callgate.host.sandbox.proxy_connection import ProxyConnection, ProxyRules, Tell
+from callgate.host.sandbox.proxy_connection import OnDecision, ProxyConnection, ProxyRules
 from callgate.host.sandbox.proxy_line import ProxyLine
 
 _MOST_CONNECTIONS = 256
@@ -32,13 +32,13 @@ class HostProxy:
         self._resolve = resolve
         self._thread: _ProxyThread | None = None
 
-    def line(self, tell: Tell) -> ProxyLine:
-        """Create a line for a new command. ``tell`` gets the decisions about hosts."""
+    def line(self, on_decision: OnDecision) -> ProxyLine:
+        """Create a line for a new command. ``on_decision`` gets the decisions about hosts."""
         if self._thread is None:
             self._thread = _ProxyThread()
             weakref.finalize(self, self._thread.stop)
         ours, theirs = socket.socketpair()
-        self._thread.serve(ours, ProxyConnection(self._rules, self._resolve, tell))
+        self._thread.serve(ours, ProxyConnection(self._rules, self._resolve, on_decision))
         return ProxyLine(theirs.detach(), self._rules.direct)
 
     def close(self) -> None:
@@ -70,14 +70,14 @@ class _ProxyThread:
 
     def serve(self, line: socket.socket, served: ProxyConnection) -> None:
         def begin() -> None:
-            task = self._loop.create_task(_attend(line, served))
+            task = self._loop.create_task(_serve_line(line, served))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
         self._loop.call_soon_threadsafe(begin)
 
 
-async def _attend(line: socket.socket, served: ProxyConnection) -> None:
+async def _serve_line(line: socket.socket, served: ProxyConnection) -> None:
     """Serve one sandbox until its line is closed."""
     with line:
         line.setblocking(False)

@@ -16,7 +16,7 @@ _HEAD_SECONDS = 60.0
 _CHUNK = 65_536
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})(?:;[^\r\n]*)?\r\n")
 
-Tell = Callable[[HostDecision], None]
+OnDecision = Callable[[HostDecision], None]
 """Called with every decision, in the thread of the proxy, before the command gets it."""
 
 
@@ -47,17 +47,17 @@ class _Refused(Exception):
 class ProxyConnection:
     """Serves the connections of one command."""
 
-    def __init__(self, rules: ProxyRules, resolve: Resolve, tell: Tell) -> None:
+    def __init__(self, rules: ProxyRules, resolve: Resolve, on_decision: OnDecision) -> None:
         self._rules = rules
         self._resolve = resolve
-        self._tell = tell
+        self._on_decision = on_decision
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection. Network errors are not raised."""
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             try:
-                asked = await self._asked(reader)
-                server = await self._connected(asked)
+                asked = await self._read_request(reader)
+                server = await self._connect(asked)
             except _Refused as refused:
                 writer.write(_answer(refused.status, str(refused)))
                 await writer.drain()
@@ -67,7 +67,7 @@ class ProxyConnection:
             finally:
                 server[1].close()
 
-    async def _asked(self, reader: asyncio.StreamReader) -> ProxyRequest:
+    async def _read_request(self, reader: asyncio.StreamReader) -> ProxyRequest:
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
                 head = await reader.readuntil(END)
@@ -77,22 +77,22 @@ class ProxyConnection:
         asked = asked or read_head(head, self._rules.normal)
         if isinstance(asked, UnreadableRequest):
             if asked.host:
-                self._tell(HostDecision(asked.host, allowed=False, why=asked.why))
+                self._on_decision(HostDecision(asked.host, allowed=False, why=asked.why))
             raise _Refused("400 Bad Request", f"the request is not passed on: {asked.why}")
         return asked
 
-    async def _connected(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if not self._rules.allows(asked.host):
-            raise self._no(asked, f"it is not in {SETTING}")
+            raise self._refusal(asked, f"it is not in {SETTING}")
         try:
             addresses = await _in_daemon(self._resolve, host_name(asked.host), asked.port)
         except OSError as error:
-            self._tell(HostDecision(asked.host, allowed=True, why=f"it is not found: {error}"))
+            self._on_decision(HostDecision(asked.host, allowed=True, why=f"it is not found: {error}"))
             raise _Refused("502 Bad Gateway", f"{asked.host} is not found: {error}") from None
         for address in addresses:
             if self._rules.refuses(address, asked.host):
-                raise self._no(asked, f"it is at {address}, an address of this machine, its network or its cloud")
-        self._tell(HostDecision(asked.host, allowed=True))
+                raise self._refusal(asked, f"it is at {address}, an address of this machine, its network or its cloud")
+        self._on_decision(HostDecision(asked.host, allowed=True))
         why = "it has no address"
         for address in addresses[:MOST_ADDRESSES]:
             try:
@@ -102,8 +102,8 @@ class ProxyConnection:
                 why = str(error) or "it does not answer"
         raise _Refused("502 Bad Gateway", f"{asked.host} cannot be reached: {why}")
 
-    def _no(self, asked: ProxyRequest, why: str) -> _Refused:
-        self._tell(HostDecision(asked.host, allowed=False, why=why))
+    def _refusal(self, asked: ProxyRequest, why: str) -> _Refused:
+        self._on_decision(HostDecision(asked.host, allowed=False, why=why))
         return _Refused("403 Forbidden", f"the sandbox refuses {asked.host}: {why}")
 
 

@@ -46,7 +46,7 @@ def task_output() -> FunctionTool[..., Any]:
             await task.wait(run.host.clock, min(wait, MOST_SECONDS))
         text, cursor = await in_thread(partial(_read, task, since, tail), threads=threads_of(run.host))
         if task.status != "running":
-            tasks.tell(task)
+            tasks.mark_reported(task)
         status = f"[{line_of(task)}; cursor {cursor} of {task.output.size}]"
         details = {"task": task.id, "status": task.status, "cursor": cursor}
         return Result((Text(f"{text.rstrip()}\n{status}" if text else status),), details=details)

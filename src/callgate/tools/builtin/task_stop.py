@@ -23,7 +23,7 @@ def task_stop() -> FunctionTool[..., Any]:
         if task.status != "running":
             return f"It had ended before: {line_of(task)}"
         await task.stop(run.host.clock)
-        tasks.tell(task)
+        tasks.mark_reported(task)
         return f"Stopped: {line_of(task)}"
 
     return tool(
