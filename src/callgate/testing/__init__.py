@@ -1,6 +1,7 @@
 """Fakes and conformance checks for tests of Callgate and of code that uses it."""
 
 from callgate.testing.checks.call_checks import check_gate, check_journal, check_tool, check_toolbox
+from callgate.testing.checks.feature_checks import check_feature
 from callgate.testing.checks.host_checks import ProcessSamples, check_clock, check_files, check_host, check_processes
 from callgate.testing.checks.stream_checks import check_events, check_model
 from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
@@ -51,6 +52,7 @@ __all__ = [
     "call",
     "check_clock",
     "check_events",
+    "check_feature",
     "check_files",
     "check_gate",
     "check_host",
