@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from callgate.formats.display import excerpt, look_alikes, visible
 from callgate.host.environment import secret
 from callgate.mcp.tool_definitions import clean
-from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
+from callgate.tools.jsonschema import first_fault
 from callgate.words.decisions import WANTED, AskedField, AskedOption, FieldAnswer, FieldKind
 from callgate.words.noun import noun
 
@@ -80,11 +80,7 @@ def form_fault(schema: Mapping[str, Any], fields: Sequence[FormField], content: 
                 reads(content[field.name])
         except (ValueError, TypeError):
             return f"{field.asked.header}: {field.schema['format']} is wanted"
-    try:
-        found = Schema(schema, top=False).faults(content)
-    except (SchemaError, TooMuchWork, RecursionError):
-        return ""
-    return clean(found[0], 300) if found else ""
+    return clean(first_fault(schema, content), 300)
 
 
 def _address(text: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from callgate.host.clock import wait_seconds
 from callgate.mcp.link_faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
 from callgate.mcp.server_config import ServerConfig
 from callgate.mcp.server_context import ServerContext, ServerState, ServerStatus
@@ -115,7 +116,7 @@ class Server:
                 return
             pause = min(2.0 ** (failures - 1), _LONGEST_PAUSE)
             self._become("connecting", fault.text)
-            await self._sleep(pause)
+            await wait_seconds(self._clock, pause)
 
     async def _live(self) -> ConnectionFault:
         """Open one connection, wait until it ends and return why."""
@@ -188,7 +189,7 @@ class Server:
                 looked = now
                 await self._look_again(link)
                 self._become("connected", keep=True)
-                await self._sleep(pause)
+                await wait_seconds(self._clock, pause)
 
     async def _look_again(self, link: Link) -> None:
         """Refresh the changed lists. If that fails, keep the old lists, so that running calls are not affected, and
@@ -260,14 +261,6 @@ class Server:
         if self._warnings < _MOST_WARNINGS:
             self._warnings += 1
             self._context.note(text)
-
-    async def _sleep(self, seconds: float) -> None:
-        over = asyncio.Event()
-        timer = self._clock.call_later(seconds, over.set)
-        try:
-            await over.wait()
-        finally:
-            timer.cancel()
 
     async def log_in(self) -> str:
         """Connect during a call, in which the user can be asked to log in. Raise ToolFailure if the server stays

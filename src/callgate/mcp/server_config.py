@@ -77,7 +77,8 @@ class ServerConfig:
         """Return the configuration with variables replaced."""
 
         def put(text: str) -> str:
-            return _VARIABLE.sub(lambda found: environ.get(found[1]) or _default(found), text)
+            # A variable that is not set has its default, or stays as it is.
+            return _VARIABLE.sub(lambda it: environ.get(it[1]) or (it[0] if it[2] is None else it[2]), text)
 
         return replace(
             self,
@@ -228,10 +229,6 @@ def merged(parts: Iterable[ServerConfigs]) -> ServerConfigs:
     for each in parts:
         found = found + each
     return found
-
-
-def _default(found: "re.Match[str]") -> str:
-    return found[0] if found[2] is None else found[2]
 
 
 def _fault(text: str, origin: Origin) -> ServerConfigs:

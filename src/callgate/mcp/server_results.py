@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.mcp.tool_definitions import Definition, clean
-from callgate.tools.files.file_kinds import image_type
-from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
+from callgate.tools.jsonschema import first_fault
+from callgate.tools.values import image_type
 from callgate.words.calls import Result
 from callgate.words.messages import Content, Image, Resource, Text
 
@@ -32,7 +32,7 @@ def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
             content.append(Text(text))
     if answer.get("isError"):
         return Result(tuple(content) or (Text("The server says that it failed."),), is_error=True, code="tool_error")
-    fault = _misfit(structured, definition.output)
+    fault = "" if definition.output is None else first_fault(definition.output, structured)
     if fault:
         content.append(Text(f"[The structured output does not fit the schema of the tool: {fault}]"))
     return Result(tuple(content))
@@ -131,13 +131,3 @@ def _says(text: str, value: object) -> bool:
         return json.loads(text) == value
     except (ValueError, RecursionError):
         return False
-
-
-def _misfit(value: object, schema: Mapping[str, Any] | None) -> str:
-    if schema is None:
-        return ""
-    try:
-        found = Schema(schema, top=False).faults(value)
-    except (SchemaError, TooMuchWork, RecursionError):
-        return ""  # the schema cannot be relied on, so it says nothing
-    return found[0] if found else ""

@@ -24,13 +24,13 @@ class SearchPart(FeaturePart):
         self._mode = mode or ("on" if opened.config is None else opened.config.settings.tools_search)
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
-        self.box = SearchToolbox(inner, self._source, self._mode, self._window, self._opened.hides)
+        def window() -> int | None:
+            return self._opened.equipment.model.abilities.context_tokens
+
+        self.box = SearchToolbox(inner, self._source, self._mode, window, self._opened.hides)
         self._announcements = Announcements(self._opened.record)
         self._prefetch = Prefetch(self._opened.record, self.box.finder, self._opened.now)
         return self.box
-
-    def _window(self) -> int | None:
-        return self._opened.equipment.model.abilities.context_tokens
 
     def before_request(self, abilities: Abilities) -> Iterable[Reminder]:
         self.box.first_request()

@@ -23,7 +23,7 @@ from callgate.tools.schema_node import SchemaNode, ValueRule, quote
 from callgate.tools.schema_rules import Keywords, SchemaError, SchemaPath, choice_rule, in_new_spelling
 from callgate.tools.schema_walk import SchemaWalk, TooMuchWork
 
-__all__ = ["Schema", "SchemaError", "TooMuchWork"]
+__all__ = ["Schema", "SchemaError", "TooMuchWork", "first_fault"]
 
 MAX_SCHEMA_DEPTH = 64
 MAX_FAULTS = 20
@@ -69,6 +69,14 @@ class Schema:
         if more := sum(1 for _ in islice(found, 1000)):
             lines.append(f"$: {more if more < 1000 else 'over 1000'} more faults")
         return tuple(lines)
+
+
+def first_fault(schema: Mapping[str, Any], value: Any) -> str:
+    """Return the first fault of a value; empty if it matches, or if the schema of a stranger cannot be used."""
+    try:
+        return next(iter(Schema(schema, top=False).faults(value)), "")
+    except (SchemaError, TooMuchWork, RecursionError):
+        return ""
 
 
 class _Compiler:

@@ -16,10 +16,10 @@ _UNSUPPORTED = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "extends", "
 
 _NUMBERS = (int, float)
 _BOUNDS: Mapping[str, tuple[Callable[[Any, Any], bool], str]] = {
-    "minimum": (ge, "at least"),
-    "exclusiveMinimum": (gt, "more than"),
-    "maximum": (le, "at most"),
-    "exclusiveMaximum": (lt, "less than"),
+    "minimum": (le, "at least"),  # the bound comes first: le(minimum, value)
+    "exclusiveMinimum": (lt, "more than"),
+    "maximum": (ge, "at most"),
+    "exclusiveMaximum": (gt, "less than"),
 }
 
 
@@ -140,7 +140,7 @@ class Keywords:
         rules: list[ValueRule] = []
         for keyword, (holds, words) in _BOUNDS.items():
             if (bound := self.number(keyword)) is not None:
-                rules.append(ValueRule(partial(_compared, holds, bound), f"{words} {bound}", _NUMBERS))
+                rules.append(ValueRule(partial(holds, bound), f"{words} {bound}", _NUMBERS))
         if (step := self.number("multipleOf")) is not None:
             if step <= 0:
                 raise self.place.error(f"multipleOf is a number above 0, got {quote(step)}")
@@ -205,10 +205,6 @@ def canonical(value: Any) -> str:
     if type(value) is float and value.is_integer():
         value = int(value)
     return hex(value) if type(value) is int else json.dumps(value)
-
-
-def _compared(holds: Callable[[Any, Any], bool], bound: int | float, value: Any) -> bool:
-    return holds(value, bound)
 
 
 def _multiple(step: int | float) -> Test:

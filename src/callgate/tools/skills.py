@@ -14,6 +14,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from callgate.host.files import NotRegular, read_regular
+from callgate.policy.layers import is_within
 from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_markdown
 from callgate.words.errors import ToolFailure
 from callgate.words.late_pattern import late_pattern
@@ -131,7 +132,7 @@ def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
     """Raise ToolFailure if the file cannot be read, FrontMatterFault if it cannot be parsed."""
     try:
         real = os.path.realpath(path, strict=True)
-        if folder.within is not None and not _is_below(real, os.path.realpath(folder.within)):
+        if folder.within is not None and not is_within(real, os.path.realpath(folder.within)):
             raise ToolFailure(f"it leads out of {folder.within}, so it is not read")
         found = read_regular(real, LARGEST, follow=False)
     except NotRegular:
@@ -144,10 +145,6 @@ def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
         return read_markdown(found.data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ToolFailure(f"it is not UTF-8 (byte {error.start})") from error
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def body_of(skill: FoundSkill, arguments: str = "") -> str:

@@ -255,7 +255,8 @@ def _content_faults(value: Any, path: str) -> Iterator[str]:
         if not value.isascii() and _has_surrogate(value):
             yield f"{path}: got a lone surrogate in {shown(value)}, wanted whole Unicode characters"
     elif isinstance(value, _Odd):
-        yield f"{path}: got {_odd_name(value)}, wanted a finite number of at most {MAX_DIGITS} digits"
+        odd = value if len(value) <= 30 else f"a number of {len(value)} digits"
+        yield f"{path}: got {odd}, wanted a finite number of at most {MAX_DIGITS} digits"
     elif isinstance(value, _Pairs):
         yield from _pair_faults(value, path)
     elif isinstance(value, dict):
@@ -275,7 +276,3 @@ def _pair_faults(pairs: list[tuple[str, Any]], path: str) -> Iterator[str]:
             yield f"{below}: got a duplicate key, wanted each key once"
         seen.add(key)
         yield from _content_faults(item, below)
-
-
-def _odd_name(text: str) -> str:
-    return text if len(text) <= 30 else f"a number of {len(text)} digits"

@@ -65,12 +65,17 @@ def _as_text(value: object, tool: str) -> str:
     return json.loads(text) if text[:1] == '"' else text
 
 
-def _from_bytes(data: bytes, tool: str) -> Content:
-    for magic, media_type in _MAGIC.items():
-        if data.startswith(magic):
-            return Image(media_type, data)
+def image_type(data: bytes) -> str | None:
+    """Return the media type of an image that models accept, by its first bytes."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return Image("image/webp", data)
+        return "image/webp"
+    return next((found for magic, found in _MAGIC.items() if data.startswith(magic)), None)
+
+
+def _from_bytes(data: bytes, tool: str) -> Content:
+    media_type = image_type(data)
+    if media_type is not None:
+        return Image(media_type, data)
     if b"\0" not in data:
         try:
             return Text(data.decode())

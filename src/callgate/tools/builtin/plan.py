@@ -137,7 +137,8 @@ class ExitPlanMode(_PlanTool):
         mode: Mode | None = "accept_edits" if ACCEPT_EDITS in answer.chosen else None
         result = await approved(self._planning, str(arguments["plan"]), mode, answer.text)
         if AFRESH in answer.chosen:
-            self._planning.start_afresh(_begin_with(str(arguments["plan"]), answer.text))
+            text = f"The person has approved this plan. Carry it out.{_added(answer.text)}\n\n{arguments['plan']}"
+            self._planning.start_afresh(text)
         return result
 
 
@@ -157,10 +158,6 @@ async def approved(planning: Planning, plan: str, mode: Mode | None = None, note
     kept = Artifact(path, len(plan.encode("utf-8", "replace")), "text/markdown")
     shown = Display("text", plan, "Plan approved")
     return Result((told,), (shown,), artifacts=(kept,), context_update={PLAN: path})
-
-
-def _begin_with(plan: str, note: str) -> str:
-    return f"The person has approved this plan. Carry it out.{_added(note)}\n\n{plan}"
 
 
 def _added(note: str) -> str:

@@ -1,11 +1,11 @@
 """Sleep: waits by the clock of the host. A message of the user cancels it."""
 
-from asyncio import Event
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from callgate.core.ports import Run
+from callgate.host.clock import wait_seconds
 from callgate.tools.builtin import prompt_text
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.traits import shared
@@ -21,12 +21,7 @@ def sleep() -> FunctionTool[..., Any]:
         Args:
             seconds: how long, at most an hour
         """
-        over = Event()
-        timer = run.host.clock.call_later(seconds, over.set)
-        try:
-            await over.wait()
-        finally:
-            timer.cancel()
+        await wait_seconds(run.host.clock, seconds)
         return f"Waited {seconds:g} s."
 
     return tool(

@@ -1,5 +1,6 @@
 """TodoWrite: the agent's to-do list, stored in the context of its session."""
 
+from collections import Counter
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -42,7 +43,9 @@ def todo_write() -> FunctionTool[..., Any]:
             todos: the whole list; an empty one clears it
         """
         update = {TODOS: [entry.model_dump() for entry in todos]}
-        return Result((Text(_told(todos_of(update))),), (_shown(todos_of(update)),), context_update=update)
+        items = todos_of(update)
+        shown = Display("text", "\n".join(item.line for item in items), "To do")
+        return Result((Text(_told(items)),), (shown,), context_update=update)
 
     return tool(
         todo_write,
@@ -62,14 +65,7 @@ def todo_write() -> FunctionTool[..., Any]:
 def _told(items: tuple[TodoItem, ...]) -> str:
     if not items:
         return "The to-do list is empty."
-    words = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
-    counted = [f"{number} {word}" for status, word in words.items() if (number := _count(items, status))]
+    words: dict[TodoStatus, str] = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
+    counts = Counter(item.status for item in items)
+    counted = [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
     return f"The to-do list is kept: {', '.join(counted)}."
-
-
-def _count(items: tuple[TodoItem, ...], status: str) -> int:
-    return sum(item.status == status for item in items)
-
-
-def _shown(items: tuple[TodoItem, ...]) -> Display:
-    return Display("text", "\n".join(item.line for item in items), "To do")

@@ -131,7 +131,7 @@ class CommandCall:
         command = Command(
             (_shell(), "-c", keep + self._text),
             self._folder,
-            _environment(),
+            _environment(tuple(os.environ.items())),
             pass_fds=() if where is None else (where,),
         )
         try:
@@ -216,7 +216,8 @@ class CommandCall:
         meaning = meaning_of(self._text, returncode) if code == "ok" else None
         lines = [text.rstrip("\n")] if text else []
         if code == "ok" and returncode:
-            lines.append(f"[{_in_words(returncode)}{f': {meaning}' if meaning else ''}]")
+            ending = f"ended by signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
+            lines.append(f"[{ending}{f': {meaning}' if meaning else ''}]")
         if note:
             lines.append(f"[{note}]")
         failed = code != "ok" or (returncode != 0 and meaning is None)
@@ -243,21 +244,13 @@ class CommandCall:
         )
 
 
-def _in_words(returncode: int) -> str:
-    return f"ended by signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
-
-
 def _reading(task: BackgroundTask) -> str:
     return f"Its output goes to {task.record.output}: read it with TaskOutput, end it with TaskStop."
 
 
-def _environment() -> Mapping[str, str]:
-    """Return the environment without secrets, and without variables that change the shell or wait for input."""
-    return _cleaned(tuple(os.environ.items()))
-
-
 @lru_cache(maxsize=2)
-def _cleaned(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+def _environment(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return the environment without secrets, and without variables that change the shell or wait for input."""
     kept = {name: value for name, value in scrubbed(dict(variables)).items() if name not in _DROPPED}
     return {name: value for name, value in kept.items() if not name.startswith("BASH_FUNC_")} | _SET
 

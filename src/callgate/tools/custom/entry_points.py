@@ -6,7 +6,6 @@ An entry point names a module, which is read like a file of tools, or a tool, a 
 import os
 import site
 import sys
-from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -81,8 +80,5 @@ def _is_brought_along(point: EntryPoint, installed: Installed) -> bool:
     place = os.path.realpath(str(point.dist.locate_file("")))
     inside = is_within(place, os.path.realpath(installed.workspace))
     # The environment that this very program runs in may lie in a workspace: it is as trusted as the program is.
-    return inside and not any(is_within(place, own) for own in _own_places())
-
-
-def _own_places() -> Iterable[str]:
-    return map(os.path.realpath, (*site.getsitepackages(), site.getusersitepackages()))
+    own_folders = map(os.path.realpath, (*site.getsitepackages(), site.getusersitepackages()))
+    return inside and not any(is_within(place, own) for own in own_folders)

@@ -9,12 +9,12 @@ from typing import Any, cast
 from callgate.changes.diff import quoted
 from callgate.host.ports import FolderEntry
 from callgate.tools.files.file_text import CHARACTERS
+from callgate.tools.values import image_type
 from callgate.words.calls import Display, Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Content, Image, Text
 from callgate.words.noun import noun
 
-_IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 MOST_IMAGE = 5_000_000
 """The largest image that models accept, in bytes."""
 _PAGES = 20
@@ -37,12 +37,6 @@ def special(path: str, data: bytes, pages: str | None) -> Result | None:
     if media_type is not None:
         return _image(path, data, media_type)
     return _pdf(path, data, pages) if data.startswith(b"%PDF-") else None
-
-
-def image_type(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((found for magic, found in _IMAGES.items() if data.startswith(magic)), None)
 
 
 def _image(path: str, data: bytes, media_type: str) -> Result:

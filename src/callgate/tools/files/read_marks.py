@@ -118,7 +118,7 @@ class ReadMarks:
 
     def written(self, run: Run, path: str, data: bytes) -> Mapping[str, str]:
         """Store that a call wrote the whole file: all lines are known, none were shown."""
-        total = _line_count(data)
+        total = data.count(b"\n") + 1  # at least the lines that Read would show
         return self.note(run, path, ReadMark(digest(data) or "", total, ((1, total),) if total else ()))
 
     def require(self, run: Run, path: str, data: bytes) -> None:
@@ -153,8 +153,3 @@ def marks_after(run: Run) -> Mapping[str, str] | None:
             if change.before is None or (mark is not None and mark.complete and mark.hash == digest(change.before)):
                 update |= marks.written(run, run.host.normal(change.path), change.after)
     return update or None
-
-
-def _line_count(data: bytes) -> int:
-    """Return an upper bound of the lines that Read would show, which suffices for a mark of a whole file."""
-    return data.count(b"\n") + 1

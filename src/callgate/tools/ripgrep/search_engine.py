@@ -67,14 +67,9 @@ def _find(mode: EngineMode) -> SearchEngine | None:
     if mode == "builtin":
         root = str(Path(__file__).resolve().parents[3])
         return SearchEngine(mode, (sys.executable, "-I", "-c", _OWN.format(root=root)))
-    path = _packaged() if mode == "packaged" else _on_path()
+    # Not from the workspace, where sandboxed commands may put programs: this one runs outside the sandbox.
+    path = _packaged() if mode == "packaged" else find_program("rg", os.environ.get("PATH", ""), avoid=os.getcwd())
     return None if path is None else SearchEngine(mode, (path,), path)
-
-
-def _on_path() -> str | None:
-    """Search PATH without the workspace, where sandboxed commands may put programs: this one runs outside the
-    sandbox."""
-    return find_program("rg", os.environ.get("PATH", ""), avoid=os.getcwd())
 
 
 def _packaged() -> str | None:

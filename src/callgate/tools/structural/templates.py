@@ -7,7 +7,7 @@ Only spaces count as indentation.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal
 
 from callgate.words.errors import ToolFailure
@@ -97,10 +97,6 @@ def _reindented(text: str, now: int, then: int) -> str:
     return text
 
 
-def _spelled(known: dict[str, VariableKind]) -> Iterator[str]:
-    return (("$$$" if kind == "many" else "$") + name for name, kind in known.items())
-
-
 def _unknown(variable: str, rewrite: str, known: dict[str, VariableKind]) -> str:
-    captured = ", ".join(_spelled(known)) or "nothing"
+    captured = ", ".join(("$$$" if kind == "many" else "$") + name for name, kind in known.items()) or "nothing"
     return f"{variable} in the rewrite {rewrite!r} is not captured by the pattern, which captures {captured}."

@@ -8,15 +8,12 @@ A message is a pickle.
 
 import gc
 import pickle
-import struct
 import sys
 from collections.abc import Sequence
 from typing import IO, Any
 
 from callgate.tools.structural.examination import ScanRequest, examine
 from callgate.tools.structural.source_walk import SourceFile
-
-_LENGTH = struct.Struct(">Q")
 
 START = "import sys; sys.path[:] = sys.argv[1:]; from callgate.tools.structural.worker import serve; serve()"
 """The program for the interpreter; its arguments are the module search path."""
@@ -35,17 +32,13 @@ def serve() -> None:
 
 
 def send(stream: IO[bytes], value: object) -> None:
-    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(data)))
-    stream.write(data)
+    pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
     stream.flush()
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """None when the other side has ended, in the middle of a frame or before it."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
+    """Return the next value; None if the other side has ended, also in the middle of one."""
+    try:
+        return pickle.load(stream)
+    except (EOFError, pickle.UnpicklingError):
         return None
-    (length,) = _LENGTH.unpack(head)
-    data = stream.read(length)
-    return pickle.loads(data) if len(data) == length else None
