@@ -5,7 +5,7 @@ from callgate.shell.command_grants import FileTests, Granted, grant
 from callgate.shell.command_patterns import parse_pattern
 from callgate.shell.effects import Touched, touched
 from callgate.shell.programs.program_arguments import Argument
-from callgate.shell.programs.sed import rewritten
+from callgate.shell.programs.script_languages import rewritten
 from callgate.shell.programs.uses import Use
 from tests.rows import rows
 from tests.shell.shell_kit import granted

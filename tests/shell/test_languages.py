@@ -1,9 +1,8 @@
 """The little languages inside words: sed, awk, jq, SQL, formats."""
 
 from callgate.shell.command import Word
-from callgate.shell.programs.awk import program_uses
 from callgate.shell.programs.program_table import read
-from callgate.shell.programs.sed import script_uses
+from callgate.shell.programs.script_languages import program_uses, script_uses
 from tests.rows import rows
 from tests.shell.shell_kit import granted
 

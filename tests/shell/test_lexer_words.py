@@ -2,7 +2,7 @@
 
 from callgate.shell.command import Unread, Word
 from callgate.shell.lexer import parse_strictly
-from callgate.shell.quotes import AFTER_DOLLAR, AFTER_DOLLAR_IN_DOUBLE
+from callgate.shell.scanner import AFTER_DOLLAR, AFTER_DOLLAR_IN_DOUBLE
 from tests.rows import rows
 from tests.shell.lexer_kit import argument, only, read, refused
 

@@ -1,29 +1,28 @@
-"""The layers of settings laid over each other.
+"""Combines the layers of settings.
 
-    managed        /etc/callgate/settings.toml      the machine's owner
-    user           <config>/settings.toml           the person
-    project        <root>/.callgate/settings.toml         the repository
-    local          <root>/.callgate/settings.local.toml   the repository too: an archive of a folder can hold this file
+    managed        /etc/callgate/settings.toml             the administrator
+    user           <config>/settings.toml                  the user
+    project        <root>/.callgate/settings.toml          the repository
+    local          <root>/.callgate/settings.local.toml    the repository too: an archive of a folder may contain it
     command line   --settings FILE, --mode, --allow, --ask, --deny
-    session        what was said since
+    session        set during the session
 
-Rules of all layers count together: a deny anywhere stands. Of a plain value the later layer's counts, except that
+Rules of all layers apply together: a deny in any layer wins. For other settings the later layer wins, except:
 
-* what managed says stands, unless another layer is stricter;
-* what a repository says counts only if it is stricter than what all others say, and its allow rules never do;
-* models and commands (``questions.notify``, ``statusline.command``) that a repository names count only when it is
-  trusted and the person has named none.
+* a managed value is only overridden by a stricter value;
+* a value of a repository counts only if it is stricter than all others, and its allow rules never count;
+* models and commands (``questions.notify``, ``statusline.command``) of a repository count only if the repository is
+  trusted and the user has set none.
 
-Options of models and servers are by name, and the later layer's table counts as a whole, but for what managed says. A
-repository's never count: a base URL, a header or a command of its own would take the person's key elsewhere. Nor do its
-key bindings: yes and no must be where the person expects them.
+Options of models and servers are merged by name; the later layer wins, and managed over all. Those of a repository
+never count: a base URL, a header or a command could send the user's key elsewhere. Its key bindings do not count
+either, so that a key never means something unexpected in a question.
 
-Its deny and ask rules count without trust: they can only tighten and run nothing, and a person who opens a folder for
-the first time is the one who needs them. Its hooks, and all else that runs code, count only when it is trusted.
+Deny and ask rules of a repository count without trust, because they only tighten. Its hooks, and everything else that
+runs code, count only if it is trusted.
 
-Modes are compared by the strictness in ``words.modes``; the defaults of all values are in ``setting_rows``.
-
-Only the folder that is the workspace is looked at, none above it and none below it. ``.env`` files are never read.
+Modes are compared by ``words.modes``; defaults are in ``setting_rows``. Only the folder of the workspace is searched
+for settings, not its parents or children. ``.env`` files are never read.
 """
 
 import math

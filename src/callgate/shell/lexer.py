@@ -6,8 +6,7 @@ Forms that bash and zsh read differently are refused too, so that it never matte
 from typing import Literal
 
 from callgate.shell.command import CommandDraft, Script, Unread, Within, names
-from callgate.shell.quotes import NotUnderstood
-from callgate.shell.scanner import Scanner
+from callgate.shell.scanner import NotUnderstood, Scanner
 from callgate.shell.spelling import Doubtful
 
 DEEPEST = 16

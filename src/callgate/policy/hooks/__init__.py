@@ -1,1 +1,1 @@
-"""Commands, functions and addresses that are asked or told about what happens."""
+"""Hooks: commands, functions and addresses that are called on events of a session."""

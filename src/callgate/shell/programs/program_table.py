@@ -15,7 +15,6 @@ from callgate.shell.programs import (
     reading_programs,
     wrapper_programs,
 )
-from callgate.shell.programs.awk import awk
 from callgate.shell.programs.build_programs import BUILDERS
 from callgate.shell.programs.program_arguments import (
     WHOLE,
@@ -29,7 +28,7 @@ from callgate.shell.programs.program_arguments import (
 )
 from callgate.shell.programs.program_entries import Grammar, Program, programs_in
 from callgate.shell.programs.reading_programs import find
-from callgate.shell.programs.sed import rewriting, sed
+from callgate.shell.programs.script_languages import awk, rewriting, sed
 from callgate.shell.programs.service_programs import SERVICES, curl
 from callgate.shell.programs.uses import Role, Use, Words, pieces, text_of, unsure
 
