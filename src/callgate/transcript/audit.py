@@ -6,7 +6,7 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from json import dumps
-from typing import Any, cast
+from typing import Any
 
 from callgate.formats.display import visible
 from callgate.formats.jsonable import to_json
@@ -150,13 +150,8 @@ class _Call:
         return AuditRow(**self.fields, reason="; ".join(filter(None, (reason, earlier))))
 
 
-def _about(arguments: object) -> str:
-    texts = (
-        (each for each in cast(Mapping[str, object], arguments).values() if isinstance(each, str))
-        if isinstance(arguments, Mapping)
-        else ()
-    )
-    line = next(iter(texts), "").strip().partition("\n")[0]
+def _about(arguments: Mapping[str, Any]) -> str:
+    line = next((each for each in arguments.values() if isinstance(each, str)), "").strip().partition("\n")[0]
     return line if len(line) <= _LONGEST_ABOUT else f"{line[:_LONGEST_ABOUT]}…"
 
 

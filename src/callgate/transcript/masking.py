@@ -204,14 +204,14 @@ def _sieved(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
 
 
-def _by_capitals() -> tuple[tuple[str, str, SecretRule], ...]:
-    """Return the starts that are not searched by ``_`` or ``-``: their capitals and digits, the start, its rule."""
-    starts = [(start, rule) for rule in RULES for start in rule.starts]
-    signed = ("://", "aws_secret_access_key")
-    return tuple((_sieved(each), each, rule) for each, rule in starts if each not in signed and each[-1] not in "_-")
-
-
-_CAPITALS = _by_capitals()
+_SEARCHED_OTHERWISE = ("://", "aws_secret_access_key")
+_CAPITALS = tuple(
+    (_sieved(start), start, rule)
+    for rule in RULES
+    for start in rule.starts
+    if start not in _SEARCHED_OTHERWISE and start[-1] not in "_-"
+)
+"""The starts that are not searched by ``_`` or ``-``: their capitals and digits, the start, its rule."""
 
 
 _GIVEN_BACK: Mapping[type, str] = {CallArrived: "kept", CallPart: "kept", Thinking: "signature"}

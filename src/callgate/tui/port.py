@@ -152,3 +152,7 @@ class SlashCommand:
     words: str = ""
     at_rest: bool = False
     at_once: bool = False
+
+    @property
+    def form(self) -> str:
+        return f"/{self.name} {self.arguments}".rstrip()

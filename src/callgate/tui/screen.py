@@ -26,13 +26,12 @@ _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output: supporting t
 
 
 class FrameOutput(Vt100_Output):
-    """Writes each frame in one piece. ``written`` counts characters, for measurements."""
+    """Writes each frame in one piece."""
 
     def __init__(self, stream: TextIO, size: Any, colours: bool, environment: Mapping[str, str] = os.environ) -> None:
         depth = None if colours else ColorDepth.DEPTH_1_BIT
         super().__init__(stream, size, term=environment.get("TERM"), default_color_depth=depth, enable_cpr=False)
         self._held = 0
-        self.written = 0
 
     @contextmanager
     def frame(self) -> Generator[None]:
@@ -53,7 +52,6 @@ class FrameOutput(Vt100_Output):
         if self._held or not self._buffer:
             return
         self._buffer = [_BEGIN, *self._buffer, _END]
-        self.written += sum(map(len, self._buffer))
         try:
             super().flush()
         except OSError:  # the terminal is gone; its signal or the end of input ends the program

@@ -39,9 +39,10 @@ async def permissions(terminal: Terminal, text: str) -> None:
             said(terminal, f"Forgotten: {each.policy.effect} {each.covers}. A new session asks again.")
         return
     mode = session_of(terminal).mode
+    note = f"Where no rule says anything, the mode {mode} does: it {MODES[mode].meaning}."
     rules = tuple((rule.effect, rule.text, _short(rule.origin)) for rule in policy.rulebook.rules)
     heads = ("", "rule", "from")
-    terminal.show(TableBlock(rules, f"{counted(len(rules), 'rule')} in force", heads, _mode_note(mode)))
+    terminal.show(TableBlock(rules, f"{counted(len(rules), 'rule')} in force", heads, note))
     answers = tuple(
         (each.id, each.policy.effect, each.covers, "expired" if each.expired else each.policy.scope)
         for each in await asyncio.to_thread(policy.answers)
@@ -51,11 +52,6 @@ async def permissions(terminal: Terminal, text: str) -> None:
     terminal.show(TableBlock(answers, counted(len(answers), "remembered answer"), note=note))
     for fault in policy.faults:
         terminal.show(NoticeBlock(f"Every call is denied until this is mended: {fault}", "error"))
-
-
-def _mode_note(mode: str) -> str:
-    meaning = next(rules.meaning for name, rules in MODES.items() if name == mode)
-    return f"Where no rule says anything, the mode {mode} does: it {meaning}."
 
 
 def hooks(terminal: Terminal, _text: str) -> None:

@@ -14,12 +14,10 @@ from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands import all_commands, argument_words, find_command, unknown
 from callgate.tui.commands.slash_support import config_of, said, session_of
 from callgate.tui.keys import shown_keys
-from callgate.tui.port import SlashCommand
 from callgate.tui.theme import theme_for
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
-    from callgate.admin.settings import SettingRow
     from callgate.config import Config
     from callgate.tui.port import Terminal, ViewName
 
@@ -87,15 +85,14 @@ async def config(terminal: Terminal, text: str) -> None:
         said(terminal, f"{words[0]} is set in {changed.file}. {force} {' '.join(changed.notes)}".rstrip())
         return
     rows = [find_setting(now, words[0])] if words else list_settings(now)
-    shown = tuple((row.name, _value(row), ", ".join(map(str, row.origins)) or "default") for row in rows)
+    shown = tuple(
+        (row.name, "not set" if row.value is None else str(row.value), ", ".join(map(str, row.origins)) or "default")
+        for row in rows
+    )
     note = (
         rows[0].key.help if words else "/config KEY VALUE sets one in your own file; `callgate config edit` opens it."
     )
     terminal.show(TableBlock(shown, "" if words else "Settings", ("key", "value", "from"), note))
-
-
-def _value(row: SettingRow) -> str:
-    return "not set" if row.value is None else str(row.value)
 
 
 def setting_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
@@ -127,13 +124,9 @@ def help_(terminal: Terminal, text: str) -> None:
     if text:
         _help_with(terminal, text.removeprefix("/"))
         return
-    rows = tuple((_form(each), each.help) for each in all_commands(terminal))
+    rows = tuple((each.form, each.help) for each in all_commands(terminal))
     note = "/help COMMAND says more. @ completes files, Esc interrupts; /keys lists the keys."
     terminal.show(TableBlock(rows, "Commands", note=note))
-
-
-def _form(command: SlashCommand) -> str:
-    return f"/{command.name} {command.arguments}".rstrip()
 
 
 def _help_with(terminal: Terminal, name: str) -> None:
@@ -145,7 +138,7 @@ def _help_with(terminal: Terminal, name: str) -> None:
         facts.append(("also", ", ".join(f"/{alias}" for alias in found.aliases)))
     facts.append(("when", "while the agent rests" if found.at_rest else "at any time"))
     facts += [(word, about) for word, about in argument_words(terminal, found.name)]
-    terminal.show(TableBlock(tuple(facts), _form(found)))
+    terminal.show(TableBlock(tuple(facts), found.form))
 
 
 def names(terminal: Terminal) -> Sequence[tuple[str, str]]:

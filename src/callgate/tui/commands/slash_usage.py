@@ -154,7 +154,15 @@ def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
             case CallArrived():
                 names[event.call_id] = event.name
             case CallSettled():
-                _count(tools.setdefault(names.get(event.call_id, "unknown"), _tool()), event)
+                new = {"calls": 0, "failed": 0, "seconds": 0.0, "longest": 0.0}
+                tool, took = (
+                    tools.setdefault(names.get(event.call_id, "unknown"), new),
+                    (event.duration_ms or 0.0) / 1000,
+                )
+                tool["calls"] += 1
+                tool["failed"] += event.result.is_error
+                tool["seconds"] = round(tool["seconds"] + took, 3)
+                tool["longest"] = round(max(tool["longest"], took), 3)
             case TurnEnded(spent=spent, measures=measures) if spent is not None or measures is not None:
                 requests.append(_request(event))
             case _:
@@ -170,18 +178,6 @@ def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
         "cache_share": round(read / sent, 3) if sent else None,
     }
     return {"totals": totals, "requests": requests if limit is None else requests[-limit:], "tools": tools}
-
-
-def _tool() -> dict[str, Any]:
-    return {"calls": 0, "failed": 0, "seconds": 0.0, "longest": 0.0}
-
-
-def _count(tool: dict[str, Any], settled: CallSettled) -> None:
-    took = (settled.duration_ms or 0.0) / 1000
-    tool["calls"] += 1
-    tool["failed"] += settled.result.is_error
-    tool["seconds"] = round(tool["seconds"] + took, 3)
-    tool["longest"] = round(max(tool["longest"], took), 3)
 
 
 def _request(ended: TurnEnded) -> dict[str, Any]:
@@ -217,41 +213,30 @@ def _tables(report: Facts) -> Sequence[TableBlock]:
         ("tokens", f"{totals['input']:,} in, {totals['output']:,} out"),
         ("from cache", "nothing sent yet" if share is None else f"{share:.0%} of the input"),
     )
-    return (
-        TableBlock(facts, "The session so far"),
-        *_request_tables(report["requests"]),
-        *_tool_tables(report["tools"]),
-    )
-
-
-def _request_tables(requests: Sequence[Facts]) -> Sequence[TableBlock]:
-    heads = ("turn", "first", "model", "per s", "input", "cached", "output")
-    rows = tuple(
+    tables = [TableBlock(facts, "The session so far")]
+    requests = tuple(
         (
             str(each["turn"]),
             "" if each["first_token"] is None else seconds(each["first_token"]),
             seconds(each["model_seconds"]),
             "" if each["tokens_per_second"] is None else f"{each['tokens_per_second']:.0f}",
-            f"{each['input']:,}",
-            f"{each['cached']:,}",
-            f"{each['output']:,}",
+            *(f"{each[name]:,}" for name in ("input", "cached", "output")),
         )
-        for each in requests
+        for each in report["requests"]
     )
-    lost = ", ".join(dict.fromkeys(each["cache_lost"] for each in requests if each["cache_lost"]))
-    note = "First: the time to the first token. Per s: tokens in a second." + (
-        f" Cache lost to: {lost}." if lost else ""
-    )
-    return (TableBlock(rows, f"The last {counted(len(rows), 'request')}", heads, note),) if rows else ()
-
-
-def _tool_tables(tools: Mapping[str, Facts]) -> Sequence[TableBlock]:
-    slowest = sorted(tools.items(), key=lambda each: -each[1]["seconds"])
-    rows = tuple(
+    if requests:
+        lost = ", ".join(dict.fromkeys(each["cache_lost"] for each in report["requests"] if each["cache_lost"]))
+        note = "First: the time to the first token. Per s: tokens in a second."
+        note += f" Cache lost to: {lost}." if lost else ""
+        heads = ("turn", "first", "model", "per s", "input", "cached", "output")
+        tables.append(TableBlock(requests, f"The last {counted(len(requests), 'request')}", heads, note))
+    tools = tuple(
         (name, f"{each['calls']:,}", f"{each['failed']:,}", seconds(each["seconds"]), seconds(each["longest"]))
-        for name, each in slowest
+        for name, each in sorted(report["tools"].items(), key=lambda each: -each[1]["seconds"])
     )
-    return (TableBlock(rows, "Tools", ("", "calls", "failed", "in all", "longest")),) if rows else ()
+    if tools:
+        tables.append(TableBlock(tools, "Tools", ("", "calls", "failed", "in all", "longest")))
+    return tables
 
 
 def perf_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:

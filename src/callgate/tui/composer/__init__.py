@@ -69,11 +69,6 @@ class Composer:
         return self._asking is not None
 
     @property
-    def searches(self) -> bool:
-        """True while the line has the search text for earlier prompts."""
-        return self._searching is not None
-
-    @property
     def borrowed(self) -> bool:
         """True while the line has anything other than a new prompt."""
         return self._asking is not None or self._searching is not None or self._edited is not None
@@ -411,7 +406,7 @@ class Composer:
         from callgate.tui.commands import find_command
 
         found = find_command(self._terminal, text[1:].partition(" ")[0])
-        return "" if found is None else f"/{found.name} {found.arguments}".rstrip() + f"  {found.help}"
+        return "" if found is None else f"{found.form}  {found.help}"
 
     def _file_index(self) -> FileIndex:
         from callgate.tui.composer.completion_sources import FileIndex

@@ -132,7 +132,7 @@ def _commands(terminal: Terminal, before: str) -> CandidateList | None:
         if any(typed in one for one in (each.name, *each.aliases))
     ]
     found = [
-        Candidate(f"/{each.name}{' ' if each.arguments else ''}", f"/{each.name} {each.arguments}".rstrip(), each.help)
+        Candidate(f"/{each.name}{' ' if each.arguments else ''}", each.form, each.help)
         for _rank, _at, each in sorted(ranked, key=lambda row: row[:2])
     ]
     return CandidateList("commands", 0, found)

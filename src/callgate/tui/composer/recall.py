@@ -28,10 +28,8 @@ class Recall:
 
     def load(self, prompts: Sequence[RecalledPrompt]) -> None:
         """Insert the prompts of earlier sessions before the prompts of this one."""
-        at_end = self._at == len(self._prompts)
-        place = len(self._prompts) - self._at
         self._prompts = [*prompts, *self._prompts]
-        self._at = len(self._prompts) if at_end else len(self._prompts) - place
+        self._at += len(prompts)
 
     def add(self, prompt: RecalledPrompt) -> bool:
         """Add a prompt; return False if it equals the last one."""

@@ -56,27 +56,26 @@ def changed_lines(diffs: Sequence[str]) -> str:
 
 def display_rows(theme: Theme, display: Display, width: int) -> list[Row]:
     """Render a display as rows. If the body does not match its kind, show it unformatted."""
-    body = display.body
-    match display.kind:
-        case "diff" if isinstance(body, str):
+    match display.kind, display.body:
+        case "diff", str(body):
             return diff_rows(theme, body)
-        case "table" if isinstance(body, Mapping):
-            return _table(theme, cast(Mapping[str, Any], body), width)
-        case "tree" if isinstance(body, Mapping):
-            return _tree(theme, cast(Mapping[str, Any], body))
-        case "image" if isinstance(body, Mapping):
-            image = cast(Mapping[str, Any], body)
-            return [[(theme.line(f"[{image.get('media_type', 'image')}] {image.get('path', '')}".rstrip()), "")]]
-        case "progress" if isinstance(body, Mapping):
-            progress = cast(Mapping[str, Any], body)
-            current, total = progress.get("current"), progress.get("total")
-            if isinstance(current, int | float) and isinstance(total, int | float):
-                return [[(gauge(theme, current, total, width), "cyan")]]
+        case "table", {"columns": [*columns], "rows": [*rows]}:
+            head = [[(theme.line(str(name)), "bold")] for name in columns]
+            cells = [cast(Sequence[Any], row) for row in rows if isinstance(row, list | tuple)]
+            lines = [[[(theme.line(str(cell)), "")] for cell in row] for row in cells]
+            return table_rows(theme, [head, *lines], (), width)
+        case "tree", {} as body:
+            return _tree(theme, body)
+        case "image", {} as body:
+            return [[(theme.line(f"[{body.get('media_type', 'image')}] {body.get('path', '')}".rstrip()), "")]]
+        case "progress", {"current": int() | float() as current, "total": int() | float() as total}:
+            return [[(gauge(theme, current, total, width), "cyan")]]
+        case "progress", {}:
             return []
-        case "text" if isinstance(body, str):
+        case "text", str(body):
             return [_todo(theme, line) for line in theme.page(body).expandtabs(4).rstrip("\n").split("\n")]
         case _:
-            return text_rows(theme, str(body))
+            return text_rows(theme, str(display.body))
 
 
 def content_rows(theme: Theme, result: Result) -> list[Row]:
@@ -102,28 +101,12 @@ def _todo(theme: Theme, line: str) -> Row:
     return [(theme.sign(sign, plain), style), (line[4:], "grey" if style == "green" else style)]
 
 
-def _table(theme: Theme, body: Mapping[str, Any], width: int) -> list[Row]:
-    columns, rows = body.get("columns"), body.get("rows")
-    if not isinstance(columns, list | tuple) or not isinstance(rows, list | tuple):
-        return text_rows(theme, str(dict(body)))
-    head = [[(theme.line(str(name)), "bold")] for name in cast(Sequence[Any], columns)]
-    lines = [
-        [[(theme.line(str(cell)), "")] for cell in cast(Sequence[Any], row)]
-        for row in cast(Sequence[Any], rows)
-        if isinstance(row, list | tuple)
-    ]
-    return table_rows(theme, [head, *lines], (), width)
-
-
 def _tree(theme: Theme, body: Mapping[str, Any], depth: int = 0) -> list[Row]:
     """Render a label and its children, to the depth DEEPEST."""
     rows: list[Row] = [[(theme.line(str(body.get("label", ""))), "")]]
-    children = body.get("children")
-    inside = [
-        cast(Mapping[str, Any], child)
-        for child in (cast(Sequence[Any], children) if isinstance(children, list | tuple) else ())
-        if isinstance(child, Mapping)
-    ]
+    children: Any = body.get("children")
+    listed = cast(Sequence[Any], children) if isinstance(children, list | tuple) else ()
+    inside = [cast(Mapping[str, Any], child) for child in listed if isinstance(child, Mapping)]
     if depth >= DEEPEST and inside:
         return [*rows, [(theme.sign("└ …", "`- ..."), "grey")]]
     for number, child in enumerate(inside):
