@@ -14,7 +14,7 @@ from callgate.cli import main
 from callgate.features import search_feature
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.tool_names import unknown_face
-from callgate.tui.commands.slash_calls import past_calls
+from callgate.tui.commands.slash_tools import past_calls
 from callgate.tui.fold import ConversationFold
 from callgate.tui.render import Painter
 from callgate.tui.theme import Theme

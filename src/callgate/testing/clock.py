@@ -12,6 +12,8 @@ from contextvars import Context
 from itertools import count
 from typing import Any, TypeVar
 
+from callgate.core.ports import Clock
+
 T = TypeVar("T")
 Ready = list[tuple[selectors.SelectorKey, int]]
 
@@ -58,12 +60,7 @@ class ManualClock:
         return timer
 
     async def sleep(self, seconds: float) -> None:
-        waiter: Future[None] = asyncio.get_running_loop().create_future()
-        timer = self.call_later(seconds, lambda: None if waiter.done() else waiter.set_result(None))
-        try:
-            await waiter
-        finally:
-            timer.cancel()
+        await sleep_on(self, seconds)
 
     @property
     def next_timer(self) -> float | None:
@@ -91,6 +88,16 @@ class ManualClock:
     def _fire(self, due: float) -> None:
         self._time = due
         heapq.heappop(self._timers)[2].fire()
+
+
+async def sleep_on(clock: Clock, seconds: float) -> None:
+    """Wait on a clock."""
+    waiter: Future[None] = asyncio.get_running_loop().create_future()
+    timer = clock.call_later(seconds, lambda: None if waiter.done() else waiter.set_result(None))
+    try:
+        await waiter
+    finally:
+        timer.cancel()
 
 
 async def settle(rounds: int = 100) -> None:

@@ -1,12 +1,12 @@
 """A model that plays a script."""
 
 import asyncio
-from asyncio import Future
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import count
 
 from callgate.core.ports import Clock
+from callgate.testing.clock import sleep_on
 from callgate.testing.script import Pause, Played, Scene, ScriptedTurn, played
 from callgate.words.errors import ModelError
 from callgate.words.model import Abilities, MessageStarted, ModelEvent, Request
@@ -66,20 +66,12 @@ class ScriptedModel:
                 for event in item:
                     yield event
             elif isinstance(item, Pause):
-                await self._wait(item.seconds)
+                if self._clock is None or item.seconds <= 0:
+                    await asyncio.sleep(item.seconds)
+                else:
+                    await sleep_on(self._clock, item.seconds)
             else:
                 raise item
-
-    async def _wait(self, seconds: float) -> None:
-        if self._clock is None or seconds <= 0:
-            await asyncio.sleep(seconds)
-            return
-        waiter: Future[None] = asyncio.get_running_loop().create_future()
-        timer = self._clock.call_later(seconds, lambda: None if waiter.done() else waiter.set_result(None))
-        try:
-            await waiter
-        finally:
-            timer.cancel()
 
     def _prepared(self, scene: ScriptedTurn, number: int) -> list[Played]:
         return played(scene, MessageStarted(f"msg_{number}", self.name), self._chunk, lambda: next(self._ids))

@@ -66,7 +66,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         ),
         _command("skills", "the skills that there are", "tools"),
         _command("tasks [stop ID|all]", "background work, and how to stop it", "tools", words="task_words"),
-        _command("calls [COUNT]", "the last calls: arguments, decision, times, result", "calls"),
+        _command("calls [COUNT]", "the last calls: arguments, decision, times, result", "tools"),
         _command(
             "perf [--json] [--limit N]",
             "memory, CPU, times of requests and tools, tokens, cache",
@@ -79,11 +79,11 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         _command(
             "permissions [revoke ID…]",
             "rules in force and remembered answers",
-            "permissions",
+            "tools",
             words="permission_words",
             aliases=("rules",),
         ),
-        _command("hooks", "the hooks of the settings", "permissions"),
+        _command("hooks", "the hooks of the settings", "tools"),
     ),
     "program": (
         _command("help [COMMAND]", "the commands and keys", "program:help_", words="names", at_once=True),

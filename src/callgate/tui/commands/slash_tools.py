@@ -1,17 +1,30 @@
-"""Commands that show facts about the session: /recap, /cost, /tools, /skills, /tasks."""
+"""Commands that show the session: /recap, /cost, /tools, /skills, /tasks, /permissions, /hooks, /calls."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from json import dumps
 from time import time
 from typing import TYPE_CHECKING
 
 from callgate.formats.display import counted
 from callgate.tui.blocks import NoticeBlock, TableBlock
-from callgate.tui.commands.slash_support import config_of, dollars, first_sentence, said, seconds, session_of
+from callgate.tui.commands.slash_support import (
+    clock_time,
+    config_of,
+    count_of,
+    dollars,
+    first_sentence,
+    said,
+    seconds,
+    session_of,
+)
 from callgate.tui.panels.servers_panel import server_tools
+from callgate.words import events as e
+from callgate.words.decisions import Allow, Deny, Origin
 from callgate.words.errors import UsageError
+from callgate.words.modes import MODES
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
@@ -154,3 +167,129 @@ def task_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
         return ()
     running = [each for each in terminal.session.background_tasks if each.status == "running"]
     return [("stop all", "ends all of them"), *((f"stop {each.id}", each.record.label[:60]) for each in running)]
+
+
+_REVOKE = "revoke"
+
+
+def permission_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
+    return [(_REVOKE, "forget remembered answers, by their ids")]
+
+
+async def permissions(terminal: Terminal, text: str) -> None:
+    """Show the rules with their origins and the remembered answers; ``revoke ID…`` removes answers."""
+    from callgate.admin.workspace_policy import WorkspacePolicy
+
+    words = text.split()
+    if words and words[0] != _REVOKE:
+        raise UsageError(f"/permissions takes nothing, or revoke ID…, not {text!r:.60}")
+    policy = await asyncio.to_thread(WorkspacePolicy, config_of(terminal).root)
+    if words:
+        if not words[1:]:
+            raise UsageError("Name the answers to forget: /permissions lists them with their ids.")
+        for each in await asyncio.to_thread(policy.revoke, words[1:]):
+            said(terminal, f"Forgotten: {each.policy.effect} {each.covers}. A new session asks again.")
+        return
+    mode = session_of(terminal).mode
+    note = f"Where no rule says anything, the mode {mode} does: it {MODES[mode].meaning}."
+    rules = tuple((rule.effect, rule.text, _short(rule.origin)) for rule in policy.rulebook.rules)
+    heads = ("", "rule", "from")
+    terminal.show(TableBlock(rules, f"{counted(len(rules), 'rule')} in force", heads, note))
+    answers = tuple(
+        (each.id, each.policy.effect, each.covers, "expired" if each.expired else each.policy.scope)
+        for each in await asyncio.to_thread(policy.answers)
+    )
+    forget = "/permissions revoke ID forgets one. " if answers else ""
+    note = f"{forget}`callgate policy explain` says what decides about a call."
+    terminal.show(TableBlock(answers, counted(len(answers), "remembered answer"), note=note))
+    for fault in policy.faults:
+        terminal.show(NoticeBlock(f"Every call is denied until this is mended: {fault}", "error"))
+
+
+def hooks(terminal: Terminal, _text: str) -> None:
+    config = config_of(terminal)
+    if not config.hooks:
+        said(terminal, "There are no hooks. A [[hooks]] table in your settings adds one: see the guide on hooks.")
+        return
+    rows = tuple(
+        (each.event, each.matcher or each.condition or "all", each.target, _short(each.origin)) for each in config.hooks
+    )
+    measures = terminal.fold.measures
+    note = "" if measures is None else f"They took {measures.hooks:.2f} s in the last turn."
+    terminal.show(TableBlock(rows, counted(len(rows), "hook"), ("event", "for", "runs", "from"), note))
+
+
+def _short(origin: Origin) -> str:
+    """Return the settings layer, and the line in its file."""
+    return f"{origin.layer}:{origin.line}" if origin.line else origin.layer
+
+
+_MOST_CALLS = 10
+_LONGEST_FACT = 400
+
+
+class PastCall:
+    """The recorded facts about one call."""
+
+    def __init__(self, arrived: e.CallArrived) -> None:
+        self.arrived = arrived
+        self.decided = "not decided"
+        self.started: float | None = None
+        self.settled: e.CallSettled | None = None
+
+
+def past_calls(events: Iterable[e.Event]) -> list[PastCall]:
+    """Return the calls of a session in the order of their arrival. A call on two branches appears twice."""
+    found: list[PastCall] = []
+    newest: dict[str, PastCall] = {}
+    for event in events:
+        if isinstance(event, e.CallArrived):
+            newest[event.call_id] = PastCall(event)
+            found.append(newest[event.call_id])
+            continue
+        match event:
+            case e.CallDecided(call_id=call_id, decision=decision) if call_id in newest:
+                word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
+                why = f" ({decision.reason})" if decision.reason else ""
+                newest[call_id].decided = f"{word} by {decision.by}{why}"
+            case e.QuestionAsked(question=question) if question.call_id in newest:
+                newest[question.call_id].decided = f"asked: {question.reason}"
+            case e.QuestionAnswered(confirmation=answer) if answer.call_id in newest:
+                newest[answer.call_id].decided = f"{answer.outcome.replace('_', ' ')} by a person"
+            case e.CallStarted(call_id=call_id) if call_id in newest:
+                newest[call_id].started = event.at
+            case e.CallSettled(call_id=call_id) if call_id in newest:
+                newest[call_id].settled = event
+            case _:
+                pass
+    return found
+
+
+async def calls(terminal: Terminal, text: str) -> None:
+    count = count_of(text, _MOST_CALLS, "/calls")
+    session = session_of(terminal)
+    found = past_calls(event for _number, event in await session.events_after(0))
+    if not found:
+        said(terminal, "The model has called no tool yet.")
+        return
+    for each in found[-count:]:
+        terminal.show(_call_table(each))
+    if len(found) > count:
+        said(terminal, f"{counted(len(found) - count, 'earlier call')}: /calls {len(found)} shows all.")
+
+
+def _call_table(call: PastCall) -> TableBlock:
+    arrived, settled = call.arrived, call.settled
+    took = seconds(settled.duration_ms / 1000) if settled is not None and settled.duration_ms is not None else ""
+    state = "no result yet" if settled is None else f"{settled.result.status} ({settled.result.code})"
+    facts = [("arguments", dumps(dict(arrived.arguments), ensure_ascii=False, default=str)), ("decision", call.decided)]
+    if call.started is not None:
+        facts.append(("waited", seconds(max(call.started - arrived.at, 0.0))))
+    content = "" if settled is None else " ".join(settled.result.text.split())
+    facts.append(("result", f"{state} {content}"))
+    title = " ".join(part for part in (arrived.name, arrived.call_id, clock_time(arrived.at), took) if part)
+    return TableBlock(tuple((name, _shortened(value)) for name, value in facts), title)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_FACT else f"{text[:_LONGEST_FACT]}… ({len(text):,} characters)"

@@ -1,4 +1,4 @@
-"""Commands that measure the session: /context and /perf."""
+"""Commands that measure the session: /context, /perf."""
 
 from __future__ import annotations
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_change
-from callgate.tui.panels.scroll_panel import DiffPanel
+from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import Resolve
@@ -54,7 +55,8 @@ class PendingPanel:
             case " " if self._paths:
                 self.marked ^= {self._paths[self.at]}
             case "d" if self._change is not None:
-                self._terminal.open_panel(DiffPanel(self._terminal, self.staged.label, self._change))
+                write = partial(write_change, change=self._change)
+                self._terminal.open_panel(ScrollPanel(self._terminal, self.staged.label, write))
             case "x":
                 self._resolve("discard", None)
             case _:

@@ -1,4 +1,4 @@
-"""A text that is scrolled and searched. ``DiffPanel`` shows a change set in it."""
+"""A text that is scrolled and searched."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from callgate.tui.keys import Context
-from callgate.tui.panels.panel_page import CODES, PanelPage, write_change
-from callgate.words.changes import ChangeSet
+from callgate.tui.panels.panel_page import CODES, PanelPage
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
@@ -97,8 +96,3 @@ class ScrollPanel:
     def _place(self) -> str:
         last = min(self.at + self._height, len(self._lines))
         return f"{self.at + 1}-{last} of {len(self._lines)}" if len(self._lines) > self._height else ""
-
-
-class DiffPanel(ScrollPanel):
-    def __init__(self, terminal: Terminal, title: str, change: ChangeSet) -> None:
-        super().__init__(terminal, title, lambda page: write_change(page, change))
