@@ -62,11 +62,9 @@ def collect(
     for folder in _entries(data / "projects"):
         if project not in (None, folder.name):
             continue
-        try:
+        with work.failures(folder):
             if S_ISDIR(_status(folder).st_mode):
                 work.project(folder, older_than)
-        except OSError as error:
-            work.failed.append(Removed(str(folder), 0, _why(error)))
     return Cleaned(tuple(work.removed), tuple(work.kept), tuple(work.failed))
 
 
@@ -76,17 +74,15 @@ def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
     # Listed before locking, which creates a file of our own.
     found = [(path, _size(path)) for path in _parts(log) if os.path.lexists(path)]
     with _unused(log, now):
-        remove_session(log)
+        _remove_session(log)
     return tuple(Removed(str(path), size, "asked for", log.stem) for path, size in found)
 
 
-def remove_session(log: Path) -> int:
-    """Remove a session with all its files and return their size. The caller holds the lock."""
-    size = 0
+def _remove_session(log: Path) -> None:
+    """Remove a session with all its files. The caller holds the lock."""
     # The log is removed first: an interruption then leaves files to clean up, not an incomplete session.
     for path in _parts(log):
-        size += _remove(path)
-    return size
+        _remove(path)
 
 
 def _parts(log: Path) -> tuple[Path, ...]:
@@ -106,12 +102,17 @@ class _Collection:
         for path in _entries(folder):
             if path in self._gone:
                 continue
-            try:
+            with self.failures(path):
                 self._one(path, _status(path), older_than)
-            except FileNotFoundError:  # removed by another cleanup
-                continue
-            except OSError as error:
-                self.failed.append(Removed(str(path), 0, _why(error)))
+
+    @contextmanager
+    def failures(self, path: Path) -> Generator[None]:
+        try:
+            yield
+        except FileNotFoundError:  # removed by another cleanup
+            pass
+        except OSError as error:
+            self.failed.append(Removed(str(path), 0, _why(error)))
 
     def _one(self, path: Path, status: os.stat_result, older_than: float | None) -> None:
         age, of_log = self._now - status.st_mtime, _OF_LOG.fullmatch(path.name)
@@ -141,7 +142,7 @@ class _Collection:
                 # Check again: the first check was before the lock.
                 if self._now - _used_at(log) >= older_than:
                     if not self._dry_run:
-                        remove_session(log)
+                        _remove_session(log)
                     self._gone.update(parts)
                     self.removed.append(found)
         except (JournalError, OSError) as error:
@@ -218,16 +219,12 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _remove(path: Path) -> int:
-    size = _size(path)
-    try:
+def _remove(path: Path) -> None:
+    with suppress(FileNotFoundError):
         if S_ISDIR(_status(path).st_mode):
             shutil.rmtree(path)
         else:
             path.unlink()
-    except FileNotFoundError:
-        return 0
-    return size
 
 
 def _why(error: Exception) -> str:
