@@ -56,8 +56,7 @@ class ClaudeLine:
 
     def text(self, key: str) -> str:
         """Return the string under this key, or an empty string."""
-        found = self.data.get(key)
-        return found if isinstance(found, str) else ""
+        return text_of(self.data.get(key))
 
     def blocks(self) -> list[Any]:
         """Return the content of the message as a list of blocks."""
@@ -188,9 +187,12 @@ STOPS: dict[str, StopReason] = {
 }
 
 
+def text_of(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def kind(block: object) -> str:
-    found = cast(dict[str, Any], block).get("type") if isinstance(block, dict) else None
-    return found if isinstance(found, str) else ""
+    return text_of(cast(dict[str, Any], block).get("type")) if isinstance(block, dict) else ""
 
 
 def parts(blocks: Iterable[Any]) -> tuple[Part, ...]:
@@ -200,8 +202,7 @@ def parts(blocks: Iterable[Any]) -> tuple[Part, ...]:
 
 
 def call_part(block: dict[str, Any], call_id: str) -> CallPart:
-    name, given = block.get("name"), block.get("input")
-    name = name if isinstance(name, str) and name else "unknown"
+    name, given = text_of(block.get("name")) or "unknown", block.get("input")
     if isinstance(given, dict):
         return CallPart(call_id, name, cast(dict[str, Any], given))
     raw = given if isinstance(given, str) else None if given is None else dumps(given)
@@ -242,8 +243,7 @@ def _part(block: Any) -> Part:
         case {"type": "text", "text": str(text)}:
             return Text(text)
         case {"type": "thinking", "thinking": str(text)}:
-            signature = data.get("signature")
-            return Thinking(text, signature if isinstance(signature, str) and signature else None)
+            return Thinking(text, text_of(data.get("signature")) or None)
         case {"type": "image" | "document", "source": dict()}:
             return _sourced(data) or Opaque(PROVIDER, data)
         case _:
@@ -256,8 +256,7 @@ def _content(block: Any) -> Content:
 
 
 def _sourced(block: dict[str, Any]) -> Content | None:
-    title = block.get("title")
-    uri = title if isinstance(title, str) else ""
+    uri = text_of(block.get("title"))
     match block["source"]:
         case {"type": "base64", "media_type": str(media_type), "data": str(text)}:
             try:

@@ -73,9 +73,8 @@ class Turns:
             message.lines.append(line)
             for block in line.blocks():
                 self._add(message, line, block)
-            stop, model = line.message.get("stop_reason"), line.message.get("model")
-            message.stop = stop if isinstance(stop, str) else message.stop
-            message.model = model if isinstance(model, str) else message.model
+            message.stop = claude.text_of(line.message.get("stop_reason")) or message.stop
+            message.model = claude.text_of(line.message.get("model")) or message.model
             message.usage = claude.usage(line.message.get("usage")) or message.usage
         return spoken
 
@@ -83,8 +82,7 @@ class Turns:
         if claude.kind(block) != "tool_use":
             message.parts += claude.parts((block,))
             return
-        asked = block.get("id")
-        asked = asked if isinstance(asked, str) and asked else f"{line.uuid}-{len(message.calls)}"
+        asked = claude.text_of(block.get("id")) or f"{line.uuid}-{len(message.calls)}"
         again = claude.call_part(block, asked)
         if any(call.asked_id == asked and _same(call.part, again) for call in message.calls):
             return  # the same call in a later copy of its line
@@ -109,13 +107,10 @@ class Turns:
         for exactly in (True, False):
             left: list[tuple[ClaudeLine, dict[str, Any]]] = []
             for line, block in results:
-                asked, origin = (
-                    block.get("tool_use_id"),
-                    (line.text("parentUuid"), line.text("sourceToolAssistantUUID")),
-                )
+                origin = (line.text("parentUuid"), line.text("sourceToolAssistantUUID"))
                 fitting = (
                     call
-                    for call in waiting.get(asked if isinstance(asked, str) else "", ())
+                    for call in waiting.get(claude.text_of(block.get("tool_use_id")), ())
                     if call.answer is None and (not exactly or call.line.uuid in origin)
                 )
                 call = next(fitting, None)
@@ -172,8 +167,7 @@ def _speaks(line: ClaudeLine) -> bool:
 
 
 def _key(line: ClaudeLine) -> str:
-    found = line.message.get("id")
-    return found if isinstance(found, str) and found else f"line {line.number}"
+    return claude.text_of(line.message.get("id")) or f"line {line.number}"
 
 
 def _same(one: CallPart, other: CallPart) -> bool:
