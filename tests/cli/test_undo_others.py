@@ -6,8 +6,8 @@ import pytest
 
 from callgate.words.calls import Result
 from callgate.words.changes import FileChange
-from callgate.words.decisions import Allow, Confirmation
-from callgate.words.events import Forked, QuestionAnswered
+from callgate.words.decisions import Allow
+from callgate.words.events import CallDecided, Forked
 from tests.cli.changes_kit import AT, Works, ran
 from tests.cli.session_kit import Desk
 
@@ -45,8 +45,8 @@ def test_calls_that_changed_something_in_other_ways_are_named(works: Works, desk
         ran("a2", "call_13", "Bash", command="asked only")[:2],
         [
             *ran("a3", "call_14", "Bash", command="first")[:1],
-            QuestionAnswered(AT, Confirmation("call_14", "yes", "h", arguments={"command": "edited"})),
-            *ran("a3", "call_14", "Bash", command="first")[1:],
+            CallDecided(AT, "call_14", Allow(by="person", arguments={"command": "edited"}), "h"),
+            *ran("a3", "call_14", "Bash", command="first")[2:],
         ],
     )
     works.apply(log, FileChange("a", None, b"1"), by="a2/call_2")

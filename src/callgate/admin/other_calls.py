@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from callgate.changes.history import Kept
+from callgate.core.call_ledger import CallLedger, Entry
 from callgate.policy.well_known import known_traits
 from callgate.transcript.lock import open_log, unreadable
 from callgate.transcript.reader import all_entries
-from callgate.words.calls import Result
-from callgate.words.decisions import Allow, Decision
+from callgate.words.decisions import Allow
+from callgate.words.errors import StateError
 from callgate.words.events import (
     CallArrived,
     CallDecided,
@@ -18,7 +20,6 @@ from callgate.words.events import (
     CallStarted,
     Durable,
     Forked,
-    QuestionAnswered,
     SessionOpened,
 )
 from callgate.words.inputs import Undo
@@ -38,33 +39,17 @@ class OtherCall:
     what: str
 
 
-class _Call:
-    """The state of a call while the log is read."""
-
-    def __init__(self, event: CallArrived) -> None:
-        self.message = event.message_id
-        self.id = event.call_id
-        self.tool = event.name
-        self.arguments: Mapping[str, Any] = event.arguments
-        self.decision: Decision | None = None
-        self.started = False
-        self.result: Result | None = None
-
-    @property
-    def only_read(self) -> bool:
-        """True if the call changed nothing outside the session."""
-        if isinstance(self.decision, Allow) and self.decision.by == "default":
-            return True  # the gate lets nothing else run by itself
-        if self.tool == "resolve" and self.result is not None and self.result.details.get("action") == "discard":
-            return True
-        traits = known_traits(self.tool, self.arguments)
-        return traits.effects == "none" or traits.own_state
-
-    @property
-    def had_effects(self) -> bool:
-        if not self.started or self.only_read:
-            return False
-        return self.result is None or self.result.effects != "none"
+def _had_effects(call: Entry) -> bool:
+    """Return True if the call may have changed something outside the session."""
+    if call.started_at is None:
+        return False
+    result = call.result
+    if isinstance(call.decision, Allow) and call.decision.by == "default":
+        return False  # the gate allows only reading calls by default
+    if call.name == "resolve" and result is not None and result.details.get("action") == "discard":
+        return False
+    traits = known_traits(call.name, call.arguments)
+    return traits.effects != "none" and not traits.own_state and (result is None or result.effects != "none")
 
 
 class LoggedCalls:
@@ -73,35 +58,22 @@ class LoggedCalls:
     def __init__(self, log: Path) -> None:
         """Read the log. Raise JournalError if the file is not a log."""
         self.workspace = ""
-        self.calls: list[_Call] = []
-        self._latest: dict[str, _Call] = {}
+        self.calls: list[Entry] = []
+        ledger = CallLedger()
         for event in _events(log):
-            self._fold(event)
-
-    def _fold(self, event: Durable) -> None:
-        match event:
-            case SessionOpened():
-                self.workspace = event.workspace
-            case Forked():  # what stands before it was done in another session, and is for that one to undo
-                self.calls.clear()
-            case CallArrived():
-                self._latest[event.call_id] = call = _Call(event)
-                self.calls.append(call)
-            case QuestionAnswered():
-                self._edit(event.confirmation.call_id, event.confirmation.arguments)
-            case CallDecided() if event.call_id in self._latest:
-                self._latest[event.call_id].decision = event.decision
-                self._edit(event.call_id, getattr(event.decision, "arguments", None))
-            case CallStarted() if event.call_id in self._latest:
-                self._latest[event.call_id].started = True
-            case CallSettled() if event.call_id in self._latest:
-                self._latest[event.call_id].result = event.result
-            case _:
-                pass
-
-    def _edit(self, call_id: str, arguments: Mapping[str, Any] | None) -> None:
-        if arguments is not None and call_id in self._latest:
-            self._latest[call_id].arguments = arguments
+            match event:
+                case SessionOpened():
+                    self.workspace = event.workspace
+                case Forked():  # earlier calls were made in another session, which can undo them
+                    self.calls.clear()
+                case CallArrived():
+                    ledger.fold(event)
+                    self.calls.append(ledger.calls[event.call_id])
+                case CallDecided() | CallStarted() | CallSettled():
+                    with suppress(KeyError, StateError):  # lines before it are missing
+                        ledger.fold(event)
+                case _:
+                    pass
 
 
 def other_calls(
@@ -110,13 +82,13 @@ def other_calls(
     """Return the calls in the scope of an undo. ``picked`` are the changes that the undo reverts."""
     if wanted.change is not None or wanted.scope == "call":
         return ()
-    calls: Iterable[_Call] = logged.calls
+    calls: Iterable[Entry] = logged.calls
     if wanted.scope == "turn":
-        turn = picked[0].turn if picked else logged.calls[-1].message if logged.calls else ""
-        calls = (call for call in logged.calls if call.message == turn)
+        turn = picked[0].turn if picked else logged.calls[-1].message_id if logged.calls else ""
+        calls = (call for call in logged.calls if call.message_id == turn)
     kept = {each.id for each in history}
-    found = (call for call in calls if call.had_effects and f"{call.message}/{call.id}" not in kept)
-    return tuple(OtherCall(call.id, call.message, call.tool, next(_told(call.arguments), "")) for call in found)
+    found = (call for call in calls if _had_effects(call) and f"{call.message_id}/{call.id}" not in kept)
+    return tuple(OtherCall(call.id, call.message_id, call.name, next(_told(call.arguments), "")) for call in found)
 
 
 def _told(arguments: Mapping[str, Any]) -> Iterator[str]:
