@@ -17,7 +17,7 @@ from threading import Thread
 from time import monotonic
 
 from callgate.admin.doctor import machine, models, servers, terminal, workspace
-from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault
+from callgate.admin.doctor.diagnosis import Diagnosis, NoSettings, Patient, fault, skipped
 from callgate.config import Config, load_config
 from callgate.transcript.masking import Masker
 from callgate.words.errors import UsageError
@@ -78,6 +78,8 @@ def run_checks(
     def examine(name: str, check: DoctorCheck) -> None:
         try:
             found[name] = check(patient)
+        except NoSettings:
+            found[name] = [skipped("not looked at, because the settings are wrong or cannot be read")]
         except Exception as error:  # one that fails must not hide the others
             found[name] = [fault("nothing", f"this check failed: {type(error).__name__}: {error}")]
 

@@ -41,6 +41,17 @@ class Patient:
     environ: Mapping[str, str]
     online: bool = False
 
+    @property
+    def settings(self) -> Config:
+        """The settings. Raise NoSettings if they cannot be loaded."""
+        if self.config is None:
+            raise NoSettings
+        return self.config
+
+
+class NoSettings(Exception):
+    """Raised by a check that needs settings; ``run_checks`` reports it as skipped."""
+
 
 def fine(saw: str) -> Diagnosis:
     return Diagnosis("", "ok", saw)
@@ -56,6 +67,3 @@ def fault(saw: str, problem: str, *repair: str) -> Diagnosis:
 
 def skipped(why: str) -> Diagnosis:
     return Diagnosis("", "skipped", why)
-
-
-NO_SETTINGS = skipped("not looked at, because the settings are wrong or cannot be read")

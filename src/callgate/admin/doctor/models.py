@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
-from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, skipped, warning
+from callgate.admin.doctor.diagnosis import Diagnosis, NoSettings, Patient, fault, fine, skipped, warning
 from callgate.admin.provider_keys import probe_model
 from callgate.assembly.models import model_source
 from callgate.config import Config
@@ -18,9 +18,7 @@ _MODELS_NAMED = 3
 
 
 def key(patient: Patient) -> Sequence[Diagnosis]:
-    if patient.config is None or patient.config.faults:
-        return [NO_SETTINGS]
-    source = model_source(patient.config, environ=patient.environ)
+    source = _source(patient)
     providers = list(_providers(patient, source))
     if not providers and _chosen(patient, source):
         return [skipped("the model of the settings asks no server that is known")]
@@ -37,22 +35,18 @@ def key(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def model(patient: Patient) -> Sequence[Diagnosis]:
-    if patient.config is None or patient.config.faults:
-        return [NO_SETTINGS]
-    source = model_source(patient.config, environ=patient.environ)
+    source = _source(patient)
     name = _chosen(patient, source)
     if not name:
         return [skipped("no model is set and there is no key that would choose one")]
-    found = [_known(which, each, source) for which, each in _named(patient.config, name)]
+    found = [_known(which, each, source) for which, each in _named(patient.settings, name)]
     if patient.online and found[0].status != "fault":
-        found.append(asyncio.run(_answers(name, patient.config)))
+        found.append(asyncio.run(_answers(name, patient.settings)))
     return found
 
 
 def local_servers(patient: Patient) -> Sequence[Diagnosis]:
-    if patient.config is None:
-        return [NO_SETTINGS]
-    source = model_source(patient.config, environ=patient.environ)
+    source = model_source(patient.settings, environ=patient.environ)
     servers = source.catalogue.servers
     answering = {each.provider: each for each in find_local(servers)}
     local = {name: row for name, row in servers.items() if row.local}
@@ -76,6 +70,12 @@ def local_servers(patient: Patient) -> Sequence[Diagnosis]:
     return [fine(saw)]
 
 
+def _source(patient: Patient) -> ModelSource:
+    if patient.settings.faults:
+        raise NoSettings
+    return model_source(patient.settings, environ=patient.environ)
+
+
 def _about(server: LocalServer) -> str:
     names = ", ".join(server.models[:_MODELS_NAMED]) + (", …" if len(server.models) > _MODELS_NAMED else "")
     return f"{server.provider} at {_place(server.base_url)} answers ({names or 'without models'})"
@@ -95,9 +95,8 @@ def _named(config: Config, name: str) -> Iterator[tuple[str, str]]:
 
 def _chosen(patient: Patient, source: ModelSource) -> str:
     """Return the name of the model that would be used, or an empty text. Runs no key_command."""
-    config = patient.config
-    if config is None or config.models.default:
-        return "" if config is None else config.models.default or ""
+    if patient.settings.models.default:
+        return patient.settings.models.default
     for provider, (name, _) in source.catalogue.defaults.items():
         if _has_command(provider, patient) or _has_key(provider, source):
             return f"{provider}/{name}"
@@ -113,9 +112,7 @@ def _has_key(provider: str, source: ModelSource) -> bool:
 
 def _providers(patient: Patient, source: ModelSource) -> Iterator[str]:
     name = _chosen(patient, source)
-    if not name or patient.config is None:
-        return
-    for _, each in _named(patient.config, name):
+    for _, each in _named(patient.settings, name) if name else ():
         if not each.startswith(REPLAY):
             try:
                 yield source.catalogue.resolve(each).provider
@@ -125,7 +122,7 @@ def _providers(patient: Patient, source: ModelSource) -> Iterator[str]:
 
 def _has_command(provider: str, patient: Patient) -> bool:
     """Return True if a key_command gives the key."""
-    own = None if patient.config is None else patient.config.models.servers.get(provider)
+    own = patient.settings.models.servers.get(provider)
     return own is not None and own.key_command is not None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
-from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, warning
+from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault, fine, warning
 from callgate.assembly.agent import ServerFlags
 from callgate.formats.display import counted
 from callgate.mcp import OWN_FILE, PROJECT_FILE
@@ -12,9 +12,7 @@ _NONE = fine("none is configured")
 
 
 def mcp_servers(patient: Patient) -> Sequence[Diagnosis]:
-    config = patient.config
-    if config is None:
-        return [NO_SETTINGS]
+    config = patient.settings
     own = () if config.folder is None else (config.folder / OWN_FILE,)
     if not any(file.exists() for file in (*own, config.root / PROJECT_FILE)):
         return [_NONE]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, warning
+from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault, fine, warning
 from callgate.admin.sessions import Archive
 from callgate.admin.tool_list import shipped_search
 from callgate.assembly.settings import broken_settings
@@ -54,9 +54,7 @@ def settings(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def trust(patient: Patient) -> Sequence[Diagnosis]:
-    config = patient.config
-    if config is None:
-        return [NO_SETTINGS]
+    config = patient.settings
     if isinstance(config.trust, Trusted):
         return [fine(f"{config.root} is trusted")]
     if isinstance(config.trust, ChangedFolder):
@@ -80,9 +78,7 @@ def trust(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def hooks(patient: Patient) -> Sequence[Diagnosis]:
-    config = patient.config
-    if config is None:
-        return [NO_SETTINGS]
+    config = patient.settings
     if not config.hooks:
         return [fine("none")]
     wrong = [
@@ -94,16 +90,12 @@ def hooks(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def tool_search(patient: Patient) -> Sequence[Diagnosis]:
-    if patient.config is None:
-        return [NO_SETTINGS]
     others = "of those that ship; `callgate tools list` counts custom ones too, `/tools` also those of MCP servers"
-    return [fine(f"{shipped_search(patient.config).sentence} ({others})")]
+    return [fine(f"{shipped_search(patient.settings).sentence} ({others})")]
 
 
 def sandbox(patient: Patient) -> Sequence[Diagnosis]:
-    config = patient.config
-    if config is None:
-        return [NO_SETTINGS]
+    config = patient.settings
     asks = "commands that do more than read are asked about"
     if not config.own_data:
         return [warning("none in force", f"the data folder lies in the workspace; {asks}", "unset CALLGATE_DATA_DIR")]
@@ -123,9 +115,7 @@ def sandbox(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def data_folder(patient: Patient) -> Sequence[Diagnosis]:
-    config = patient.config
-    if config is None:
-        return [NO_SETTINGS]
+    config = patient.settings
     folder = config.data
     there = next(each for each in (folder, *folder.parents) if each.exists())
     saw = str(folder) if there == folder else f"{folder}, which is made with the first session"
@@ -144,9 +134,7 @@ def data_folder(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def sessions(patient: Patient) -> Sequence[Diagnosis]:
-    config = patient.config
-    if config is None:
-        return [NO_SETTINGS]
+    config = patient.settings
     try:
         found = Archive(config.root, config.data).here()
     except CallgateError as error:
