@@ -294,7 +294,7 @@ class Decider:
         return True
 
     def _given_answer(self, call: Call) -> Confirmation | None:
-        """Take the first answer given beforehand that fits; those before it are refused."""
+        """Return the first answer given beforehand that fits. Answers before it are refused."""
         for answer in [each for each in self._answers if each.call_id == call.id]:
             self._answers.remove(answer)
             fault = questions.answer_fault(call, answer)
@@ -304,7 +304,7 @@ class Decider:
         return None
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
-        """Return the answers given beforehand that were not taken, and why."""
+        """Return the answers given beforehand that were refused, with the reasons."""
         return [*self._refused, *((each, self._why_not_asked(each.call_id)) for each in self._answers)]
 
     def _why_not_asked(self, call_id: str) -> str:

@@ -291,7 +291,7 @@ class Engine:
             self.board.ended(call)
             try:
                 self._record.write(events.StrayEnded(self._clock.now(), call.id))
-            except (StateError, JournalError):  # the session was closed meanwhile
+            except (StateError, JournalError):  # the session is closed
                 return
         elif error is not None or result is not None:
             self.board.settled(call, result or broken_off(call))

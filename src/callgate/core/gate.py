@@ -4,7 +4,7 @@ One generator asks the checks and yields every awaitable. ``judge`` runs it to t
 otherwise in a coroutine. ``explain`` runs the same generator without waiting and traces every step.
 """
 
-# Checks come from outside and may not keep to their types.
+# Checks of other packages may violate their types.
 # pyright: reportUnnecessaryIsInstance=false
 
 from asyncio import CancelledError, current_task

@@ -192,7 +192,7 @@ class Unknown:
 
 
 class ToolSource(Protocol):
-    """A source of tools that the model is not told about has ``all_tools()`` too: those that can be called."""
+    """A source of tools. With hidden tools it has ``all_tools()`` too, which returns all tools that can be called."""
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools in requests to the model, in a stable order."""
@@ -204,7 +204,7 @@ class ToolSource(Protocol):
 
 
 def unresolved_path(path: str) -> ResolvedPath:
-    """For a case without a host: the path stands for itself, and is not inside anything."""
+    """Return an unresolved path outside of the workspace, for a case without a host."""
     return ResolvedPath(path, (path,), path, inside=False)
 
 

@@ -3,7 +3,7 @@
 All functions are pure.
 """
 
-# Gates come from outside and may not keep to their types.
+# Gates of other packages may violate their types.
 
 from dataclasses import replace
 
