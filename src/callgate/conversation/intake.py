@@ -3,9 +3,7 @@
 A call is complete at PartEnded. The text of its arguments is collected and parsed once.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from callgate.conversation.ledger import Ledger
 from callgate.core import outcomes
@@ -59,24 +57,41 @@ class Intake:
         self.usage: Usage | None = None
         self.stop_reason: model.StopReason | None = None
         self.detail = ""
-        self._feed: Mapping[type, Callable[[Any], Any]] = {
-            model.MessageStarted: self._message_started,
-            model.PartStarted: self._part_started,
-            model.TextDelta: self._text,
-            model.ThinkingDelta: self._thinking,
-            model.ArgumentsDelta: self._arguments,
-            model.OpaqueData: self._opaque,
-            model.PartEnded: self._part_ended,
-            model.MessageEnded: self._message_ended,
-            model.ModelNoted: lambda event: event,
-        }
 
     def feed(
         self, event: model.ModelEvent
     ) -> ToolCall | Refused | model.TextDelta | model.ThinkingDelta | model.ModelNoted | None:
         if self.stop_reason is not None:
             raise ModelError("the stream went on after its end", kind="protocol")
-        return self._feed[event.__class__](event)
+        match event:
+            case model.ArgumentsDelta():
+                self._add_arguments(self._part(event.index, "tool_call"), event.text)
+            case model.TextDelta():
+                self._part(event.index, "text").texts.append(event.text)
+                return event
+            case model.ThinkingDelta():
+                part = self._part(event.index, "thinking")
+                part.texts.append(event.text)
+                part.signature = event.signature or part.signature
+                return event
+            case model.PartStarted():
+                self._start_part(event)
+            case model.PartEnded():
+                return self._end_part(self._part(event.index, None))
+            case model.OpaqueData():
+                part = self._part(event.index, None)
+                if part.kind not in ("opaque", "tool_call") or part.kept is not None:
+                    fault = f"part {event.index} takes no opaque data, or has it already"
+                    raise ModelError(fault, kind="protocol")
+                part.kept = Opaque(event.provider, event.data)
+            case model.MessageStarted():
+                self.model, self.usage = event.model, event.usage
+            case model.MessageEnded():
+                self.stop_reason, self.detail = event.stop_reason, event.detail
+                self.usage = event.usage if self.usage is None else self.usage + event.usage
+            case model.ModelNoted():
+                return event
+        return None
 
     def finish(self) -> tuple[model.StopReason, list[Refused]]:
         """Return the stop reason, and the calls whose arguments did not end."""
@@ -113,16 +128,12 @@ class Intake:
                 parts.append(part.kept)
         return Message(self.message_id, "assistant", tuple(parts), self.model or None, self.usage)
 
-    def _message_started(self, event: model.MessageStarted) -> None:
-        self.model, self.usage = event.model, event.usage
-
-    def _part_started(self, event: model.PartStarted) -> None:
+    def _start_part(self, event: model.PartStarted) -> None:
         if event.index in self._parts:
             raise ModelError(f"part {event.index} started twice", kind="protocol")
         part = _Open(event.kind, event.name, event.id)
         if event.kind == "tool_call":
-            given = event.id
-            if not given or given in self._seen or given in self._ledger.message_of:
+            if not event.id or event.id in self._seen or event.id in self._ledger.message_of:
                 self._rename(part)
             self._seen.add(part.call_id)
         self._parts[event.index] = part
@@ -140,45 +151,19 @@ class Intake:
             unique = f"{wanted}~{n}"
         part.call_id = unique
 
-    def _text(self, event: model.TextDelta) -> model.TextDelta:
-        self._part(event.index, "text").texts.append(event.text)
-        return event
-
-    def _thinking(self, event: model.ThinkingDelta) -> model.ThinkingDelta:
-        part = self._part(event.index, "thinking")
-        part.texts.append(event.text)
-        part.signature = event.signature or part.signature
-        return event
-
-    def _arguments(self, event: model.ArgumentsDelta) -> None:
-        part = self._parts.get(event.index)
-        if part is None or part.closed or part.kind != "tool_call":
-            part = self._part(event.index, "tool_call")
-        part.size += len(event.text)
+    def _add_arguments(self, part: _Open, text: str) -> None:
+        part.size += len(text)
         if part.size <= self._limit:
-            part.texts.append(event.text)
+            part.texts.append(text)
         elif part.refused is None:
             part.refused = outcomes.over_limit(f"its arguments are longer than {self._limit:,} characters")
 
-    def _opaque(self, event: model.OpaqueData) -> None:
-        part = self._part(event.index, None)
-        if part.kind not in ("opaque", "tool_call") or part.kept is not None:
-            raise ModelError(f"part {event.index} takes no opaque data, or has it already", kind="protocol")
-        part.kept = Opaque(event.provider, event.data)
-
-    def _part_ended(self, event: model.PartEnded) -> ToolCall | Refused | None:
-        part = self._parts.get(event.index)
-        if part is None or part.closed:
-            part = self._part(event.index, None)
+    def _end_part(self, part: _Open) -> ToolCall | Refused | None:
         part.closed = True
         if part.kind != "tool_call":
             return None
         call = self._call(part)
         return call if part.refused is None else Refused(call, part.refused)
-
-    def _message_ended(self, event: model.MessageEnded) -> None:
-        self.stop_reason, self.detail = event.stop_reason, event.detail
-        self.usage = event.usage if self.usage is None else self.usage + event.usage
 
     def _call(self, part: _Open) -> ToolCall:
         index = self._calls

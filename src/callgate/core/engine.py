@@ -178,8 +178,7 @@ class Engine:
             self._locks.leave(call.claim)
 
     def unlock(self, call: Call) -> None:
-        if call.timer is not None:
-            call.stop_timer()
+        call.stop_timer()
         call.late = False
         claim, call.claim = call.claim, None
         if claim is not None:
@@ -200,8 +199,7 @@ class Engine:
 
     def start(self, call: Call) -> None:
         if call.stage is STARTING:
-            if call.timer is not None:
-                call.stop_timer()
+            call.stop_timer()
             call.body = self.begin(call, self._run(call))
 
     async def _run(self, call: Call) -> None:
@@ -210,14 +208,13 @@ class Engine:
         result: Result | None = None
         error: BaseException | None = None
         try:
-            result = self._begin(call) if call.early else await self._begin_durably(call)
+            result = await self._begin(call)
             if call.stage is RUNNING and call.run is not None:
                 call.finished = result = await performer.run(call, call.run)
                 if call.result is None:  # otherwise it is a stray
-                    if call.reason is None and call.timer is not None:
+                    if call.reason is None:
                         call.stop_timer()
-                    finished = performer.finish(call, result)
-                    result = finished if isinstance(finished, Result) else await finished
+                    result = await performer.finish(call, result)
                     if call.reason == "discarded":  # perhaps while a hook ran
                         result = outcomes.discarded(result, call.because, call.case.traits.effects)
         except BaseException as raised:
@@ -234,33 +231,24 @@ class Engine:
         if error is not None and is_shutdown(error):
             raise error
 
-    def _begin(self, call: Call) -> Result | None:
-        """Record the start of a call without effects. Return a Result if that fails."""
-        if call.stage is STARTING:
-            try:
-                self._record.write(self._start_of(call))
-            except Exception as error:
-                return outcomes.unrecorded(error)
-            self._started(call)
-        return None
-
-    async def _begin_durably(self, call: Call) -> Result | None:
-        """Record the start of a call with effects, and wait until it is durable. Return a Result if that fails."""
+    async def _begin(self, call: Call) -> Result | None:
+        """Record the start of a call, with effects until it is durable. Return a Result if that fails."""
         if call.stage is not STARTING:
             return None
-        self._performer.changes += 1
+        event = _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))
         try:
-            waiting = self._record.write_first(self._start_of(call))
-            if waiting is not None:
-                await waiting
+            if call.early:
+                self._record.write(event)
+            else:
+                self._performer.changes += 1
+                waiting = self._record.write_first(event)
+                if waiting is not None:
+                    await waiting
         except Exception as error:
             return outcomes.unrecorded(error)
         if call.stage is STARTING:
             self._started(call)
         return None
-
-    def _start_of(self, call: Call) -> events.CallStarted:
-        return _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))
 
     def _started(self, call: Call) -> None:
         call.started = started = self._clock.monotonic()
@@ -268,15 +256,12 @@ class Engine:
         run = self._performer.make_run(call)
         timeout = call.case.traits.timeout
         if timeout is not None:
-            self._limit(call, timeout)
+            call.timer = self._clock.call_later(timeout, lambda: self._timed_out(call, timeout))
             run.deadline = started + timeout
 
-    def _limit(self, call: Call, timeout: float) -> None:
-        def over() -> None:
-            self.board.cancelled(call, "timed_out", f"Timed out after {timeout:g} s.")
-            self.perform()
-
-        call.timer = self._clock.call_later(timeout, over)
+    def _timed_out(self, call: Call, timeout: float) -> None:
+        self.board.cancelled(call, "timed_out", f"Timed out after {timeout:g} s.")
+        self.perform()
 
     def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:
         if not self.is_silent:
@@ -325,8 +310,7 @@ class Engine:
         """Record the result of a call."""
         result = call.result
         assert result is not None
-        if call.timer is not None:
-            call.stop_timer()
+        call.stop_timer()
         if call.run is not None:
             call.run.open = False
             call.run = None
@@ -337,7 +321,6 @@ class Engine:
             data = None if callable(call.update) else plain_json(call.update)
             result = replace(result, context_update=data)
         taken = None if call.started is None else (self._clock.monotonic() - call.started) * 1000
-        known = len(self.board.calls)
         self._record.write(
             _make_settled(
                 at=self._clock.now(),
@@ -346,7 +329,7 @@ class Engine:
                 duration_ms=taken,
                 held=call.held,
                 index=call.index,
-                of=known,
+                of=len(self.board.calls),
             )
         )
 

@@ -9,7 +9,7 @@ The only place where an exception becomes a Result. Exceptions that stop the pro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -206,37 +206,28 @@ class Performer:
 
     # ---- afterwards ---------------------------------------------------------------------------------------------
 
-    def finish(self, call: Call, result: Result) -> Result | Awaitable[Result]:
-        """Run post hooks and apply the size limit. Awaitable only if there is something to wait for."""
+    async def finish(self, call: Call, result: Result) -> Result:
+        """Run post hooks and apply the size limit."""
         try:
             after = self._after(call.case, result)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            after = self._hook_failed(call, result, error)
-        if not isinstance(after, Result):
-            return self._finish_later(call, result, after)
-        return self._complete(call, after)
-
-    async def _finish_later(self, call: Call, result: Result, after: Awaitable[Result]) -> Result:
-        try:
-            changed = await after
-            if not isinstance(changed, Result):
-                raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
-            result = _sound(call.name, changed)
+            if not isinstance(after, Result):
+                changed = await after
+                if not isinstance(changed, Result):
+                    raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
+                after = _sound(call.name, changed)
+            result = after
         except BaseException as error:
             if is_shutdown(error):
                 raise
             result = self._hook_failed(call, result, error)
-        complete = self._complete(call, result)
-        return complete if isinstance(complete, Result) else await complete
+        return await self._complete(call, result)
 
     def _hook_failed(self, call: Call, result: Result, error: BaseException) -> Result:
         note = f"A hook after {call.name} failed: {in_words(error)}"
         self._record.write(Noted(self._clock.now(), note, "error", call.id))
         return _noted(result, f"[{note}]")
 
-    def _complete(self, call: Call, result: Result) -> Result | Awaitable[Result]:
+    async def _complete(self, call: Call, result: Result) -> Result:
         """Add notes about empty output, changed arguments and hooks. Store a result over the limit as an artifact."""
         result = encodable(named_if_empty(call.name, result))
         decision, edited = call.decision, self._ledger.calls[call.id].edited
@@ -249,7 +240,7 @@ class Performer:
         limit = self._limit_of(call)
         if result.is_error or size_of(result) <= limit:
             return result
-        return spilled(call.name, call.id, result, limit, self._host)
+        return await spilled(call.name, call.id, result, limit, self._host)
 
     def cut(self, call: Call, result: Result) -> Result:
         """Cut a result to its head and tail, without an artifact."""
