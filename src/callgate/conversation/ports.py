@@ -36,15 +36,12 @@ class Meter(Protocol):
 
     def streaming(self) -> None:
         """The first event of the answer arrived."""
-        ...
 
     def received(self, usage: Usage | None) -> None:
         """The stream ended."""
-        ...
 
     def waiting(self, *, person: bool) -> None:
         """The turn waits for a person from now on, or continues."""
-        ...
 
     def turn_over(self, calls: Iterable[tuple[float, float]]) -> Measures:
         """Return the durations of a turn. ``calls`` has the start and the end of each call in wall time."""
@@ -77,7 +74,6 @@ class Journal(EventLog, Protocol):
 
     def draft(self, message_id: str, text: Drafted) -> None:
         """Store the text so far of a streaming message. Never raises; it may be lost."""
-        ...
 
     def drafted(self, message_id: str) -> Drafted:
         """Return the last draft of this message from before the start of the program."""
@@ -109,7 +105,6 @@ class Journal(EventLog, Protocol):
 
     async def aclose(self) -> None:
         """Close the journal. Raise JournalError if events could not be written."""
-        ...
 
 
 class Masking(Journal, Protocol):

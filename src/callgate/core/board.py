@@ -142,47 +142,36 @@ class Actions(Protocol[C_contra]):
 
     def judge(self, call: C_contra, /) -> None:
         """Ask the gate, then feed ``judged`` or ``settled``."""
-        ...
 
     def ask(self, call: C_contra, /) -> None:
         """Ask a person, then feed ``asked`` and ``answered``."""
-        ...
 
     def lock(self, call: C_contra, /) -> None:
         """Take the locks of the host, then feed ``granted`` or ``lock_busy``."""
-        ...
 
     def limit_wait(self, call: C_contra, /) -> None:
         """Start the time limit for a call that waits for running calls without locks."""
-        ...
 
     def defer(self, call: C_contra, /) -> None:
         """Release the locks and keep the position in the queue for them."""
-        ...
 
     def start(self, call: C_contra, /) -> None:
         """Record the start, feed ``started``, run the tool, then feed ``settled``, or ``ended`` for a stray."""
-        ...
 
     def cancel_tool(self, call: C_contra, /) -> None:
         """Cancel the tool. Feed ``overdue`` if it does not end within the grace period."""
-        ...
 
     def withdraw(self, call: C_contra, /) -> None:
         """Cancel all work for a call that has not started."""
-        ...
 
     def unlock(self, call: C_contra, /) -> None:
         """Release the locks."""
-        ...
 
     def settle(self, call: C_contra, /) -> None:
         """Record ``call.result``."""
-        ...
 
     def release(self, call: C_contra, /) -> None:
         """Release the result: all earlier results are released."""
-        ...
 
 
 class Board(Generic[C]):

@@ -131,7 +131,6 @@ class Run(Protocol[Deps]):
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
         """Report progress. Thread-safe; never blocks and never raises."""
-        ...
 
 
 class Tool(Protocol):
@@ -312,7 +311,6 @@ class EventLog(Protocol):
 
     def append(self, event: Durable) -> None:
         """Append the event. Must not block."""
-        ...
 
     def barrier(self) -> Maybe:
         """Wait until all appended events are durable; None if they are. Raises JournalError if they cannot be written;

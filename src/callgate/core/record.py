@@ -142,10 +142,7 @@ class CallRecord(Generic[L]):
             beside(event)
         if first or (may_wait and self._is_first(event)):
             return self._hold(number, event, self._journal.barrier(), then)
-        if self._scheduled:
-            self._pending.append((self.path, number, event))
-        else:
-            self._publish(event, number)
+        self._publish(event, number)
         return None
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
@@ -239,9 +236,7 @@ class CallRecord(Generic[L]):
 
     def _publish(self, event: Event, number: int = 0) -> None:
         if self._listeners:
-            self._pending.append((self.path, number, event))
-            if not self._scheduled:
-                self._schedule()
+            self.relay(self.path, number, event)
         elif number > self.position and not self._failed:
             self.position = number
 
