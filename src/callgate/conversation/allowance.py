@@ -36,11 +36,11 @@ def budget_in(text: str) -> int | None:
 
 
 class Allowance:
-    """Counts the use of one run, from ``begin`` to ``end``, and of the sessions inside it. Time in which only a person
-    could continue the run does not count.
+    """Counts the usage of one run and of nested sessions, from ``begin`` to ``end``. Time that the run waits for a
+    person does not count.
 
-    unsettled  returns the costs of messages of this session and of those inside it whose turns have not ended
-    outer      returns the allowance of the session around this one: its limits hold too
+    unsettled  returns the costs of messages in open turns, of this session and of nested sessions
+    outer      returns the allowance of the parent session, whose limits apply too
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Allowance:
         self._unsettled = unsettled
         self._outer = outer
         self.budget: int | None = None
-        """The output tokens that the prompt of the run allows."""
+        """The budget of output tokens in the prompt of the run."""
         self._warned = False  # the model was told that the budget is nearly used up
         self._extensions = self._used_before = (
             0  # continuations to use the budget, and the tokens used before the last one
@@ -74,7 +74,7 @@ class Allowance:
         self.out_of_time = False
 
     def begin(self, budget: int | None, call: Callable[[], None]) -> None:
-        """Start to count. ``budget`` is the one of the prompt; ``call`` is called when the time is up."""
+        """Start a run. ``budget`` is the budget of the prompt; ``call`` is called at the time limit."""
         ledger = self._record.ledger
         self._cost, self._written = ledger.cost, ledger.usage.output
         self.budget, self._call = budget, call
@@ -98,10 +98,10 @@ class Allowance:
     def used_up(
         self, model: Model, attempt: Spent | None = None, last: Usage | None = None
     ) -> tuple[RunReason, str, str] | None:
-        """The limit of tokens or dollars, of this run or of one around it, that keeps a request from being sent.
+        """Return the limit of tokens or dollars that forbids a request, of this run or of a parent session, or None.
 
-        attempt  the costs of a request that failed, and is not on record yet: one like it would follow
-        last     the use of the request before, in place of the last one of this session
+        attempt  the costs of a failed request that are not on record
+        last     the usage of the last request, if not of this session
         """
         limits, last = self._limits, last or (self._last if attempt is None else attempt.usage)
         written = self._output + (0 if attempt is None else attempt.usage.output)
@@ -120,7 +120,7 @@ class Allowance:
         return found and (found[0], found[1], found[2].removesuffix(_AROUND) + _AROUND)
 
     def request_limits(self, limits: RequestLimits, model: Model) -> RequestLimits:
-        """The limits of the next request, so that its output passes none of this run and the runs around it."""
+        """Return limits for the next request: its output must not exceed a limit of this run or of a parent session."""
         self._turns += 1
         most = min(self._left(model, self._last), default=None)
         asked = limits.max_output_tokens or model.abilities.output_tokens
@@ -129,7 +129,7 @@ class Allowance:
         return replace(limits, max_output_tokens=most)
 
     def _left(self, model: Model, last: Usage | None) -> Iterator[int]:
-        """The output tokens that each of the limits leaves."""
+        """Yield the output tokens that each limit leaves."""
         affordable = self._affordable(model, self._dollars, last)
         if affordable is not None:
             yield affordable
@@ -142,12 +142,12 @@ class Allowance:
 
     @property
     def _dollars(self) -> float:
-        """Of the whole session, messages of open turns included."""
+        """The dollars of the whole session, including messages in open turns."""
         return self._record.ledger.cost + sum(spent.cost or 0.0 for spent in self._unsettled())
 
     @property
     def _output(self) -> int:
-        """Output tokens of the run. The message of the own open turn is counted in the ledger already."""
+        """The output tokens of the run. The ledger already counts the message of the open turn of this session."""
         ledger = self._record.ledger
         opened = None if ledger.open_message is None else ledger.open_message.message.usage
         inside = sum(spent.usage.output for spent in self._unsettled()) - (0 if opened is None else opened.output)

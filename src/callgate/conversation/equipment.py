@@ -51,8 +51,8 @@ class Equipment:
     price: Price | None = None
     meter: Meter | None = None
     unsettled: Callable[[], Iterable[Spent]] = lambda: ()
-    """Returns the costs of messages of this session and of those inside it whose turns have not ended."""
+    """Returns the costs of messages in open turns, of this session and of nested sessions."""
     outer: Callable[[], Allowance | None] = lambda: None
-    """Returns the allowance of the session around this one."""
+    """Returns the allowance of the parent session, or None."""
     chance: Callable[[], float] = random
     """Returns random numbers from 0 to 1, for the delays of retries."""

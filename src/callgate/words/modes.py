@@ -51,7 +51,7 @@ def check_mode(mode: Mode) -> Mode:
 
 
 def strictest(mode: Mode, outer: Mode) -> Mode:
-    """Return the mode of a session for which ``mode`` is wanted inside a session in the mode ``outer``."""
+    """Return the mode of a nested session: ``mode``, unless the mode ``outer`` of its parent is stricter."""
     if MODES[mode].strictness == MODES[outer].strictness:
         return outer if MODES[outer].forbids_changes else mode
     return outer if is_stricter(outer, mode) else mode

@@ -44,8 +44,8 @@ class FeatureRecorded:
 
 @noun
 class AgentOpened:
-    """A nested session was opened. ``name`` is the last element of its path; no other session inside this one gets it,
-    also after a rewind or a restart. ``kind`` is the label that it was opened with."""
+    """A nested session was opened. ``name`` is the last element of its path, and is never used again in this session,
+    also after a rewind or a restart. ``kind`` is its label."""
 
     at: float
     name: str
@@ -54,8 +54,8 @@ class AgentOpened:
 
 @noun
 class AgentSpent:
-    """A nested session paid for a request. ``name`` is the session right inside this one, and ``number`` its event with
-    these costs; those of sessions further inside reach this one through it."""
+    """A nested session, or one inside it, paid for a request. ``name`` is the direct child of this session, and
+    ``number`` the number of the child's event with these costs."""
 
     at: float
     name: str
