@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from callgate.conversation.view import NO_RESULT, REMOVED, History, View, faults
+from callgate.conversation.view import NO_RESULT, REMOVED, History, View
 from callgate.words.messages import CallPart, Image, Message, Part, ResultPart, Text, Thinking
+from tests.history import faults
 
 
 def user(message_id: str, text: str = "go") -> Message:

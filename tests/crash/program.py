@@ -29,7 +29,6 @@ from subprocess import DEVNULL
 from time import time
 
 from callgate import Answer, Prompt, Run, Session, tool
-from callgate.conversation.view import faults
 from callgate.core.ports import Tool
 from callgate.testing import ScriptedModel, ScriptedTurn, say, turn
 from callgate.testing.script import raw_call
@@ -54,6 +53,7 @@ from callgate.words.traits import Locks, writes
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.history import faults
 from tests.sessions import with_event
 
 SESSION = "session-1"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.transcript.codec import START, read_line
 from callgate.transcript.lock import lock_path
 from callgate.transcript.side_files import index_path
@@ -17,6 +16,7 @@ from callgate.words.calls import Result
 from callgate.words.events import CallArrived, CallSettled, CallStarted, Durable, MessageAdded
 from tests.crash.program import EFFECTS, SESSION, answered, key_of, not_run, plan_of
 from tests.crash.tracing import Ran, plain, synced_length, traced
+from tests.history import faults
 
 PROGRAM = Path(__file__).with_name("program.py")
 

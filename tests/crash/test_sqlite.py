@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from callgate import Continue, Session, shared, tool
-from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, say, turn
 from callgate.words.events import CallSettled
 from examples.journals.sqlite_journal import SqliteJournal
 from tests.flows.keep import results
+from tests.history import faults
 
 PROGRAM = Path(__file__).with_name("sqlite_program.py")
 

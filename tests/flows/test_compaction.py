@@ -11,7 +11,6 @@ from callgate import Continue, Interrupt, ModelSetup, Nesting, Prompt, Session, 
 from callgate.assembly.settings import hooks_feature
 from callgate.config import load_config
 from callgate.conversation.record import MemoryJournal
-from callgate.conversation.view import faults
 from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, pause, stop
@@ -38,6 +37,7 @@ from tests.flows.compacting import (
     session_on,
 )
 from tests.flows.gated import hooked
+from tests.history import faults
 
 
 async def talked(session: Session, *prompts: str) -> Heard:

@@ -9,7 +9,6 @@ from callgate import Interrupt, Prompt, Session
 from callgate.conversation.feature import Feature, FeaturePart
 from callgate.conversation.ports import Model
 from callgate.conversation.reminders import CONTINUE_TEXT
-from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, fail, limit, run_virtual, say, settle, turn
 from callgate.testing.script import stop
 from callgate.words.errors import ModelError
@@ -18,6 +17,7 @@ from callgate.words.limits import LoopLimits
 from callgate.words.model import Abilities, RequestLimits
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, run
+from tests.history import faults
 from tests.sessions import grouped_session
 
 TOO_LONG = fail(ModelError("200,001 tokens", kind="too_long"))

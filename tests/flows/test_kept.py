@@ -10,7 +10,6 @@ import pytest
 
 from callgate import Answer, Continue, Prompt, Session, Toolbox, tool
 from callgate.conversation.loop import CONTINUE_TEXT
-from callgate.conversation.view import faults
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, pause, raw_call, say, turn
 from callgate.words.errors import JournalError, StateError, UsageError
@@ -19,6 +18,7 @@ from callgate.words.inputs import Interrupt, SetTitle
 from callgate.words.messages import Opaque
 from callgate.words.traits import Traits, shared
 from tests.flows.keep import SECRET, Keep, on_disk, opened, results, run, until
+from tests.history import faults
 
 
 @pytest.mark.spec("TRS-2")

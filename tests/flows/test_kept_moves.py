@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Prompt, Session, Toolbox
-from callgate.conversation.view import faults
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
 from callgate.words.errors import JournalError, SessionLocked
@@ -15,6 +14,7 @@ from callgate.words.events import InputRefused
 from callgate.words.inputs import Branch, Compact, Interrupt, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 from callgate.words.traits import Traits
 from tests.flows.keep import Keep, on_disk, results, run
+from tests.history import faults
 
 
 @pytest.mark.spec("TRS-2", "TRS-9")

@@ -6,7 +6,6 @@ import pytest
 
 from callgate import Interrupt, ModelSetup, Prompt, Session, SessionLimits
 from callgate.conversation.record import MemoryJournal
-from callgate.conversation.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, pause, run_virtual, say, send, settle, turn
 from callgate.testing.script import Ended, open_call, stop
 from callgate.words.errors import ModelError
@@ -27,6 +26,7 @@ from callgate.words.model import MessageStarted
 from callgate.words.traits import Traits
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, answering, run
+from tests.history import faults
 from tests.sessions import grouped_session
 from tests.virtual import passes
 

@@ -7,11 +7,11 @@ import pytest
 from callgate import Prompt
 from callgate.assembly.agent import agent_session
 from callgate.config import load_config
-from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.testing.script import ScriptedTurn
 from callgate.words.model import Abilities, Request
 from tests.flows.compacting import SUMMARY, Heard, ended, is_summary
+from tests.history import faults
 
 
 @pytest.mark.spec("CMP-5", "CMP-6")

@@ -12,7 +12,6 @@ from callgate.compaction.summaries import grouped, material
 from callgate.conversation.chain import live_events
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
-from callgate.conversation.view import faults
 from callgate.testing import MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail
 from callgate.words.events import (
@@ -30,6 +29,7 @@ from callgate.words.inputs import Branch, Compact
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, ResultPart, Text, Thinking, Usage
 from callgate.words.model import Abilities, Request
 from tests.flows.compacting import port
+from tests.history import faults
 from tests.profiles import fewer
 from tests.virtual import run_virtual
 

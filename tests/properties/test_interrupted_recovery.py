@@ -9,7 +9,6 @@ from callgate.conversation.feature import Feature, FeaturePart
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
 from callgate.conversation.record import MemoryJournal
-from callgate.conversation.view import faults
 from callgate.testing import PlainTool, PlainToolbox, ScriptedModel, call, fail, limit, pause, run_virtual, say, turn
 from callgate.testing.script import Scene, cut_off, raw_call
 from callgate.words.errors import ModelError
@@ -19,6 +18,7 @@ from callgate.words.messages import CallPart
 from callgate.words.model import Abilities, RequestLimits
 from callgate.words.traits import Traits, reads, writes
 from tests.core.kit import allow_all, virtual_host
+from tests.history import faults
 from tests.sessions import with_event
 from tests.virtual import passes
 

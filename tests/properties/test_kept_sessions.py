@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from callgate import Session, Store, Toolbox
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.core.ports import Run
 from callgate.features import compaction_feature, context_feature
 from callgate.host.threads import in_thread
@@ -50,6 +49,7 @@ from callgate.words.inputs import (
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import Abilities, ModelEvent, PartEnded, Request
 from callgate.words.traits import Traits, shared, writes
+from tests.history import faults
 from tests.profiles import fewer
 from tests.sessions import with_event
 

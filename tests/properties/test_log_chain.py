@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from callgate.conversation.chain import Chain, Line
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.transcript.codec import read_line
 from callgate.words.event_table import LineKind
 from callgate.words.events import LinesQuarantined
+from tests.history import faults
 from tests.profiles import fewer
 from tests.transcript.kit import (
     SESSION,

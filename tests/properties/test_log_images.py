@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.transcript.codec import read_line
 from callgate.transcript.disk_journal import DiskJournal
 from callgate.transcript.reader import Damage, LogReader, Raw
 from callgate.words.events import Durable, LinesQuarantined
+from tests.history import faults
 from tests.profiles import fewer
 from tests.transcript.kit import (
     SESSION,

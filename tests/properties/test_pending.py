@@ -14,7 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.staging.feature import MOST_FORCED
 from callgate.staging.state import State
 from callgate.words.events import (
@@ -33,6 +32,7 @@ from callgate.words.inputs import Continue, Prompt
 from callgate.words.model import Abilities, ToolChoice
 from callgate.words.pending import RESOLVE, Staged
 from tests.flows.pending.kit import every_change
+from tests.history import faults
 from tests.profiles import fewer
 from tests.properties.pending_kit import FILES, Deed, Image, Setting, Spoken, World, rests, settings, spoken, steps
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from callgate.conversation.view import NO_RESULT, REMOVED, History, View, faults
+from callgate.conversation.view import NO_RESULT, REMOVED, History, View
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.messages import CallPart, Content, Message, Part, ResultPart, Role, Text
+from tests.history import faults
 
 # ---- the rules, read slowly -------------------------------------------------------------------------------------
 

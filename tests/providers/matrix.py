@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from callgate import Prompt, Session, SessionLimits
-from callgate.conversation.view import faults
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost
 from callgate.words.events import Event, RequestRetried, RunEnded, TurnEnded
 from callgate.words.limits import LoopLimits, Retries
 from tests.flows.kit import Workspace, answering, check_history
+from tests.history import faults
 from tests.providers.clients import model_on, waiting
 from tests.providers.servers import CUT, HANG, Answer, Call, FakeServer, Reply, Say, WireWriter
 from tests.providers.servers.server import Step

@@ -6,9 +6,9 @@ import random
 import pytest
 
 from callgate import Interrupt, Session
-from callgate.conversation.view import faults
 from callgate.testing import MemoryHost
 from tests.flows.kit import Workspace
+from tests.history import faults
 from tests.providers.clients import model_on, waiting
 from tests.providers.matrix import ANSWER, DONE, FAILURES, PLACES, Failure, Where, check_outcome, failing, played
 from tests.providers.servers import CUT, FakeServer, Reply, WireWriter, writers

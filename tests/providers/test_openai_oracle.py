@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.conversation.view import faults
 from callgate.providers.family import ModelFacts
 from callgate.providers.openai_chat import OpenAIChat
 from callgate.providers.openai_responses import OpenAIResponses
 from callgate.words.messages import CallPart, Image, Message, Part, Resource, ResultPart, Text, Thinking
 from callgate.words.model import Abilities, Request, RequestLimits, RequestOptions, ToolChoice, ToolSpec
+from tests.history import faults
 from tests.profiles import fewer
 from tests.providers.openai_kit import DATA, Told, body_of, fixture, names, parse, server_events
 from tests.providers.servers import Answer, Call, Say, Think, writer

@@ -15,7 +15,6 @@ import pytest
 
 from callgate import Session
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.transcript.session_paths import data_folder
 from callgate.transcript.store import Store
@@ -23,6 +22,7 @@ from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.events import CallSettled, MessageAdded, Noted
 from callgate.words.inputs import Prompt
 from callgate.words.messages import Message, Text
+from tests.history import faults
 from tests.transcript.kit import (
     AT,
     NOBODY,

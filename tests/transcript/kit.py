@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from callgate import Session, SessionLimits
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.core.ports import Run
 from callgate.features import compaction_feature
 from callgate.testing import (
@@ -53,6 +52,7 @@ from callgate.words.inputs import (
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.messages import Message, Text
 from callgate.words.traits import Traits, reads, writes
+from tests.history import faults
 from tests.sessions import with_event
 
 T = TypeVar("T")

@@ -2,10 +2,11 @@
 
 import pytest
 
-from callgate.conversation.view import View, faults
+from callgate.conversation.view import View
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.events import ResultReplaced
 from callgate.words.messages import CallPart, Content, Image, Message, Resource, ResultPart, Text
+from tests.history import faults
 
 
 def user(message_id: str) -> Message:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.view import faults
 from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.share.aisdk import to_ai_sdk
 from callgate.transcript.share.claude_import import read_claude
@@ -18,6 +17,7 @@ from callgate.transcript.share.html import to_html
 from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.session_page import Exported
 from callgate.words.events import Durable
+from tests.history import faults
 
 pytestmark = pytest.mark.spec("TRS-12")
 

@@ -1,7 +1,6 @@
 """Decisions about calls, questions to people, and answers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from json import JSONEncoder
 from math import isfinite
@@ -226,9 +225,7 @@ class Question:
 
     def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
         """Return the answer that runs the call, with other arguments if given."""
-        return Confirmation(
-            self.call_id, "yes", self.arguments_hash, by, arguments=arguments, door=door, path=self.path
-        )
+        return self._answer("yes", by, door, arguments=arguments)
 
     def answered(
         self,
@@ -239,13 +236,11 @@ class Question:
     ) -> "Confirmation":
         """Return the yes with answers to the fields of the question, in their order. A question with required fields
         accepts no other arguments."""
-        return replace(self.yes(arguments, by=by, door=door), answers=answers)
+        return self._answer("yes", by, door, arguments=arguments, answers=answers)
 
     def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
         """Return the answer that denies the call, with a note for the model. ``stop`` ends the turn."""
-        return Confirmation(
-            self.call_id, "no", self.arguments_hash, by, stop=stop, note=note, door=door, path=self.path
-        )
+        return self._answer("no", by, door, stop=stop, note=note)
 
     def always(
         self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person", door: str = ""
@@ -253,10 +248,10 @@ class Question:
         """Return the answer that runs the call and allows later calls: the choice, or equal arguments."""
         pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
         tool = self.tool if choice is None else choice.tool or self.tool
-        policy = ApprovalPolicy("allow", tool, pattern, scope)
-        return Confirmation(
-            self.call_id, "yes_always", self.arguments_hash, by, always=policy, door=door, path=self.path
-        )
+        return self._answer("yes_always", by, door, always=ApprovalPolicy("allow", tool, pattern, scope))
+
+    def _answer(self, outcome: Answered, by: str, door: str, **fields: Any) -> "Confirmation":
+        return Confirmation(self.call_id, outcome, self.arguments_hash, by, door=door, path=self.path, **fields)
 
 
 @noun

@@ -9,7 +9,6 @@ import pytest
 from callgate import Answer, Continue
 from callgate.changes.history import ChangeHistory
 from callgate.cli import main
-from callgate.conversation.view import faults
 from callgate.host.threads import in_thread
 from callgate.testing import turn
 from callgate.words.errors import JournalError
@@ -38,6 +37,7 @@ from tests.flows.pending.kit import (
     texts,
     told,
 )
+from tests.history import faults
 
 pytestmark = pytest.mark.spec("RES-12")
 STAGES_ONLY: dict[str, Any] = {"limits": LoopLimits(max_turns=1)}
