@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from callgate.core.ports import Check, Gate, Host, ToolSource
     from callgate.words.calls import Result
     from callgate.words.events import TurnEnded
-    from callgate.words.inputs import Input
     from callgate.words.limits import ExecutorSettings
     from callgate.words.messages import Message
     from callgate.words.messages import Part as MessagePart
@@ -213,20 +212,18 @@ class FeaturePart:
 
     folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({})
     """The functions that fold durable events into the state of the part, by the class of the event."""
-    inputs: Mapping[type[Input], Handler] = MappingProxyType({})
-    """The inputs that the part acts on. UsageError at start if another part takes the same one."""
+    inputs: Mapping[type, Handler] = MappingProxyType({})
+    """The handlers of inputs, by class: a class of ``words.inputs``, or a frozen dataclass of the feature. UsageError
+    at start if two parts have one class."""
     checks: Sequence[Check] = ()
     """Checks for the gate, beside the rules: a Deny stands, an Ask asks, an Allow lifts no rule."""
     context: Mapping[str, Any] = MappingProxyType({})
     """The first ``run.context`` of the session. UsageError at start if another part sets the same key."""
     phase: ToolPhase = "add"
     """When ``toolbox`` is called."""
-
-    @property
-    def instructions(self) -> str:
-        """A text for the end of the system prompt. It should be the same whenever the session is opened: another text
-        costs the provider's cache."""
-        return ""
+    instructions: str = ""
+    """A text for the end of the system prompt. It should be the same whenever the session is opened: another text costs
+    the provider's cache."""
 
     # ---- tools and state ----------------------------------------------------------------------------------------
 

@@ -219,7 +219,7 @@ class Conversation(SessionView):
         if self.status == "closed":
             raise StateError("the session is closed")
         sent = Prompt(sent) if isinstance(sent, str) else sent
-        known = isinstance(sent, Input)
+        known = isinstance(sent, Input) or type(sent) in self._features.inputs
         refusal = misfit(sent) or self._take(sent) if known else f"there is no input {type(sent).__name__}"
         self._history.touched()
         if refusal is not None:
