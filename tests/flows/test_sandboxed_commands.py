@@ -35,15 +35,13 @@ class Shell(StandIn):
 
     def __init__(self) -> None:
         super().__init__("Bash")
+        self.facts = ToolFacts(takes_sandbox=True)
         self.sandbox: ProvenSandbox | None = None
         self.ran: list[tuple[str, bool]] = []
 
-    @property
-    def facts(self) -> ToolFacts:
-        return ToolFacts(takes_sandbox=True, sandbox=self.sandbox)
-
     def bind(self, facts: SessionFacts) -> None:
         self.sandbox = facts.sandbox
+        self.facts = ToolFacts(takes_sandbox=True, sandbox=self.sandbox)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         command = arguments["command"]
