@@ -5,13 +5,12 @@ started, reaped and ended by its guard process: see ``host/guard.py``.
 """
 
 import os
-from _thread import start_new_thread
-from asyncio import CancelledError, Future, current_task, get_running_loop
+from asyncio import CancelledError, current_task
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from callgate.core.ports import Clock, Timer
 from callgate.host.ports import Command, Process, Sink
@@ -20,7 +19,7 @@ from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
-    from callgate.host.program_run import Running
+    from callgate.host.program_run import LocalProcess
 
 _END, _KILL = 1, 2
 
@@ -56,9 +55,12 @@ async def run_process(
     after a normal exit keep the output open, it is read for ``linger`` more seconds. ``limit`` is the maximum size of
     each output in bytes.
     """
+    _check_system()
+    from callgate.host.program_run import ProgramRun  # rarely needed at start
+
     out, err = _Kept(limit), _Kept(limit)
     command = Command(tuple(argv), str(cwd), env, stdin)
-    running = _new(command, out.take, err.take, linger=linger, releases=True)
+    running = ProgramRun(command, out.take, err.take, linger=linger, releases=True)
     timers: list[Timer] = []
     expired = False
     task = current_task()
@@ -90,6 +92,9 @@ class LocalProcesses:
     """The Processes of the local machine."""
 
     async def start(self, command: Command, out: Sink, err: Sink | None = None) -> "LocalProcess":
+        _check_system()
+        from callgate.host.program_run import LocalProcess  # rarely needed at start
+
         process = LocalProcess(command, out, err)
         try:
             await process.started()
@@ -99,96 +104,6 @@ class LocalProcesses:
                 await process.gone()
             raise
         return process
-
-
-class LocalProcess:
-    """A Process of the local machine. Its thread ends with the process tree."""
-
-    def __init__(self, command: Command, out: Sink, err: Sink | None) -> None:
-        self._loop = get_running_loop()
-        self._began: Future[None] = self._loop.create_future()
-        self._ended: Future[None] = self._loop.create_future()
-        self._gone: Future[None] = self._loop.create_future()
-        self._running = _new(
-            command,
-            out,
-            err,
-            started=partial(self._set_event, self._began),
-            ended=partial(self._set_event, self._ended),
-        )
-        self._fault: BaseException | None = None
-        start_new_thread(self._run, ())  # Thread.start would wait for the thread
-
-    @property
-    def pid(self) -> int:
-        return self._running.pid
-
-    @property
-    def guard(self) -> int:
-        return self._running.guard
-
-    @property
-    def returncode(self) -> int | None:
-        return self._running.returncode
-
-    @property
-    def running(self) -> bool:
-        return not (self._running.gone or self._gone.done())
-
-    async def started(self) -> None:
-        await _first(self._began, self._gone)
-        if not self._began.done() and self._fault is not None:
-            raise self._fault
-
-    async def ended(self) -> int:
-        await _first(self._ended, self._gone)
-        if self._fault is not None:
-            raise self._fault
-        assert self.returncode is not None
-        return self.returncode
-
-    async def gone(self) -> None:
-        await _first(self._gone)
-        if self._fault is not None:
-            raise self._fault
-
-    def terminate(self) -> None:
-        self._running.order(_END)
-
-    def kill(self) -> None:
-        self._running.order(_KILL)
-
-    def outlive(self, *, output: str, status: str) -> None:
-        self._running.outlive({"output": output, "status": status})
-
-    def _run(self) -> None:
-        try:
-            self._running.run()
-        except BaseException as error:
-            self._fault = error
-        self._set_event(self._gone)
-
-    def _set_event(self, event: "Future[None]") -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(lambda: None if event.done() else event.set_result(None))
-
-
-async def _first(*events: "Future[None]") -> None:
-    """Wait for one of the events. Cancelling the wait does not cancel them."""
-    if not any(event.done() for event in events):
-        woken = get_running_loop().create_future()
-
-        def wake(_: object) -> None:
-            if not woken.done():
-                woken.set_result(None)
-
-        for event in events:
-            event.add_done_callback(wake)
-        try:
-            await woken
-        finally:
-            for event in events:
-                event.remove_done_callback(wake)
 
 
 class _Kept:
@@ -205,12 +120,9 @@ class _Kept:
         self.cut = self.cut or len(data) > room
 
 
-def _new(command: Command, out: Sink, err: Sink | None, **options: Any) -> "Running":
+def _check_system() -> None:
     if not hasattr(os, "killpg"):
         raise UsageError("programs can be run on Linux and macOS, not on this system")
-    from callgate.host.program_run import Running  # rarely needed at start
-
-    return Running(command, out, err, **options)
 
 
 async def end_process(process: Process, clock: Clock, grace: float = 2.0) -> None:

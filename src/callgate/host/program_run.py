@@ -8,7 +8,9 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Mapping
+from _thread import start_new_thread
+from asyncio import Future, get_running_loop
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from threading import Lock
@@ -27,10 +29,7 @@ Order = Literal[0, 1, 2]
 NO_ORDER, END, KILL = 0, 1, 2
 
 
-def _nothing() -> None: ...
-
-
-class Running:
+class ProgramRun:
     """One program. ``run`` is called in its thread, ``order`` and ``outlive`` in any thread.
 
     releases  child processes left after a normal exit are detached, not killed
@@ -44,21 +43,17 @@ class Running:
         *,
         linger: float = LINGER,
         releases: bool = False,
-        started: Callable[[], None] = _nothing,
-        ended: Callable[[], None] = _nothing,
     ) -> None:
         self._command = command
         self._sinks = (out,) if err is None else (out, err)
         self._unsent = memoryview(command.stdin)
         self._linger = linger
         self._releases = releases
-        self._started = started
-        self._ended = ended
         self._lock = Lock()
         self._ordered: Order = NO_ORDER
         self._outlives: Mapping[str, str] | None = None
         self._line: GuardLine | None = None
-        self._gone = False
+        self.tree_has_ended = False
         self.pid = self.guard = -1
         self.returncode: int | None = None
         self.was_ended = False
@@ -70,16 +65,17 @@ class Running:
                 self._ordered = order
                 self._pass_on()
 
-    @property
-    def gone(self) -> bool:
-        """True once the whole tree has ended."""
-        return self._gone
-
-    def outlive(self, about: Mapping[str, str]) -> None:
+    def outlive(self, *, output: str, status: str) -> None:
         with self._lock:
-            self._outlives = about
+            self._outlives = {"output": output, "status": status}
             if self._line is not None:
-                self._line.order(guard.OUTLIVE, about)
+                self._line.order(guard.OUTLIVE, self._outlives)
+
+    def on_started(self) -> None:
+        """Called in the thread when the program runs."""
+
+    def on_ended(self) -> None:
+        """Called in the thread when the program has exited and its output has ended."""
 
     def _pass_on(self) -> None:
         if self._line is not None and self._ordered:
@@ -94,7 +90,7 @@ class Running:
                 self._serve(line, selector)
             except BaseException:
                 self.order(KILL)
-                while not self._gone:
+                while not self.tree_has_ended:
                     self._receive(line)
                 raise
             finally:
@@ -135,7 +131,7 @@ class Running:
             self._pass_on()
             if self._outlives is not None:
                 line.order(guard.OUTLIVE, self._outlives)
-        self._started()
+        self.on_started()
         return line
 
     def _input(self, selector: selectors.BaseSelector, stack: ExitStack, theirs: ExitStack) -> int:
@@ -178,11 +174,11 @@ class Running:
     def _receive(self, line: GuardLine) -> None:
         reports = line.reports()
         self._handle(reports)
-        if not reports and not self._gone:  # the guard was killed: only the session of the program is known
+        if not reports and not self.tree_has_ended:  # the guard was killed: only the session of the program is known
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.returncode = _LOST if self.returncode is None else self.returncode
-            self._gone = True
+            self.tree_has_ended = True
 
     def _handle(self, reports: "list[tuple[bytes, int]]") -> None:
         for letter, number in reports:
@@ -191,19 +187,19 @@ class Running:
             elif letter == guard.EXITED:
                 self.returncode = number
             elif letter == guard.GONE:
-                self._gone = True
+                self.tree_has_ended = True
 
     def _serve(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
         give_up: float | None = None  # the deadline for the output of an exited program
         ended = False
-        while not self._gone:
+        while not self.tree_has_ended:
             pause = None
             if self.returncode is not None and not ended:
                 now = time.monotonic()
                 give_up = now + self._linger if give_up is None else give_up
                 if now > give_up or not self._open(line, selector):
                     ended = True
-                    self._ended()
+                    self.on_ended()
                     if self._releases and not self._ordered:
                         break
                 else:
@@ -212,7 +208,7 @@ class Running:
                 key.data()
         self._drain(line, selector)
         if not ended:  # before anything is closed, because the caller waits
-            self._ended()
+            self.on_ended()
 
     @staticmethod
     def _open(line: GuardLine, selector: selectors.BaseSelector) -> bool:
@@ -223,14 +219,87 @@ class Running:
 
     def _drain(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
         """Read the remaining output after the tree has ended or was detached."""
-        if not self._gone:
+        if not self.tree_has_ended:
             line.order(guard.RELEASE)
         selector.unregister(line.fileno())
         while self._open(line, selector) and (ready := selector.select(0)):
             for key, _ in ready:
                 key.data()
-            if not self._gone:
+            if not self.tree_has_ended:
                 break
+
+
+class LocalProcess(ProgramRun):
+    """A Process of the local machine. Its thread ends with the process tree."""
+
+    def __init__(self, command: Command, out: Sink, err: Sink | None) -> None:
+        super().__init__(command, out, err)
+        self._loop = get_running_loop()
+        self._start_event, self._exit_event, self._tree_event = (self._loop.create_future() for _ in range(3))
+        self._fault: BaseException | None = None
+        start_new_thread(self._work, ())  # Thread.start would wait for the thread
+
+    @property
+    def running(self) -> bool:
+        return not (self.tree_has_ended or self._tree_event.done())
+
+    async def started(self) -> None:
+        await _first(self._start_event, self._tree_event)
+        if not self._start_event.done() and self._fault is not None:
+            raise self._fault
+
+    async def ended(self) -> int:
+        await _first(self._exit_event, self._tree_event)
+        if self._fault is not None:
+            raise self._fault
+        assert self.returncode is not None
+        return self.returncode
+
+    async def gone(self) -> None:
+        await _first(self._tree_event)
+        if self._fault is not None:
+            raise self._fault
+
+    def terminate(self) -> None:
+        self.order(END)
+
+    def kill(self) -> None:
+        self.order(KILL)
+
+    def on_started(self) -> None:
+        self._set(self._start_event)
+
+    def on_ended(self) -> None:
+        self._set(self._exit_event)
+
+    def _work(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:
+            self._fault = error
+        self._set(self._tree_event)
+
+    def _set(self, event: Future[None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(lambda: None if event.done() else event.set_result(None))
+
+
+async def _first(*events: Future[None]) -> None:
+    """Wait for one of the events. Cancelling the wait does not cancel them."""
+    if not any(event.done() for event in events):
+        woken = get_running_loop().create_future()
+
+        def wake(_: object) -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        for event in events:
+            event.add_done_callback(wake)
+        try:
+            await woken
+        finally:
+            for event in events:
+                event.remove_done_callback(wake)
 
 
 def _pipe(stack: ExitStack, theirs: ExitStack) -> tuple[int, int]:

@@ -119,12 +119,12 @@ def _add_prompt(
     """Add system text, tools and messages, with their cache breakpoints."""
     hints = request.cache if facts.abilities.caches else CacheHints(tools=False, system=False)
     control = {"type": "ephemeral"} if hints.life == "5m" else {"type": "ephemeral", "ttl": hints.life}
-    last = _tool_of(request.tools[-1]) if request.tools else None
+    last = _tool(request.tools[-1]) if request.tools else None
     found = _deferred(request, facts)
     if last is None:
         named = {tool["name"] for tool in found}
         # The API requires the tools of all calls in the messages.
-        tools = [_tool(name, "", {}) for name in talk.tool_names if name not in named]
+        tools = [_tool(ToolSpec(name, "", {})) for name in talk.tool_names if name not in named]
         last = tools[-1] if tools else None
     if last is not None:
         body["tools"] = [*tools[:-1], {**last, "cache_control": control}] if hints.tools else tools
@@ -144,21 +144,17 @@ def _deferred(request: Request, facts: ModelFacts) -> list[dict[str, Any]]:
         return []
     loaded = {tool.name for tool in request.tools}
     found = [spec for spec in defined_before(request.messages) if spec.name not in loaded]
-    return [{**_tool_of(spec), "defer_loading": True} for spec in found]
+    return [{**_tool(spec), "defer_loading": True} for spec in found]
 
 
-def _written_tool(tool: ToolSpec) -> Written:
-    return Written(encoded(_tool_of(tool)))
+def _written_tool(spec: ToolSpec) -> Written:
+    return Written(encoded(_tool(spec)))
 
 
-def _tool_of(tool: ToolSpec) -> dict[str, Any]:
-    return _tool(tool.name, tool.description, tool.parameters)
-
-
-def _tool(name: str, description: str, parameters: Any) -> dict[str, Any]:
-    schema = parameters if "type" in parameters else {"type": "object", **parameters}
-    tool = {"name": name, "description": description, "input_schema": schema}
-    return tool if description else {"name": name, "input_schema": schema}
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    schema = spec.parameters if "type" in spec.parameters else {"type": "object", **spec.parameters}
+    described = {"description": spec.description} if spec.description else {}
+    return {"name": spec.name, **described, "input_schema": schema}
 
 
 def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> dict[str, Any] | None:

@@ -33,12 +33,6 @@ class Exchange:
         self.tape = tape
 
     async def open(self, post: HttpPost) -> AnswerHead:
-        head = await self._opened(post)
-        if self.tape is not None:
-            self.tape.answered(head.status, head.headers)
-        return head
-
-    async def _opened(self, post: HttpPost) -> AnswerHead:
         origin = self._base.origin
         self._connection = kept = self._pool.take_idle(origin)
         if kept is not None:
@@ -59,7 +53,10 @@ class Exchange:
                 lines.append(("Proxy-Authorization", connection.proxy.authorization))
         lines.append(("Content-Length", str(len(post.body))))
         await connection.send(target, lines, post.body, self._watchdog)
-        return await connection.head(self._watchdog)
+        head = await connection.head(self._watchdog)
+        if self.tape is not None:
+            self.tape.answered(head.status, head.headers)
+        return head
 
     async def piece(self) -> bytes | None:
         """Return the next bytes of the body; None at its end."""

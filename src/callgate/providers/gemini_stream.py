@@ -263,7 +263,7 @@ class PartialCall:
         value = None if name == "nullValue" else piece[name]
         before = _place(at, path[-1], None)
         joined = before + value if isinstance(before, str) and isinstance(value, str) else value
-        _set(at, path[-1], joined)
+        at[path[-1]] = joined
 
 
 def _key(found: re.Match[str]) -> str | int:
@@ -280,7 +280,3 @@ def _place(at: Any, key: str | int, default: Any) -> Any:
             at[key] = default
         return at[key]
     return at.setdefault(key, default)
-
-
-def _set(at: Any, key: str | int, value: Any) -> None:
-    at[key] = value

@@ -21,7 +21,6 @@ from callgate.providers.wire_recording import REMOVED, WireRecorder, WireTape
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
 from callgate.words.model import (
-    Abilities,
     ArgumentsDelta,
     MessageEnded,
     MessageStarted,
@@ -67,7 +66,7 @@ class HttpModel:
         pool: ConnectionPool | None = None,
         recorder: WireRecorder | None = None,
     ) -> None:
-        self._name = name
+        self.name = name
         self._family = family
         self._facts = facts
         self._key = key
@@ -78,20 +77,12 @@ class HttpModel:
         self._pool = pool or ConnectionPool(clock)
         self._recorder = recorder
         self._noted: set[str] = set()
-        self._abilities = _abilities(facts)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def abilities(self) -> Abilities:
-        return self._abilities
+        self.abilities = facts.abilities
 
     @property
     def provider(self) -> str:
         """The name of the server in messages."""
-        return self._name.partition("/")[0] if "/" in self._name else self._family.name
+        return self.name.partition("/")[0] if "/" in self.name else self._family.name
 
     async def aclose(self) -> None:
         self._pool.close()
@@ -136,7 +127,7 @@ class HttpModel:
         if self._recorder is None:
             return None
         secrets = secrets_of(self._key, post.headers)
-        return self._recorder.begin(self._name, self._family.name, self._base.shown(post.path), post, secrets)
+        return self._recorder.begin(self.name, self._family.name, self._base.shown(post.path), post, secrets)
 
     def _unsaid(self, notes: Sequence[str]) -> list[str]:
         new = [note for note in dict.fromkeys(notes) if note not in self._noted]
@@ -199,13 +190,3 @@ def without_secrets(error: Exception, secrets: set[str]) -> Exception:
     if not isinstance(error, ModelError) or text == str(error):
         return error
     return ModelError(text, kind=error.kind, retryable=error.retryable, retry_after=error.retry_after)
-
-
-def _abilities(facts: ModelFacts) -> Abilities:
-    able = facts.abilities
-    return replace(
-        able,
-        context_tokens=able.context_tokens or facts.context_tokens,
-        output_tokens=able.output_tokens or facts.output_tokens,
-        efforts=able.efforts or tuple(facts.efforts or ()),
-    )

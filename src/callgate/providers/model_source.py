@@ -23,7 +23,6 @@ from callgate.providers.request_json import RequestMemo, effort_level
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.messages import Message
 from callgate.words.model import (
-    Abilities,
     CacheHints,
     EffortInForce,
     EffortSource,
@@ -73,6 +72,8 @@ class ConfiguredModel:
         notes: Sequence[str] = (),
     ) -> None:
         self._inner = inner
+        self.name = inner.name
+        self.abilities = inner.abilities
         self.facts = facts
         self._options = options
         self._forced: WantedEffort | None = forced
@@ -80,14 +81,6 @@ class ConfiguredModel:
         self._notes = list(notes)
         self._images = ImageFitter(facts)
         self._with_images = RequestMemo[Message, bool]()
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def abilities(self) -> Abilities:
-        return self._inner.abilities
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
         options = request.options.over(self._options)

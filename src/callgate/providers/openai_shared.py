@@ -187,31 +187,28 @@ class ChatUsage:
     used."""
 
     def __init__(self) -> None:
-        self._prompt = self._cached = self._written = self._output = self._reasoning = self._total = 0
+        self._counts: dict[str, int] = dict.fromkeys(("prompt", "cached", "written", "output", "reasoning", "total"), 0)
 
     def take(self, data: object) -> None:
-        told = object_of(data)
-        if not told:
-            return
-        read, made = object_of(told.get("prompt_tokens_details")), object_of(told.get("completion_tokens_details"))
-        cached = count(read.get("cached_tokens")) or count(told.get("prompt_cache_hit_tokens"))
-        self._prompt = max(self._prompt, count(told.get("prompt_tokens")))
-        self._cached = max(self._cached, cached or count(told.get("cached_tokens")))
-        self._written = max(self._written, count(read.get("cache_write_tokens")))
-        self._output = max(self._output, count(told.get("completion_tokens")))
-        self._reasoning = max(self._reasoning, count(made.get("reasoning_tokens")))
-        self._total = max(self._total, count(told.get("total_tokens")))
+        given = object_of(data)
+        read, made = object_of(given.get("prompt_tokens_details")), object_of(given.get("completion_tokens_details"))
+        cached = (read.get("cached_tokens"), given.get("prompt_cache_hit_tokens"), given.get("cached_tokens"))
+        counts = {
+            "prompt": given.get("prompt_tokens"),
+            "cached": next(filter(count, cached), 0),
+            "written": read.get("cache_write_tokens"),
+            "output": given.get("completion_tokens"),
+            "reasoning": made.get("reasoning_tokens"),
+            "total": given.get("total_tokens"),
+        }
+        for name, value in counts.items():
+            self._counts[name] = max(self._counts[name], count(value))
 
     def total(self) -> Usage:
-        apart = self._reasoning and self._total == self._prompt + self._output + self._reasoning
-        return make_usage(
-            prompt=self._prompt,
-            cached=self._cached,
-            written=self._written,
-            # xAI does not include reasoning in the output
-            output=self._output + self._reasoning if apart else self._output,
-            reasoning=self._reasoning,
-        )
+        counts = dict(self._counts)
+        if counts.pop("total") == counts["prompt"] + counts["output"] + counts["reasoning"]:
+            counts["output"] += counts["reasoning"]  # xAI does not include reasoning in the output
+        return make_usage(**counts)
 
 
 def protocol_error(provider: str, error: object, data: str) -> ModelError:

@@ -35,16 +35,9 @@ class ReplayModel:
     ) -> None:
         self._left = list(exchanges)
         self._family_of = family_of
-        self._name = name
+        self.name = name
+        self.abilities = Abilities()
         self._played = 0
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def abilities(self) -> Abilities:
-        return Abilities()
 
     async def aclose(self) -> None:
         """Does nothing."""

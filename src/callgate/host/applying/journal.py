@@ -82,7 +82,6 @@ class ApplyJournal:
 
     def __init__(self, folder: Path | None, token: str, kept: str = "") -> None:
         self.token = token
-        self._folder = folder
         self._kept = kept
         self._file = None if folder is None else folder / f"{token}{_OPEN}"
 
@@ -91,9 +90,9 @@ class ApplyJournal:
         return self._file is not None
 
     def begin(self, plan: Mapping[str, Any]) -> None:
-        if self._file is not None and self._folder is not None:
-            write_new(self._file, _line({**plan, "kept": self._kept}), 0o600)
-            sync_folder(self._folder)
+        if self._file is not None:
+            write_new(self._file, json.dumps({**plan, "kept": self._kept}).encode() + b"\n", 0o600)
+            sync_folder(self._file.parent)
 
     def note(self, state: State) -> None:
         if self._file is not None:
@@ -106,9 +105,10 @@ class ApplyJournal:
         renamed to ``<kept>.applied`` until the history has the change. Without the sync, a power failure could restore
         the entry, and recovery would undo later edits.
         """
-        if self._file is None or self._folder is None:
+        if self._file is None:
             return
-        applied = self._folder / _applied_name(self._kept) if state == "finished" and self._kept else None
+        folder = self._file.parent
+        applied = folder / _applied_name(self._kept) if state == "finished" and self._kept else None
         try:
             if not tidy:
                 if applied is not None:
@@ -123,7 +123,7 @@ class ApplyJournal:
             with suppress(OSError):
                 self.note(state)
         with suppress(OSError):
-            sync_folder(self._folder)
+            sync_folder(folder)
 
 
 def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
@@ -154,10 +154,6 @@ def forget_applied(folder: Path, kept: str) -> None:
 
 def _applied_name(kept: str) -> str:
     return f"{kept.replace('/', '.')}{_APPLIED}"
-
-
-def _line(plan: Mapping[str, Any]) -> bytes:
-    return json.dumps(plan).encode() + b"\n"
 
 
 def _state(lines: list[bytes]) -> State:

@@ -65,7 +65,7 @@ def planned_files(changes: ChangeSet, resolver: Resolver) -> list[PlannedFile]:
         if change.after is not None or change.before is None:
             note(arriving, target, change)
     first = {key: _planned(places[key], leaving.get(key), arriving.get(key)) for key in places}
-    return [_taking_over(first, key, moved.get(key, key)) for key in places]
+    return [replace(first[key], like=first[moved[key]]) if moved.get(key, key) != key else first[key] for key in places]
 
 
 def _planned(place: tuple[str, Parts, str], leaving: FileChange | None, arriving: FileChange | None) -> PlannedFile:
@@ -81,10 +81,6 @@ def _planned(place: tuple[str, Parts, str], leaving: FileChange | None, arriving
         mode=None if arriving is None else arriving.mode,
         mode_before=None if leaving is None else leaving.mode_before,
     )
-
-
-def _taking_over(files: dict[str, PlannedFile], key: str, source: str) -> PlannedFile:
-    return files[key] if key == source else replace(files[key], like=files[source])
 
 
 def _place(path: str, resolver: Resolver) -> tuple[Parts, str]:

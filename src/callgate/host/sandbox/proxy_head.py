@@ -5,7 +5,7 @@ must be known. Data after the body is not forwarded, so one connection carries o
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Literal
 
 from callgate.words.noun import noun
@@ -89,15 +89,15 @@ def _rewritten(
         return UnreadableRequest("the length of its body is not plain", asked.host)
     named = {each.strip().lower() for value in by_name.get("connection", ()) for each in value.split(",")}
     dropped = (_OF_A_CONNECTION | named) - {"content-length", "transfer-encoding"}
-    kept = [f"{name}: {value}" for name, value in fields if not _is_dropped(name.lower(), dropped)]
+    kept = [
+        f"{name}: {value}"
+        for name, value in fields
+        if name.lower() not in dropped and not name.lower().startswith("proxy-")
+    ]
     target = line[3] or "/"
     first = f"{line[1]} {target if target.startswith('/') else f'/{target}'} HTTP/1.1"
     head = "\r\n".join((first, f"Host: {line[2]}", *kept, "Connection: close", "", ""))
     return ProxyRequest(asked.host, asked.port, head.encode("latin-1"), length)
-
-
-def _is_dropped(name: str, dropped: Collection[str]) -> bool:
-    return name in dropped or name.startswith("proxy-")
 
 
 def _length(fields: dict[str, list[str]]) -> int | Literal["chunked"] | None:
