@@ -30,7 +30,7 @@ def dies_after(commits: int, monkeypatch: pytest.MonkeyPatch) -> Generator[None]
     with monkeypatch.context() as patch:
         patch.setattr(replacement.FileReplacement, "commit", commit)
         patch.setattr(replacement.FileReplacement, "undo", lambda self: True)
-        patch.setattr(apply._Apply, "_give_up", lambda self, left: None)
+        patch.setattr(apply._Apply, "_roll_back", lambda self, left: None)
         patch.setattr(apply._Apply, "_finish", finish)
         with pytest.raises(Died):
             yield

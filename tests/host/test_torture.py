@@ -228,6 +228,10 @@ def test_the_end_of_a_job_while_callgate_was_gone_is_told_by_the_next_start(tmp_
     while not list((tmp_path / "kept").rglob("tasks/*.status")):
         time.sleep(0.01)
     events = asyncio.run(resumed(tmp_path, turn(call("TaskOutput", id="bg-1")), turn(say("done"))))
-    told = [str(event.message) for event in events if isinstance(event, MessageAdded) and event.about == "bg-1"]
+    told = [
+        str(event.message)
+        for event in events
+        if isinstance(event, MessageAdded) and (event.about or "").startswith("bg-1@")
+    ]
     assert "Background task bg-1 failed (exit code 7)" in told[0]
     assert texts(events)[0].startswith("before\nafter\n")

@@ -128,12 +128,12 @@ def test_each_message_is_written_once() -> None:
         return message.id.upper()
 
     talk = [Message(f"m{number}", "user", (Text("Hello"),)) for number in range(3)]
-    assert memo.of(talk[:2], make) == ["M0", "M1"]
-    assert memo.of(talk, make) == ["M0", "M1", "M2"]
+    assert memo.convert(talk[:2], make) == ["M0", "M1"]
+    assert memo.convert(talk, make) == ["M0", "M1", "M2"]
     assert made == ["m0", "m1", "m2"]
-    assert memo.of([replace(talk[0]), talk[1]], make) == ["M0", "M1"]
+    assert memo.convert([replace(talk[0]), talk[1]], make) == ["M0", "M1"]
     assert made == ["m0", "m1", "m2", "m0"], "another object may say something else"
-    assert memo.of(talk[:2], make, under="another model") == ["M0", "M1"]
+    assert memo.convert(talk[:2], make, under="another model") == ["M0", "M1"]
     assert made[4:] == ["m0", "m1"]
 
 

@@ -87,7 +87,7 @@ def launch() -> None:
                 with suppress(BlockingIOError):
                     if signal.SIGTERM in os.read(wake, _CHUNK):
                         os._exit(0)
-                free -= _reaped()[0].keys()
+                free -= _reap_children()[0].keys()
             elif number == notices:
                 for notice in memoryview(os.read(notices, _CHUNK)).cast("i"):
                     (free.add if notice > 0 else free.discard)(abs(notice))
@@ -121,7 +121,7 @@ def _no_handler(_number: int, _frame: object) -> None:
     """Do nothing. Only signals with a handler are written to the wakeup pipe."""
 
 
-def _reaped() -> tuple[dict[int, int], bool]:
+def _reap_children() -> tuple[dict[int, int], bool]:
     """Return the exit codes of ended children, and True if no children are left."""
     found: dict[int, int] = {}
     with suppress(ChildProcessError):
@@ -310,11 +310,11 @@ class _Guard:
 
     def _reap(self) -> bool:
         """Return True if the command has exited and no process of its tree is left."""
-        codes, childless = _reaped()
+        codes, childless = _reap_children()
         ended = self._leader in codes
         if ended:
             self._code = codes[self._leader]
-        empty = self._code is not None and childless and (_LINUX or not self._ending or not self._alive())
+        empty = self._code is not None and childless and (_LINUX or not self._ending or not self._running_processes())
         if ended and not empty:
             self._report(_record(EXITED, codes[self._leader]))
         return empty
@@ -404,7 +404,7 @@ class _Guard:
 
     # ---- the tree -----------------------------------------------------------------------------------------------
 
-    def _alive(self) -> dict[int, str]:
+    def _running_processes(self) -> dict[int, str]:
         """Return the running processes of the tree with their start times. A pid with its start time is unique."""
         processes = _from_proc() if _LINUX else _from_ps()
         root = os.getpid()
@@ -423,7 +423,7 @@ class _Guard:
 
     def _end(self) -> None:
         """Send SIGTERM once to each process. Called again for processes started meanwhile."""
-        for pid, began in self._alive().items():
+        for pid, began in self._running_processes().items():
             if (pid, began) not in self._terminated:
                 self._terminated.add((pid, began))
                 _signal(pid, signal.SIGTERM)
@@ -434,7 +434,7 @@ class _Guard:
         while time.monotonic() < until:
             stopped: set[int] = set()
             for _ in range(100):
-                new = self._alive().keys() - stopped
+                new = self._running_processes().keys() - stopped
                 if not new:
                     break
                 for pid in new:

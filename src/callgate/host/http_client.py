@@ -77,7 +77,7 @@ class HttpClient:
         """
         connection = HTTPConnection("unused")  # the socket is set below, so the name is not used
         try:
-            connection.sock = self._connected(target, addresses)
+            connection.sock = self._connect(target, addresses)
             connection.request(method, target.path, body, {"Host": target.authority, "Connection": "close", **headers})
             with connection.getresponse() as response:
                 found = {name.lower(): value for name, value in response.getheaders()}
@@ -95,12 +95,12 @@ class HttpClient:
                 self._socket = None
             connection.close()
 
-    def _connected(self, target: HttpTarget, addresses: Callable[[str, int], Sequence[str]]) -> socket.socket:
+    def _connect(self, target: HttpTarget, addresses: Callable[[str, int], Sequence[str]]) -> socket.socket:
         failure = OSError("no address could be reached")
         for address in addresses(target.host, target.port)[:MOST_ADDRESSES]:
             sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
             try:
-                self._adopt(sock)
+                self._set_socket(sock)
                 sock.settimeout(self._connect_seconds)
                 sock.connect((address, target.port))
                 sock.settimeout(self._silent_seconds)
@@ -108,22 +108,22 @@ class HttpClient:
                 sock.close()
                 failure = error
             else:
-                return self._encrypted(sock, target.host) if target.secure else sock
+                return self._start_tls(sock, target.host) if target.secure else sock
         raise failure
 
-    def _encrypted(self, sock: socket.socket, host: str) -> socket.socket:
+    def _start_tls(self, sock: socket.socket, host: str) -> socket.socket:
         """Start TLS. ``stop`` can reach the new socket before the handshake begins."""
         context = ssl.create_default_context()
         secure = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
         try:
-            self._adopt(secure)
+            self._set_socket(secure)
             secure.do_handshake()
         except BaseException:
             secure.close()
             raise
         return secure
 
-    def _adopt(self, sock: socket.socket) -> None:
+    def _set_socket(self, sock: socket.socket) -> None:
         with self._lock:
             if self._stopped:
                 raise HttpError("it was stopped")

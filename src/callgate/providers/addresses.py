@@ -24,8 +24,8 @@ class ServerAddress:
     @property
     def header(self) -> str:
         """The value of the Host header, without the default port."""
-        shown = f"[{self.host}]" if ":" in self.host else self.host
-        return shown if self.port == (443 if self.secure else 80) else f"{shown}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
     @property
     def loopback(self) -> bool:
@@ -47,7 +47,7 @@ class BaseUrl:
         query = "&".join(part for part in (self.query, query) if part)
         return f"{path}?{quote(query, safe=_SAFE)}" if query else path
 
-    def shown(self, path: str) -> str:
+    def full_url(self, path: str) -> str:
         """Return the complete URL of a request."""
         return f"{'https' if self.origin.secure else 'http'}://{self.origin.header}{self.target(path)}"
 

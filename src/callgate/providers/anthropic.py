@@ -17,9 +17,9 @@ from callgate.providers.request_json import (
     RequestMemo,
     Written,
     add_own_fields,
-    compact,
     effort_value,
-    encoded,
+    encode_body,
+    encode_json,
     output_limit,
     request_headers,
 )
@@ -70,7 +70,7 @@ class Anthropic:
         if thinking.get("type") == "enabled" and request.tools:
             betas.append("interleaved-thinking-2025-05-14")
         body: dict[str, Any] = {"model": facts.name, "max_tokens": most, "stream": True}
-        _add_prompt(body, request, facts, talk, self._tools.of(request.tools, _written_tool))
+        _add_prompt(body, request, facts, talk, self._tools.convert(request.tools, _written_tool))
         thinks = thinking.get("type") in ("adaptive", "enabled")
         choice = _choice(request, facts, thinks, notes)
         if "tools" in body and choice is not None:
@@ -83,7 +83,7 @@ class Anthropic:
         if (place := container(request.messages)) is not None:
             body["container"] = place
         add_own_fields(body, options.body)
-        return HttpPost("/v1/messages", _headers(request, key, betas), compact(body)), notes
+        return HttpPost("/v1/messages", _headers(request, key, betas), encode_body(body)), notes
 
     def parser(self) -> StreamParser:
         return AnthropicParser()
@@ -148,7 +148,7 @@ def _deferred(request: Request, facts: ModelFacts) -> list[dict[str, Any]]:
 
 
 def _written_tool(spec: ToolSpec) -> Written:
-    return Written(encoded(_tool(spec)))
+    return Written(encode_json(_tool(spec)))
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:

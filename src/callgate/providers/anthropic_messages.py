@@ -8,7 +8,7 @@ from callgate.providers.anthropic_faults import NAME
 from callgate.providers.content_pieces import ContentPiece, pieces
 from callgate.providers.deferred_tools import defined_in
 from callgate.providers.family import ModelFacts
-from callgate.providers.request_json import RequestMemo, Written, encoded, safe_name
+from callgate.providers.request_json import RequestMemo, Written, encode_json, safe_name
 from callgate.words.messages import CallPart, Content, Message, Opaque, Part, ResultPart, Thinking
 from callgate.words.model import CacheHints
 from callgate.words.tool_search import SEARCH
@@ -25,7 +25,7 @@ BlockMemo = RequestMemo[Message, list[_Piece]]
 
 
 def _piece(block: Block) -> _Piece:
-    return block, encoded(block)
+    return block, encode_json(block)
 
 
 class _Content:
@@ -69,10 +69,10 @@ class MessageBlocks:
         self._facts = facts
         self._loaded = loaded
         self._thinks = thinks
-        self._dangling = _dangling(messages)
+        self._unanswered_server_calls = _unanswered_server_calls(messages)
         self._contents: list[_Content] = []
         self._ends: list[tuple[int, int]] = []
-        found = memo.of(messages, self._pieces, (facts, thinks, self._dangling, loaded))
+        found = memo.convert(messages, self._pieces, (facts, thinks, self._unanswered_server_calls, loaded))
         for message, made in zip(messages, found, strict=True):
             self._add("assistant" if message.role == "assistant" else "user", made)
             self._ends.append((len(self._contents), len(self._contents[-1].pieces) if self._contents else 0))
@@ -129,30 +129,30 @@ class MessageBlocks:
         for part in message.parts:
             if isinstance(part, Opaque):
                 if own and part.provider == NAME and isinstance(part.data, dict):
-                    self._give_back(part.data, message, last, blocks)
+                    self._restore_opaque(part.data, message, last, blocks)
                 continue
-            last = self._thought(part, message) if isinstance(part, Thinking) else self._block(part)
+            last = self._thinking_block(part, message) if isinstance(part, Thinking) else self._block(part)
             if last is not None:
                 blocks.append(last)
         return blocks + self._behind
 
-    def _give_back(self, data: Block, message: Message, last: Block | None, blocks: list[Block]) -> None:
+    def _restore_opaque(self, data: Block, message: Message, last: Block | None, blocks: list[Block]) -> None:
         """Append a provider block in its original position, or merge data into the block before it."""
         kind = data.get("type")
         if kind is None:
             if last is not None and data.get("on") == "block":
                 last.update({name: value for name, value in data.items() if name != "on"})
-        elif data.get("id") in self._dangling:
+        elif data.get("id") in self._unanswered_server_calls:
             return
-        elif self._reads(message) or kind not in ("thinking", "redacted_thinking"):
+        elif self._accepts_thinking(message) or kind not in ("thinking", "redacted_thinking"):
             blocks.append(data)
 
-    def _thought(self, part: Thinking, message: Message) -> Block | None:
-        if not part.signature or not self._reads(message):
+    def _thinking_block(self, part: Thinking, message: Message) -> Block | None:
+        if not part.signature or not self._accepts_thinking(message):
             return None
         return {"type": "thinking", "thinking": part.text, "signature": part.signature}
 
-    def _reads(self, message: Message) -> bool:
+    def _accepts_thinking(self, message: Message) -> bool:
         """Return True if the model accepts the thinking of this message."""
         family, _, model = (message.model or "").rpartition("/")
         ours = family == NAME or (not family and model.startswith("claude-"))
@@ -164,19 +164,19 @@ class MessageBlocks:
             return self._call(part)
         if isinstance(part, ResultPart):
             return self._result(part)
-        return next(map(_shown, pieces((part,), self._facts, IMAGES)), None)
+        return next(map(_piece_block, pieces((part,), self._facts, IMAGES)), None)
 
     def _call(self, call: CallPart) -> Block:
         block: Block = {"type": "tool_use", "id": safe_name(call.id, 64), "name": safe_name(call.name, 128)}
         block["input"] = call.written
-        for data in _own((call.kept,)) if call.kept is not None else ():
+        for data in _own_data((call.kept,)) if call.kept is not None else ():
             caller = data.get("caller")
-            lost = isinstance(caller, dict) and cast("Block", caller).get("tool_id") in self._dangling
+            lost = isinstance(caller, dict) and cast("Block", caller).get("tool_id") in self._unanswered_server_calls
             block.update({name: value for name, value in data.items() if name != "caller" or not lost})
         return block
 
     def _result(self, result: ResultPart) -> Block:
-        found, rest = self._referred(result)
+        found, rest = self._tool_references(result)
         content = [block for block in map(self._block, rest) if block is not None]
         if found:  # a result with references must not contain other blocks
             self._behind += content
@@ -190,7 +190,7 @@ class MessageBlocks:
             block["content"] = content
         return {**block, "is_error": True} if result.is_error else block
 
-    def _referred(self, result: ResultPart) -> tuple[list[Block], Sequence[Content]]:
+    def _tool_references(self, result: ResultPart) -> tuple[list[Block], Sequence[Content]]:
         """Return references to the tools found by a search, and the remaining content of the result."""
         if result.name != SEARCH or not self._facts.abilities.deferred:
             return [], result.content
@@ -200,7 +200,7 @@ class MessageBlocks:
         return [{"type": "tool_reference", "tool_name": spec.name} for spec in specs], rest
 
 
-def _shown(piece: ContentPiece) -> Block | None:
+def _piece_block(piece: ContentPiece) -> Block | None:
     if piece.kind == "text":
         return {"type": "text", "text": piece.data} if piece.data.strip() else None
     source = {"type": "base64", "media_type": piece.media_type, "data": piece.data}
@@ -212,7 +212,7 @@ def _shown(piece: ContentPiece) -> Block | None:
 def container(messages: Sequence[Message]) -> str | None:
     """Return the id of the server-side container that the model's last message used."""
     last = next((message for message in reversed(messages) if message.role == "assistant"), None)
-    for data in () if last is None else _own(last.parts):
+    for data in () if last is None else _own_data(last.parts):
         found = data.get("container")
         if data.get("on") == "message" and isinstance(found, dict):
             name = cast("Block", found).get("id")
@@ -220,12 +220,12 @@ def container(messages: Sequence[Message]) -> str | None:
     return None
 
 
-def _own(parts: Iterable[Part]) -> list[Block]:
+def _own_data(parts: Iterable[Part]) -> list[Block]:
     opaque = (part for part in parts if isinstance(part, Opaque) and part.provider == NAME)
     return [part.data for part in opaque if isinstance(part.data, dict)]
 
 
-def _dangling(messages: Sequence[Message]) -> frozenset[str]:
+def _unanswered_server_calls(messages: Sequence[Message]) -> frozenset[str]:
     """Return the ids of server-side calls without a result.
 
     The API rejects a conversation in which a user message follows such a call. While only results of our own tools
@@ -237,7 +237,7 @@ def _dangling(messages: Sequence[Message]) -> frozenset[str]:
         if message.role == "user":
             lost |= called
             called.clear()
-        for data in _own(message.parts) if message.role == "assistant" else ():
+        for data in _own_data(message.parts) if message.role == "assistant" else ():
             kind, name, of = data.get("type"), data.get("id"), data.get("tool_use_id")
             if isinstance(kind, str) and kind.endswith("_tool_use") and isinstance(name, str):
                 called.add(name)

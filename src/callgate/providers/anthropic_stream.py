@@ -142,7 +142,7 @@ class AnthropicParser:
         self._calls.add(call_id)
         if whole := given.pop("input", None):
             block.json.append(dumps(whole, ensure_ascii=False))
-        kept = _told(given)
+        kept = _without_empty(given)
         started = PartStarted(part, "tool_call", call_id, name)
         return (started, OpaqueData(part, NAME, kept)) if kept else (started,)
 
@@ -162,10 +162,10 @@ class AnthropicParser:
         if steps is _CALL:
             whole = "".join(block.json)  # from a server that sends all arguments at once
             return (_arguments(part, whole), PartEnded(part)) if whole else (PartEnded(part),)
-        beside = _told(block.data)
-        return (PartEnded(part), *self._beside({**beside, "on": "block"})) if beside else (PartEnded(part),)
+        beside = _without_empty(block.data)
+        return (PartEnded(part), *self._extra_part({**beside, "on": "block"})) if beside else (PartEnded(part),)
 
-    def _beside(self, data: Given) -> Out:
+    def _extra_part(self, data: Given) -> Out:
         """Return an opaque part for data of the previous part, or of the whole message."""
         part = self._parts
         self._parts += 1
@@ -187,7 +187,7 @@ class AnthropicParser:
         reason: StopReason = STOPS.get(self._stop, "cut_off")
         if reason in ("end", "tool_calls"):
             reason = "tool_calls" if self._calls else "end"
-        kept = () if self._container is None else self._beside({"container": self._container, "on": "message"})
+        kept = () if self._container is None else self._extra_part({"container": self._container, "on": "message"})
         detail = self._detail if reason not in ("cut_off", "paused") else self._stop
         return (*kept, MessageEnded(reason, rest_of(self._usage(), self._first), detail))
 
@@ -218,7 +218,7 @@ def _detail(delta: Given) -> str:
     return sequence if isinstance(sequence, str) else ""
 
 
-def _told(data: Given) -> Given:
+def _without_empty(data: Given) -> Given:
     return {name: value for name, value in data.items() if value is not None and value != []}
 
 
@@ -251,7 +251,7 @@ def _input_delta(block: _Block, delta: Given) -> Out:
     return (_arguments(block.index, text),)
 
 
-def _collected(name: str) -> Step:
+def _append_to(name: str) -> Step:
     """Return a step that appends text to a field of an opaque block."""
 
     def step(block: _Block, delta: Given) -> Out:
@@ -276,8 +276,8 @@ _THINKING: Final[Mapping[str, Step]] = {"thinking_delta": _thinking_delta, "sign
 _CALL: Final[Mapping[str, Step]] = {"input_json_delta": _input_delta}
 _OPAQUE: Final[Mapping[str, Step]] = {
     "input_json_delta": _opaque_input,
-    "text_delta": _collected("text"),
-    "thinking_delta": _collected("thinking"),
+    "text_delta": _append_to("text"),
+    "thinking_delta": _append_to("thinking"),
     "signature_delta": _replaced,
     "citations_delta": _citations_delta,
     "compaction_delta": _replaced,

@@ -79,7 +79,7 @@ class Catalogue:
         return tomllib.loads(Path(__file__).with_name("models.toml").read_text(encoding="utf-8"))
 
     @cached_property
-    def _own(self) -> Table:
+    def _user_rows(self) -> Table:
         """The checked rows of the user's own file."""
         if self._folder is None:
             return {}
@@ -121,7 +121,7 @@ class Catalogue:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all models that have a row."""
-        return (*self._own, *(name for name in self._shipped["models"] if name not in self._own))
+        return (*self._user_rows, *(name for name in self._shipped["models"] if name not in self._user_rows))
 
     def resolve(self, text: str) -> ModelName:
         """Return the model for a name. UsageError with the closest match if there is none."""
@@ -133,7 +133,7 @@ class Catalogue:
             raise UsageError(f"{text!r} names no model: write {provider}/NAME")
         if slash:
             raise UsageError(f"there is no provider {provider!r}: {self._hint(provider, self.servers, 'known are')}")
-        own = [key for key in self._own if key.partition("/")[2] == wanted]
+        own = [key for key in self._user_rows if key.partition("/")[2] == wanted]
         if len(own) == 1:
             return self.resolve(own[0])
         for beginning, provider in self._shipped["names"].items():
@@ -149,9 +149,13 @@ class Catalogue:
         plain = _DATED.sub("", model.name)
         rows: Table = self._shipped["models"]
         shipped = rows.get(model.name) or rows.get(plain)
-        own = self._own.get(str(model)) or self._own.get(model.name) or self._own.get(f"{model.provider}/{plain}")
+        own = (
+            self._user_rows.get(str(model))
+            or self._user_rows.get(model.name)
+            or self._user_rows.get(f"{model.provider}/{plain}")
+        )
         assumed = {"like": self._pattern(model.name, local=server.local)} if shipped is None else shipped
-        row = {**self._merged(assumed), **self._merged(own or {})}
+        row = {**self._with_group(assumed), **self._with_group(own or {})}
         row["quirks"] = [*row.get("quirks", ()), *server.quirks]
         is_known = shipped is not None or own is not None
         return facts_of(model.name, server.family, row, self._today, known=is_known)
@@ -178,13 +182,13 @@ class Catalogue:
         prices = self._prices[model]
         return None if prices is None else prices.cost(usage)
 
-    def _merged(self, row: Table) -> Table:
+    def _with_group(self, row: Table) -> Table:
         if "like" not in row:
             return row
         groups: Table = self._shipped["groups"]
         if row["like"] not in groups:
             raise UsageError(f"like = {row['like']!r} is no group: {self._hint(row['like'], groups, 'known are')}")
-        return {**self._merged(groups[row["like"]]), **row}
+        return {**self._with_group(groups[row["like"]]), **row}
 
     def _pattern(self, name: str, *, local: bool) -> str:
         patterns: Mapping[str, str] = self._shipped["patterns"]

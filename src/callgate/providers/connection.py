@@ -222,10 +222,10 @@ async def open_connection(
         connecting = loop.create_connection(lambda: pipe, first.host, first.port, happy_eyeballs_delay=0.25)
         await watchdog.wait(connecting)
         if first.secure and certificates is not None:
-            await _encrypted(pipe, await asyncio.shield(certificates), first.host, watchdog)
+            await _start_tls(pipe, await asyncio.shield(certificates), first.host, watchdog)
         if proxy is not None and origin.secure and certificates is not None:
-            await _tunnelled(pipe, origin, proxy, watchdog)
-            await _encrypted(pipe, await asyncio.shield(certificates), origin.host, watchdog)
+            await _open_tunnel(pipe, origin, proxy, watchdog)
+            await _start_tls(pipe, await asyncio.shield(certificates), origin.host, watchdog)
         return Connection(pipe, origin, proxy)
     except BaseException:
         if pipe.transport is not None:
@@ -233,7 +233,7 @@ async def open_connection(
         raise
 
 
-async def _encrypted(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: Watchdog) -> None:
+async def _start_tls(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: Watchdog) -> None:
     assert pipe.transport is not None
     if not pipe.is_quiet:  # the asyncio handshake never ends on a transport that is closing
         raise ssl.SSLError("the server does not speak TLS")
@@ -244,7 +244,7 @@ async def _encrypted(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: W
     pipe.transport = upgraded
 
 
-async def _tunnelled(pipe: Pipe, origin: ServerAddress, proxy: Proxy, watchdog: Watchdog) -> None:
+async def _open_tunnel(pipe: Pipe, origin: ServerAddress, proxy: Proxy, watchdog: Watchdog) -> None:
     assert pipe.transport is not None
     http = h11.Connection(h11.CLIENT)
     headers = [("Host", str(origin))]

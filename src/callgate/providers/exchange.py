@@ -37,15 +37,15 @@ class Exchange:
         self._connection = kept = self._pool.take_idle(origin)
         if kept is not None:
             try:
-                return await self._sent(kept, post)
+                return await self._send(kept, post)
             except BrokenConnection:
                 kept.close()
                 if kept.answered:
                     raise
         self._connection = await self._pool.connect(origin, self._watchdog)
-        return await self._sent(self._connection, post)
+        return await self._send(self._connection, post)
 
-    async def _sent(self, connection: Connection, post: HttpPost) -> AnswerHead:
+    async def _send(self, connection: Connection, post: HttpPost) -> AnswerHead:
         target, lines = self._base.target(post.path), [("Host", self._base.origin.header), *post.headers.items()]
         if connection.proxy is not None and not self._base.origin.secure:
             target = f"http://{self._base.origin.header}{target}"

@@ -15,9 +15,9 @@ from callgate.providers.gemini_stream import GeminiParser
 from callgate.providers.request_json import (
     Written,
     add_own_fields,
-    compact,
     effort_value,
-    encoded,
+    encode_body,
+    encode_json,
     output_limit,
     request_headers,
 )
@@ -47,7 +47,7 @@ class Gemini:
         if request.system.strip():
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
-            declared = b",".join(self._memo.tools.of(request.tools, _declared))
+            declared = b",".join(self._memo.tools.convert(request.tools, _declared))
             body["tools"] = [Written(b'{"functionDeclarations":[%b]}' % declared)]
             if (choice := _choice(request, facts, notes)) is not None:
                 body["toolConfig"] = {"functionCallingConfig": choice}
@@ -59,7 +59,7 @@ class Gemini:
         headers = request_headers(request, {"x-goog-api-key": key} if key else {})
         name = facts.name if "/" in facts.name else f"models/{facts.name}"
         path = f"/v1beta/{quote(name, safe='/:@')}:streamGenerateContent?alt=sse"
-        return HttpPost(path, headers, compact(body)), notes
+        return HttpPost(path, headers, encode_body(body)), notes
 
     def parser(self) -> StreamParser:
         return GeminiParser()
@@ -72,7 +72,7 @@ def _declared(tool: ToolSpec) -> bytes:
     declared: Given = {"name": tool.name, **({"description": tool.description} if tool.description else {})}
     if tool.parameters.get("properties"):
         declared["parametersJsonSchema"] = supported_schema(tool.parameters)
-    return encoded(declared)
+    return encode_json(declared)
 
 
 def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Given | None:

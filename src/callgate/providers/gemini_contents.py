@@ -7,7 +7,7 @@ from typing import Any, cast
 from callgate.providers.content_pieces import pieces
 from callgate.providers.family import ModelFacts
 from callgate.providers.gemini_faults import NAME
-from callgate.providers.request_json import RequestMemo, Written, encoded, safe_name
+from callgate.providers.request_json import RequestMemo, Written, encode_json, safe_name
 from callgate.words.messages import CallPart, Message, Opaque, Part, ResultPart, Thinking
 from callgate.words.model import ToolSpec
 
@@ -43,13 +43,13 @@ def _calls(message: Message) -> Sequence[CallPart]:
     return message.calls
 
 
-def _signed(pieces: list[_Piece], at: int) -> list[_Piece]:
+def _with_signature(pieces: list[_Piece], at: int) -> list[_Piece]:
     """Add a placeholder signature to the first call of an answer if it has none; the API requires one."""
     part, _ = pieces[at]
     if "thoughtSignature" in part:
         return pieces
     part = {**part, "thoughtSignature": NO_SIGNATURE}
-    return [*pieces[:at], (part, encoded(part)), *pieces[at + 1 :]]
+    return [*pieces[:at], (part, encode_json(part)), *pieces[at + 1 :]]
 
 
 class Contents:
@@ -59,13 +59,13 @@ class Contents:
     def __init__(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> None:
         self._facts = facts
         self._old = is_old(facts)
-        calls = memo.calls.of(messages, _calls)
+        calls = memo.calls.convert(messages, _calls)
         self._calls = {call.id: call for each in calls for call in each}
         signs = not self._old and facts.thinking != "none"
         self.contents: list[Written] = []
         before, signed = "", False
         pieces: list[bytes] = []
-        for message, found in zip(messages, self._kept_or_made(messages, facts, memo), strict=True):
+        for message, found in zip(messages, self._message_parts(messages, facts, memo), strict=True):
             if not found:
                 continue
             if message.role != before:
@@ -73,13 +73,13 @@ class Contents:
                 before, signed, pieces = message.role, not signs, []
             call = None if signed else next((at for at, (part, _) in enumerate(found) if "functionCall" in part), None)
             if call is not None:
-                signed, found = True, _signed(found, call)
+                signed, found = True, _with_signature(found, call)
             pieces += [data for _, data in found]
         self._add(before, pieces)
 
-    def _kept_or_made(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> list[list[_Piece]]:
+    def _message_parts(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> list[list[_Piece]]:
         """Return the parts of each message. Results are converted again if their calls have changed."""
-        made = memo.parts.of(messages, self._pieces, facts)
+        made = memo.parts.convert(messages, self._pieces, facts)
         found: list[list[_Piece]] = []
         for message, (parts, calls) in zip(messages, made, strict=True):
             same = all(self._calls.get(name) is call for name, call in calls)
@@ -91,13 +91,13 @@ class Contents:
         if not pieces:
             return
         if role == "assistant" and not self.contents:
-            self.contents.append(Written(encoded({"role": "user", "parts": [{"text": "Go on."}]})))
+            self.contents.append(Written(encode_json({"role": "user", "parts": [{"text": "Go on."}]})))
         name = b"model" if role == "assistant" else b"user"
         self.contents.append(Written(b'{"role":"%b","parts":[%b]}' % (name, b",".join(pieces))))
 
     def _pieces(self, message: Message) -> _Pieces:
         answered = [part.call_id for part in message.parts if isinstance(part, ResultPart)]
-        parts = [(part, encoded(part)) for part in self._parts(message)]
+        parts = [(part, encode_json(part)) for part in self._parts(message)]
         return parts, [(name, self._calls.get(name)) for name in answered]
 
     def _parts(self, message: Message) -> list[Given]:
@@ -107,7 +107,7 @@ class Contents:
             match part:
                 case Opaque(provider, data) if provider == NAME and isinstance(data, dict):
                     if message.role == "assistant":
-                        _give_back(data, parts)
+                        _restore_opaque(data, parts)
                 case Thinking(text, signature) if signature and (message.model or "").startswith(f"{NAME}/"):
                     parts.append({"text": text, "thought": True, "thoughtSignature": signature})
                 case CallPart():
@@ -115,10 +115,10 @@ class Contents:
                 case ResultPart():
                     parts.append(self._result(part, images))
                 case _:
-                    parts += self._shown((part,))
+                    parts += self._content_parts((part,))
         return parts + images
 
-    def _shown(self, content: Sequence[Part]) -> list[Given]:
+    def _content_parts(self, content: Sequence[Part]) -> list[Given]:
         return [
             {"text": piece.data}
             if piece.kind == "text"
@@ -127,7 +127,7 @@ class Contents:
         ]
 
     def _call(self, call: CallPart) -> Given:
-        kept = _kept(call)
+        kept = _own_data(call)
         own = kept.get("functionCall")
         made = {**(cast("Given", own) if isinstance(own, dict) else {}), "name": _name(call.name)}
         others = {name: value for name, value in kept.items() if name != "functionCall"}
@@ -137,12 +137,12 @@ class Contents:
         """Convert a result under the name and id of its call. Images are included in it, or appended to ``images`` for
         old models."""
         call = self._calls.get(result.call_id)
-        own: Any = None if call is None else _kept(call).get("functionCall")
+        own: Any = None if call is None else _own_data(call).get("functionCall")
         answer: Given = {"id": own["id"]} if isinstance(own, dict) and "id" in own else {}
         answer["name"] = _name(result.name if call is None else call.name)
         texts: list[str] = []
         media: list[Given] = []
-        for content in self._shown(result.content):
+        for content in self._content_parts(result.content):
             texts += [content["text"]] if "text" in content else []
             media += [content] if "text" not in content else []
         answer["response"] = {"error" if result.is_error else "output": "\n".join(texts)}
@@ -159,12 +159,12 @@ def _name(name: str) -> str:
     return safe if safe[0].isalpha() or safe[0] == "_" else f"_{safe}"
 
 
-def _kept(call: CallPart) -> Given:
+def _own_data(call: CallPart) -> Given:
     kept = call.kept
     return kept.data if kept is not None and kept.provider == NAME and isinstance(kept.data, dict) else {}
 
 
-def _give_back(data: Given, parts: list[Given]) -> None:
+def _restore_opaque(data: Given, parts: list[Given]) -> None:
     """Append a provider part in its original position, or add a signature to the end of the preceding text."""
     if data.get("on") != "text":
         parts.append(data)

@@ -54,7 +54,7 @@ def stream_error(data: object) -> ModelError:
     """Return the ModelError for an error event inside a stream."""
     error = _error(data)
     code = error.get("code")
-    return _made(error, code if type(code) is int else 500, {})
+    return _model_error(error, code if type(code) is int else 500, {})
 
 
 def http_error(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
@@ -63,10 +63,10 @@ def http_error(status: int, headers: Mapping[str, str], body: bytes) -> ModelErr
         error = _error(loads(body))
     except (ValueError, RecursionError):
         error = {}
-    return _made(error or {"message": body[:2000].decode("utf-8", "replace")}, status, headers)
+    return _model_error(error or {"message": body[:2000].decode("utf-8", "replace")}, status, headers)
 
 
-def _made(error: dict[str, Any], status: int, headers: Mapping[str, str]) -> ModelError:
+def _model_error(error: dict[str, Any], status: int, headers: Mapping[str, str]) -> ModelError:
     message, name = error.get("message"), error.get("status")
     message = message if isinstance(message, str) else ""
     fault = fault_in_message(message, _WORDS)

@@ -90,9 +90,9 @@ class HttpModel:
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
         post, notes = self._family.post(request, self._facts, self._key)
         told = [] if self._recorder is None else self._recorder.take_faults()
-        for note in self._unsaid([*notes, *told]):
+        for note in self._new_notes([*notes, *told]):
             yield ModelNoted(note)
-        post = replace(post, headers=merged(_SENT_ALWAYS, post.headers, self._headers))
+        post = replace(post, headers=merge_headers(_SENT_ALWAYS, post.headers, self._headers))
         exchange = Exchange(self._pool, self._base, Watchdog(self._clock, self._idle_seconds), self._tape(post))
         parser, reader, tally = self._family.parser(), ServerEventReader(), AnswerTally(request)
         failed: Exception | None = None
@@ -106,12 +106,12 @@ class HttpModel:
                 for server_event in reader.feed(piece):
                     if exchange.tape is not None:
                         exchange.tape.event(server_event)
-                    for event in checked(parser.feed(server_event)):
+                    for event in raise_errors(parser.feed(server_event)):
                         yield tally.count(event)
                     if tally.ended:
                         break
             if not tally.ended:
-                for event in checked(parser.end()):
+                for event in raise_errors(parser.end()):
                     yield tally.count(event)
             if not tally.has_events:
                 raise fault_of("protocol", self.provider, "an empty answer", retryable=True)
@@ -127,9 +127,9 @@ class HttpModel:
         if self._recorder is None:
             return None
         secrets = secrets_of(self._key, post.headers)
-        return self._recorder.begin(self.name, self._family.name, self._base.shown(post.path), post, secrets)
+        return self._recorder.begin(self.name, self._family.name, self._base.full_url(post.path), post, secrets)
 
-    def _unsaid(self, notes: Sequence[str]) -> list[str]:
+    def _new_notes(self, notes: Sequence[str]) -> list[str]:
         new = [note for note in dict.fromkeys(notes) if note not in self._noted]
         self._noted.update(new)
         return new
@@ -160,7 +160,7 @@ class AnswerTally:
         return event
 
 
-def checked(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
+def raise_errors(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
     """Yield the events; raise a ModelError among them."""
     for event in events:
         if isinstance(event, ModelError):
@@ -168,7 +168,7 @@ def checked(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
         yield event
 
 
-def merged(*headers: Mapping[str, str]) -> dict[str, str]:
+def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
     """Merge headers by name, ignoring case; later ones replace earlier ones."""
     found: dict[str, tuple[str, str]] = {}
     for each in headers:

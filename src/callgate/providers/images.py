@@ -43,8 +43,8 @@ class ImageFitter:
             return request, []
         names = _names(request)
         self._notes = []
-        fitted = [_with_images(message, names, self._fitted) for message in request.messages]
-        return replace(request, messages=self._limited(fitted, names)), self._notes
+        fitted = [_with_images(message, names, self._fit_image) for message in request.messages]
+        return replace(request, messages=self._limit_number(fitted, names)), self._notes
 
     def mark_accepted(self) -> None:
         """Record that the server accepted the images of the last request."""
@@ -66,7 +66,7 @@ class ImageFitter:
                 del self._digests[next(iter(self._digests))]
         return kept[1]
 
-    def _fitted(self, given: Content, image: Image, name: str) -> Content:
+    def _fit_image(self, given: Content, image: Image, name: str) -> Content:
         digest = self._digest(image.data)
         if digest not in self._scaled:
             self._scaled[digest] = self._scaled_or_line(image, name or "an image")
@@ -100,7 +100,7 @@ class ImageFitter:
         self._notes.append(f"{line}.")
         return f"[{line}.]"
 
-    def _limited(self, messages: list[Message], names: Mapping[str, str]) -> tuple[Message, ...]:
+    def _limit_number(self, messages: list[Message], names: Mapping[str, str]) -> tuple[Message, ...]:
         """Replace the oldest images if there are more than the model accepts."""
         found: list[tuple[Image, str]] = []
 

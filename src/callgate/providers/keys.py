@@ -166,7 +166,7 @@ def find_key(
         if value:
             return FoundKey(checked_key(value, name), name)
     if command is not None:
-        return FoundKey(_printed(command, provider, environ), "key_command")
+        return FoundKey(_run_key_command(command, provider, environ), "key_command")
     return store.find(provider)
 
 
@@ -178,7 +178,7 @@ def checked_key(text: str, where: str = "") -> str:
     return key
 
 
-def _printed(command: str, provider: str, environ: Mapping[str, str]) -> str:
+def _run_key_command(command: str, provider: str, environ: Mapping[str, str]) -> str:
     """Return the key that a command prints.
 
     Errors do not repeat its output, which may contain a key. The command runs in the home folder, so that a relative

@@ -87,7 +87,7 @@ class ConfiguredModel:
         if self._forced is not None:
             options = replace(options, effort=self._forced)
         request = replace(request, options=options, cache=request.cache if self._caching else _UNCACHED)
-        if any(self._with_images.of(request.messages, has_image)):
+        if any(self._with_images.convert(request.messages, has_image)):
             request, told = await to_thread(self._images.fit, request)  # decoding is slow
             self._notes += told
         notes, self._notes = self._notes, []
@@ -100,7 +100,7 @@ class ConfiguredModel:
                         self._images.mark_accepted()
                     yield event
         except ModelError as error:
-            raise self._named(error) from None
+            raise self._name_images(error) from None
 
     def effort_in_force(self, wanted: WantedEffort | None, source: EffortSource) -> EffortInForce:
         """Return the effort of a request, after overrides and defaults are applied."""
@@ -115,7 +115,7 @@ class ConfiguredModel:
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def _named(self, error: ModelError) -> ModelError:
+    def _name_images(self, error: ModelError) -> ModelError:
         """Return the error; an error about images gets the names of the new images, which are not sent again."""
         refused = self._images.mark_refused() if error.kind == "image" else []
         if not refused:
@@ -184,7 +184,7 @@ class ModelSource:
             raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
         if self._pool is None:  # all models share certificates and connections
             self._pool = ConnectionPool(self._clock, self._environ)
-        row, own = self.catalogue.servers[model.provider], self._set(model.provider)
+        row, own = self.catalogue.servers[model.provider], self._server_settings(model.provider)
         if key is not None and not _is_private(row.base_url):
             notes.append(f"The key of {model.provider} goes to {row.base_url} without encryption.")
         for secret in secrets_of(None if key is None else key.value, own.headers):
@@ -213,7 +213,7 @@ class ModelSource:
     def key(self, provider: str) -> FoundKey | None:
         """Return the key of a provider; the result is cached."""
         if provider not in self._found:
-            row, own = self.catalogue.servers[provider], self._set(provider)
+            row, own = self.catalogue.servers[provider], self._server_settings(provider)
             found = find_key(provider, row.key_variables, own.key_command, self._keys, self._environ)
             if found is None and provider == "openai-chat":  # OpenAI's other API
                 found = self._keys.find("openai")
@@ -270,7 +270,7 @@ class ModelSource:
 
     # ---- servers --------------------------------------------------------------------------------------------------
 
-    def _set(self, provider: str) -> ServerSettings:
+    def _server_settings(self, provider: str) -> ServerSettings:
         return self._settings.servers.get(provider, ServerSettings())
 
     def _configured(self, vendors: Mapping[str, ServerRow]) -> Mapping[str, ServerRow]:
@@ -279,12 +279,12 @@ class ModelSource:
         return {name: self._server(name, vendors.get(name)) for name in names}
 
     def _server(self, provider: str, known: ServerRow | None) -> ServerRow:
-        own = self._set(provider)
+        own = self._server_settings(provider)
         if known is None:
             if own.base_url is None:
                 raise UsageError(f"the provider {provider} has no base_url: set providers.{provider}.base_url")
             known = ServerRow(own.family or "openai-chat", own.base_url)
-        base = own.base_url or _base_of(self._environ.get(known.base_variable, ""), known.base_variable)
+        base = own.base_url or _base_url_in(self._environ.get(known.base_variable, ""), known.base_variable)
         variables = known.key_variables if own.key_variable is None else (own.key_variable,)
         return replace(
             known,
@@ -323,7 +323,7 @@ def family_of(name: str, provider: str) -> Family:
     return made(provider) if name.startswith("openai") else made()
 
 
-def _base_of(text: str, variable: str) -> str | None:
+def _base_url_in(text: str, variable: str) -> str | None:
     """Return the base URL in a variable. OLLAMA_HOST contains a host and a port, with or without a scheme."""
     text = text.strip().rstrip("/")
     if not text:

@@ -26,7 +26,7 @@ from callgate.providers.openai_shared import (
     result_words,
     tool_choice,
 )
-from callgate.providers.request_json import RequestMemo, Written, effort_value, encoded, safe_name
+from callgate.providers.request_json import RequestMemo, Written, effort_value, encode_json, safe_name
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
 
@@ -52,13 +52,15 @@ class OpenAIChat(OpenAIFamily):
 
     def __init__(self, provider: str = FAMILY) -> None:
         super().__init__(provider)
-        self._messages = RequestMemo[Message, _Said]()
+        self._messages = RequestMemo[Message, _ApiMessages]()
         self._tools = RequestMemo[ToolSpec, Written]()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
-        messages = _messages(request, facts, self._messages.of(request.messages, partial(_said, facts), facts))
-        tools = self._tools.of(request.tools, _tool)
+        messages = _messages(
+            request, facts, self._messages.convert(request.messages, partial(_api_messages, facts), facts)
+        )
+        tools = self._tools.convert(request.tools, _tool)
         return make_post("/chat/completions", request, key, _body(request, facts, notes, messages, tools)), notes
 
     def parser(self) -> StreamParser:
@@ -67,7 +69,7 @@ class OpenAIChat(OpenAIFamily):
 
 def _tool(tool: ToolSpec) -> Written:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return Written(encoded({"type": "function", "function": function}))
+    return Written(encode_json({"type": "function", "function": function}))
 
 
 def _body(
@@ -133,7 +135,7 @@ def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[s
 # ---- the conversation -----------------------------------------------------------------------------------------------
 
 
-def _messages(request: Request, facts: ModelFacts, found: list["_Said"]) -> list[Json | Written]:
+def _messages(request: Request, facts: ModelFacts, found: list["_ApiMessages"]) -> list[Json | Written]:
     """Combine the messages. Tool messages contain only text, so their images follow in a user message after all results
     of a turn."""
     role = "developer" if "developer_role" in facts.quirks else "system"
@@ -156,10 +158,10 @@ def _messages(request: Request, facts: ModelFacts, found: list["_Said"]) -> list
     return messages
 
 
-_Said = tuple[list[Written], list[Json]]
+_ApiMessages = tuple[list[Written], list[Json]]
 
 
-def _said(facts: ModelFacts, message: Message) -> _Said:
+def _api_messages(facts: ModelFacts, message: Message) -> _ApiMessages:
     """Return the API messages for one message, and contents that can be merged into a user message with others."""
     contents: list[Json] = []
     said: list[Json] = []
@@ -170,11 +172,11 @@ def _said(facts: ModelFacts, message: Message) -> _Said:
         said = [] if answer is None else [answer]
     else:
         contents = [*map(_content, pieces(message.parts, facts))]
-        said = [{"role": "user", "content": _simple(contents)}] if contents else []
-    return [Written(encoded(each)) for each in said], contents
+        said = [{"role": "user", "content": _plain_text(contents)}] if contents else []
+    return [Written(encode_json(each)) for each in said], contents
 
 
-def _simple(content: list[Json]) -> str | list[Json]:
+def _plain_text(content: list[Json]) -> str | list[Json]:
     """Return a single text as a string, which every server accepts."""
     return content[0]["text"] if len(content) == 1 and content[0]["type"] == "text" else content
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from callgate.providers.family import Json
 from callgate.providers.openai_shared import read_object
-from callgate.providers.request_json import compact
+from callgate.providers.request_json import encode_body
 
 
 class CallPiece:
@@ -27,7 +27,7 @@ class CallPiece:
 
 
 def _json_of(arguments: object) -> str:
-    return "" if arguments is None else compact(cast("Json", arguments)).decode()
+    return "" if arguments is None else encode_body(cast("Json", arguments)).decode()
 
 
 class StreamedCall:

@@ -80,7 +80,7 @@ class ChatParser:
             data = read_object(text)
             choices = data.get("choices")
             if not choices or not self._started or data.get("usage") or data.get("error") or data.get("x_groq"):
-                return self._unusual(event, data)
+                return self._special_chunk(event, data)
             out: list[ModelEvent] = []
             self._choice(out, choices)
             return out
@@ -102,7 +102,7 @@ class ChatParser:
         out.append(MessageEnded(stop, self._usage.total(), detail))
         return out
 
-    def _unusual(self, event: ServerEvent, data: Json) -> Out:
+    def _special_chunk(self, event: ServerEvent, data: Json) -> Out:
         """Handle the first chunk, a chunk with usage, or a chunk without a choice."""
         if data.get("error") or (event.event == "error" and not data.get("choices")) or data.get("object") == "error":
             return self._failed(data)
@@ -136,7 +136,7 @@ class ChatParser:
             content = delta.get("content")
             if content:
                 if content.__class__ is str:
-                    self._say(out, "text", content)
+                    self._add_text(out, "text", content)
                 else:
                     self._contents(out, content)
             calls = delta.get("tool_calls")
@@ -152,7 +152,7 @@ class ChatParser:
             self._reason = self._reason or str(reason)
             self._close_all(out)
 
-    def _say(self, out: list[ModelEvent], kind: PartKind, text: str) -> None:
+    def _add_text(self, out: list[ModelEvent], kind: PartKind, text: str) -> None:
         if text.__class__ is not str:
             raise TypeError("text is wanted")
         if self._open is None or self._open[0] != kind:
@@ -168,9 +168,9 @@ class ChatParser:
                 inner: Any = each["thinking"]
                 text = inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner)
                 if text:
-                    self._say(out, "thinking", text)
+                    self._add_text(out, "thinking", text)
             elif each.get("text"):
-                self._say(out, "text", each["text"])
+                self._add_text(out, "text", each["text"])
 
     def _other_fields(self, out: list[ModelEvent], delta: Json) -> None:
         thought = next((delta[field] for field in THINKING_FIELDS if delta.get(field)), None)
@@ -179,10 +179,10 @@ class ChatParser:
             self._add_details(out, details)
             thought = thought or "".join(str(each.get("text") or each.get("summary") or "") for each in details)
         if thought:
-            self._say(out, "thinking", thought)
+            self._add_text(out, "thinking", thought)
         if delta.get("refusal"):
             self._refused = True
-            self._say(out, "text", delta["refusal"])
+            self._add_text(out, "text", delta["refusal"])
         if delta.get("function_call"):
             self._piece(out, "function_call", {"function": delta["function_call"]})
 

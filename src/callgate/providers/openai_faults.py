@@ -64,21 +64,24 @@ _EXACT_STATUS = frozenset({400, 401, 403, 404, 413, 422, 429, 500})
 """Statuses that are not specific: the message of the answer may be more specific."""
 
 
-def _said(error: object, depth: int = 0) -> tuple[list[str], str]:
+def _codes_and_words(error: object, depth: int = 0) -> tuple[list[str], str]:
     """Return the codes and the message of an error, in any of the forms that servers use."""
     if isinstance(error, list):
-        return _said(cast("list[object]", error)[0], depth + 1) if error and depth < 5 else ([], "")
+        return _codes_and_words(cast("list[object]", error)[0], depth + 1) if error and depth < 5 else ([], "")
     if not isinstance(error, dict):
         return [], error if isinstance(error, str) else ""
     told = cast("Json", error)
     inner = told.get("error")
     if inner and isinstance(inner, dict | str | list) and depth < 5:
-        return _said(cast("object", inner), depth + 1)
+        return _codes_and_words(cast("object", inner), depth + 1)
     codes = [str(told[key]) for key in ("code", "type") if isinstance(told.get(key), str | int)]
     words = [told[key] for key in ("message", "detail", "msg") if isinstance(told.get(key), str)]
     details: Any = told.get("detail")
     if isinstance(details, list):  # the form of FastAPI, which vLLM uses for unknown fields
-        words += [f"{_said(each, 5)[1]} {object_of(each).get('loc', '')}" for each in cast("list[object]", details)[:3]]
+        words += [
+            f"{_codes_and_words(each, 5)[1]} {object_of(each).get('loc', '')}"
+            for each in cast("list[object]", details)[:3]
+        ]
     raw: Any = object_of(told.get("metadata")).get("raw")  # OpenRouter: the message of the underlying provider
     return codes, "; ".join([*words[:3], *([raw] if isinstance(raw, str) else [])])
 
@@ -86,7 +89,7 @@ def _said(error: object, depth: int = 0) -> tuple[list[str], str]:
 def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
     """Return the fault that an error names and its message. The fault is None if it is no more specific than the
     status."""
-    codes, words = _said(error)
+    codes, words = _codes_and_words(error)
     words = "; ".join([*(_ADVICE[code] for code in codes if code in _ADVICE), words])
     named: Fault | None = next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None)
     if named in ("rate_limited", "server", None) and (status is None or status in _EXACT_STATUS):

@@ -25,7 +25,7 @@ from callgate.providers.openai_shared import (
     result_words,
     tool_choice,
 )
-from callgate.providers.request_json import RequestMemo, Written, effort_value, encoded, safe_name
+from callgate.providers.request_json import RequestMemo, Written, effort_value, encode_json, safe_name
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
 from callgate.words.tool_search import SEARCH
@@ -50,8 +50,8 @@ class OpenAIResponses(OpenAIFamily):
             # Search items are only valid in requests with the search tool; otherwise the search is an ordinary function
             # call.
             facts = replace(facts, abilities=replace(facts.abilities, deferred=False))
-        items = self._messages.of(request.messages, partial(_written, facts), facts)
-        tools = self._tools.of(request.tools, partial(_tool, facts), facts)
+        items = self._messages.convert(request.messages, partial(_written, facts), facts)
+        tools = self._tools.convert(request.tools, partial(_tool, facts), facts)
         body = _body(request, facts, notes, list(chain.from_iterable(items)), tools)
         return make_post("/responses", request, key, body), notes
 
@@ -60,7 +60,7 @@ class OpenAIResponses(OpenAIFamily):
 
 
 def _tool(facts: ModelFacts, tool: ToolSpec) -> Written:
-    return Written(encoded(_search(tool) if _searches(tool.name, facts) else _function(tool)))
+    return Written(encode_json(_search(tool) if _searches(tool.name, facts) else _function(tool)))
 
 
 def _function(tool: ToolSpec) -> Json:
@@ -79,7 +79,7 @@ def _searches(name: str, facts: ModelFacts) -> bool:
 
 
 def _written(facts: ModelFacts, message: Message) -> list[Written]:
-    return [Written(encoded(item)) for item in _items(message, facts)]
+    return [Written(encode_json(item)) for item in _items(message, facts)]
 
 
 def _body(request: Request, facts: ModelFacts, notes: list[str], items: list[Written], tools: list[Written]) -> Json:
@@ -182,17 +182,17 @@ def _outputs(result: ResultPart, facts: ModelFacts) -> list[Json]:
 def _answer(message: Message, facts: ModelFacts) -> list[Json]:
     """Return the items of an answer. Trailing reasoning of a cut-off answer is left out, because the API rejects it."""
     items: list[Json] = []
-    said: _Said | None = None
+    said: _MessageItem | None = None
     # the last part has no following one
     for part, following in zip(message.parts, (*message.parts[1:], None), strict=False):
         match part:
             case Text(text):
                 if said is None:
-                    said = _Said({"type": "message", "role": "assistant"}, items)
+                    said = _MessageItem({"type": "message", "role": "assistant"}, items)
                 said.add(text)
                 continue
             case Opaque(provider, {"type": "message"} as data) if provider == FAMILY:
-                said = _Said(data, items)
+                said = _MessageItem(data, items)
                 continue
             case Opaque(provider, {"type": "reasoning"} as data) if provider == FAMILY:
                 items += _reasoning(data, following.text if isinstance(following, Thinking) else "")
@@ -208,14 +208,14 @@ def _answer(message: Message, facts: ModelFacts) -> list[Json]:
     return items
 
 
-class _Said:
+class _MessageItem:
     """A message item of the answer. Its data has None in place of each text; without data it is plain text."""
 
     def __init__(self, data: Mapping[str, Any], items: list[Json]) -> None:
         self._item: Json = {**data, "content": [] if "content" in data else ""}
         self._items = items
         self._forms: list[Json] = list(data.get("content") or ())
-        self._pass_others()
+        self._append_other_contents()
 
     def add(self, text: str) -> None:
         content = self._item["content"]
@@ -225,9 +225,9 @@ class _Said:
             form = self._forms.pop(0) if self._forms else _PLAIN
             content.append({k: text if value is None and k in TEXT_FIELDS else value for k, value in form.items()})
         self._put()
-        self._pass_others()
+        self._append_other_contents()
 
-    def _pass_others(self) -> None:
+    def _append_other_contents(self) -> None:
         """Append contents that are not text, or an empty text."""
         while self._forms and all(self._forms[0].get(field, "") is not None for field in TEXT_FIELDS):
             self._item["content"].append(self._forms.pop(0))
@@ -243,14 +243,14 @@ def _reasoning(data: Mapping[str, Any], thought: str) -> list[Json]:
     stores no reasoning."""
     item = {key: value for key, value in data.items() if key != LENGTHS}
     if LENGTHS in data:
-        texts = _cut(thought, data[LENGTHS])
+        texts = _split_thought(thought, data[LENGTHS])
         for name in THOUGHTS:
             item |= {name: [{**each, "text": texts.pop(0)} for each in item[name]]} if item.get(name) else {}
     shown = any(each.get("text") for each in item.get("content") or ())
     return [item] if item.get("encrypted_content") or shown else []
 
 
-def _cut(thought: str, lengths: Sequence[int]) -> list[str]:
+def _split_thought(thought: str, lengths: Sequence[int]) -> list[str]:
     """Split text joined by empty lines. If masking has changed the length, return it as one text."""
     if len(thought) != sum(lengths) + 2 * (len(lengths) - 1):
         return [thought, *("" for _ in lengths[1:])]
@@ -258,7 +258,7 @@ def _cut(thought: str, lengths: Sequence[int]) -> list[str]:
     return [thought[end - 2 - length : end - 2] for end, length in zip(ends, lengths, strict=True)]
 
 
-def _kept(call: CallPart, *, search: bool) -> Json:
+def _call_data(call: CallPart, *, search: bool) -> Json:
     """Return the data stored with a call if the call is sent back as the same item type. Only search items have the
     field ``execution``."""
     kept = kept_for(FAMILY, call.kept)
@@ -268,7 +268,7 @@ def _kept(call: CallPart, *, search: bool) -> Json:
 def _search_call(call: CallPart) -> Json:
     return {
         "type": "tool_search_call",
-        **_kept(call, search=True),
+        **_call_data(call, search=True),
         "call_id": safe_name(call.id, _LONGEST_ID),
         "execution": "client",
         "status": "completed",
@@ -279,7 +279,7 @@ def _search_call(call: CallPart) -> Json:
 def _call(call: CallPart) -> Json:
     return {
         "type": "function_call",
-        **_kept(call, search=False),
+        **_call_data(call, search=False),
         "call_id": safe_name(call.id, _LONGEST_ID),
         "name": safe_name(call.name, _LONGEST_NAME),
         "arguments": arguments_text(call),

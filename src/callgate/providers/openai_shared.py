@@ -8,7 +8,7 @@ from typing import Any, cast
 from callgate.providers.content_pieces import ContentPiece
 from callgate.providers.family import HttpPost, Json, ModelFacts, object_of, refuse_constant
 from callgate.providers.fault_table import fault_of
-from callgate.providers.request_json import compact, request_headers
+from callgate.providers.request_json import encode_body, request_headers
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Opaque, Usage
 from callgate.words.model import Request, ToolChoice
@@ -42,7 +42,7 @@ class OpenAIFamily:
 def make_post(path: str, request: Request, key: str | None, body: Json) -> HttpPost:
     """Return the POST of a body; the user's own fields replace those of the body."""
     headers = request_headers(request, {"authorization": f"Bearer {key}"} if key else {})
-    return HttpPost(path, headers, compact({**body, **request.options.body}))
+    return HttpPost(path, headers, encode_body({**body, **request.options.body}))
 
 
 # ---- contents -------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def arguments_text(call: CallPart) -> str:
             return raw
         except (ValueError, RecursionError):
             pass
-    return compact(call.written).decode()
+    return encode_body(call.written).decode()
 
 
 def kept_for(provider: str, kept: Opaque | None) -> Json:

@@ -22,19 +22,19 @@ class Written(bytes):
     """A value that is already JSON, such as an item of a list in a body."""
 
 
-def compact(body: Mapping[str, Any]) -> bytes:
+def encode_body(body: Mapping[str, Any]) -> bytes:
     """Encode a body as JSON without spaces. Equal bodies give equal bytes: the order of keys is kept."""
-    return b"{%b}" % b",".join(b"%b:%b" % (encoded(name), _field(value)) for name, value in body.items())
+    return b"{%b}" % b",".join(b"%b:%b" % (encode_json(name), _field(value)) for name, value in body.items())
 
 
 def _field(value: Any) -> bytes:
     if not isinstance(value, list):
-        return encoded(value)
+        return encode_json(value)
     items = cast("list[Any]", value)
-    return b"[%b]" % b",".join([each if each.__class__ is Written else encoded(each) for each in items])
+    return b"[%b]" % b",".join([each if each.__class__ is Written else encode_json(each) for each in items])
 
 
-def encoded(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Encode a value as JSON without spaces. Lone surrogates are joined or replaced; NaN and infinity become null."""
     try:
         try:
@@ -74,7 +74,7 @@ class RequestMemo(Generic[G, T]):
         self._given: list[G] = []
         self._made: list[T] = []
 
-    def of(self, given: Sequence[G], make: Callable[[G], T], under: object = None) -> list[T]:
+    def convert(self, given: Sequence[G], make: Callable[[G], T], under: object = None) -> list[T]:
         """Return the converted values, which must not be changed. ``make`` converts one."""
         now = list(given)
         same = self._under is under or self._under == under

@@ -4,7 +4,7 @@ import pytest
 
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import missing
-from callgate.host.sandbox.seatbelt import text, wrapped
+from callgate.host.sandbox.seatbelt import sandboxed_argv, text
 
 PROFILE = Profile(
     root="/Users/u/app",
@@ -36,7 +36,7 @@ def test_the_network_is_closed_and_names_cannot_end_the_quotes() -> None:
 
 
 def test_the_command_follows_the_profile() -> None:
-    words = wrapped(("make", "test"), PROFILE)
+    words = sandboxed_argv(("make", "test"), PROFILE)
     assert words[:2] == ("/usr/bin/sandbox-exec", "-p")
     assert words[3:] == ("make", "test")
 

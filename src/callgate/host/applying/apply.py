@@ -46,7 +46,7 @@ def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]
     for each in recovered:
         if each.outcome == "unfinished" and not wanted.isdisjoint(each.paths):
             why = f"an earlier change of the same files, {each.label}, is half applied and cannot be finished yet"
-            raise ToolFailure(f"Nothing was changed: {why}: {_few(each.left)}")
+            raise ToolFailure(f"Nothing was changed: {why}: {_first_items(each.left)}")
 
 
 class _Apply:
@@ -75,7 +75,7 @@ class _Apply:
         differences = [f"{each.plan.path}: {found}" for each in self._files if (found := each.difference()) is not None]
         if differences:
             raise ToolFailure(
-                "Nothing was changed, because files are not as the preview found them: " + _few(differences)
+                "Nothing was changed, because files are not as the preview found them: " + _first_items(differences)
             )
         done: list[FileReplacement] = []
         current: FileReplacement | None = None
@@ -83,7 +83,7 @@ class _Apply:
             self._begin()
             for current in self._files:
                 current.stage(self._made)
-            sync_folders(self._top, self._touched())
+            sync_folders(self._top, self._affected_folders())
             self._journal.note("ready")
             for current in self._files:
                 current.commit()
@@ -91,13 +91,13 @@ class _Apply:
         except BaseException as error:
             where = self._changes.label if current is None else current.plan.path
             left = [each.plan.path for each in reversed(done) if not each.undo()]
-            self._give_up(left)
+            self._roll_back(left)
             if not isinstance(error, OSError):
                 raise
             told = f"Could not write {where}: {error.strerror or error}"
             if left:
                 later = ": that is done when the session starts again, or before the next change"
-                told = f"{told}; could not put back {_few(left)}"
+                told = f"{told}; could not put back {_first_items(left)}"
                 raise HalfApplied(told + (later if self._journal.is_kept else "")) from error
             raise ToolFailure(f"{told}; nothing was changed") from error
         self._finish()
@@ -131,7 +131,7 @@ class _Apply:
         except OSError:
             return False
 
-    def _touched(self) -> set[Parts]:
+    def _affected_folders(self) -> set[Parts]:
         """Return every folder in which a name is created or removed."""
         folders = {each.plan.folder for each in self._files if not each.is_nothing}
         return folders | {parts[:-1] for parts in (*self._made, *self._emptied)}
@@ -144,26 +144,26 @@ class _Apply:
         """
         if any(each.creates for each in self._files):
             self._sync()
-        tidy = self._tidy_up() and remove_folders(self._top, self._emptied)
+        tidy = self._remove_temporary() and remove_folders(self._top, self._emptied)
         self._sync()
         self._journal.end("finished", tidy=tidy)
 
-    def _give_up(self, left: Sequence[str]) -> None:
+    def _roll_back(self, left: Sequence[str]) -> None:
         self._sync()
         if left:  # recovery needs the backups
             with suppress(OSError):
                 self._journal.note("failed")
             return
-        tidy = self._tidy_up() and remove_folders(self._top, self._made)
+        tidy = self._remove_temporary() and remove_folders(self._top, self._made)
         self._sync()
         self._journal.end("undone", tidy=tidy)
 
     def _sync(self) -> None:
         with suppress(OSError):  # a rename stays in place even if the sync fails
-            sync_folders(self._top, self._touched())
+            sync_folders(self._top, self._affected_folders())
 
-    def _tidy_up(self) -> bool:
-        return not [each for each in self._files if not each.swap.tidy_up()]
+    def _remove_temporary(self) -> bool:
+        return not [each for each in self._files if not each.swap.remove_temporary()]
 
 
 def with_modes(changes: ChangeSet, modes: Mapping[str, int | None], made: Sequence[str]) -> ChangeSet:
@@ -176,6 +176,6 @@ def with_modes(changes: ChangeSet, modes: Mapping[str, int | None], made: Sequen
     return replace(changes, files=tuple(map(filled, changes.files)), made=tuple(made))
 
 
-def _few(items: Sequence[str]) -> str:
+def _first_items(items: Sequence[str]) -> str:
     more = f" and {len(items) - 5} more" if len(items) > 5 else ""
     return "; ".join(items[:5]) + more

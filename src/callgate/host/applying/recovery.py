@@ -51,23 +51,23 @@ def recover_locked(root: str, journal: Path) -> list[Recovered]:
     if not entries:
         return []
     with OpenFolder.held(root) as top:
-        recovered = [_recovered(entry, top, journal) for entry in entries]
+        recovered = [_recover_entry(entry, top, journal) for entry in entries]
     return [each for each in recovered if each is not None]
 
 
-def _recovered(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered | None:
+def _recover_entry(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered | None:
     """Recover one apply. None if it had ended and only left temporary files."""
-    files = [_CutFile(each, top) for each in entry.files]
+    files = [_InterruptedFile(each, top) for each in entry.files]
     paths = tuple(each.path for each in files)
     folders = {each.swap.folder for each in files} | {parts[:-1] for parts in (*entry.made, *entry.emptied)}
     forward, left = entry.state == "finished", list[str]()
     if entry.half_applied:
         try:
-            forward, left = _settle(files, back=entry.state == "failed")
+            forward, left = _complete_or_undo(files, back=entry.state == "failed")
             sync_folders(top, folders)
         except OSError as error:
             return Recovered(entry.label, entry.kept, "unfinished", paths, (_reason(error),))
-    left_over = [each for each in files if not each.swap.tidy_up()]
+    left_over = [each for each in files if not each.swap.remove_temporary()]
     tidy = remove_folders(top, entry.emptied if forward else entry.made) and not left_over
     with suppress(OSError):
         sync_folders(top, folders)
@@ -77,7 +77,7 @@ def _recovered(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered |
     return None if over else Recovered(entry.label, entry.kept, outcome, paths, tuple(left))
 
 
-def _settle(files: "list[_CutFile]", *, back: bool) -> tuple[bool, list[str]]:
+def _complete_or_undo(files: "list[_InterruptedFile]", *, back: bool) -> tuple[bool, list[str]]:
     """Complete the change if that loses no later edit, otherwise undo it, except for files that others have edited.
 
     Return True if it was completed, and the files that are neither old nor new. OSError if recovery is not possible
@@ -104,7 +104,7 @@ def _reason(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
 
 
-class _CutFile:
+class _InterruptedFile:
     """One file of an interrupted apply: its journal data and its current state."""
 
     def __init__(self, noted: dict[str, Any], top: OpenFolder) -> None:

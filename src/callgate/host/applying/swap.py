@@ -66,7 +66,7 @@ class Swap:
                 raise
             _rename(folder, self.staged, self.name)
 
-    def tidy_up(self) -> bool:
+    def remove_temporary(self) -> bool:
         """Remove the staged content and the backup. Return False if one of them is left."""
         gone = True
         try:

@@ -20,7 +20,7 @@ from callgate.host.sandbox import attacks
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.proxy import HostProxy
 from callgate.host.sandbox.proxy_connection import ProxyRules
-from callgate.host.sandbox.sandbox import emptied_places
+from callgate.host.sandbox.sandbox import places_in_empty_folders
 
 Reports = Mapping[str, tuple[str, str]]
 """The outcome of each attack as it reports it (did, tried, failed, absent), and the reason."""
@@ -162,7 +162,7 @@ class Arena:
             read_only=(
                 *(str(self.workspace / f"{name}.kept") for name in self.names if "kept" in name),
                 # The attacks run with these, which may be in a folder that is empty inside.
-                *emptied_places(*map(str, self.sources()), sys.prefix, sys.base_prefix),
+                *places_in_empty_folders(*map(str, self.sources()), sys.prefix, sys.base_prefix),
             ),
             reserved=tuple(str(self.workspace / f"{name}.new") for name in self.names if "new" in name),
             unreadable=tuple(

@@ -46,14 +46,14 @@ except OSError as error:
 """
 
 
-def with_line(argv: tuple[str, ...], line: int, env: Collection[str]) -> tuple[str, ...]:
+def argv_with_line(argv: tuple[str, ...], line: int, env: Collection[str]) -> tuple[str, ...]:
     """Return the arguments that run ``argv`` inside after the proxy has received its socket. ``env`` are the names of
     its variables."""
     dropped = "" if SET_BY_PYTHON in env else SET_BY_PYTHON
     return (sys.executable, "-I", "-S", "-B", "-c", _SEND_SOCKET, str(line), dropped, *argv)
 
 
-def wrapped(
+def sandboxed_argv(
     argv: tuple[str, ...],
     cwd: str,
     profile: Profile,

@@ -59,10 +59,10 @@ def prove(
         return Proof(sandbox.backend, fault=fault)
     if fault:
         return Proof(sandbox.backend, fault=fault)
-    return Proof(sandbox.backend, tuple(_judged(name, reports, inside, control) for name in control.reports))
+    return Proof(sandbox.backend, tuple(_outcome_of(name, reports, inside, control) for name in control.reports))
 
 
-def _judged(name: str, reports: Reports, inside: frozenset[str], control: Control) -> AttackOutcome:
+def _outcome_of(name: str, reports: Reports, inside: frozenset[str], control: Control) -> AttackOutcome:
     outcome, why = reports.get(name, ("", "it did not say what happened"))
     if name in inside or not outcome:
         return AttackOutcome(name, "escaped", why)

@@ -85,7 +85,7 @@ class ProxyConnection:
         if not self._rules.allows(asked.host):
             raise self._refusal(asked, f"it is not in {SETTING}")
         try:
-            addresses = await _in_daemon(self._resolve, host_name(asked.host), asked.port)
+            addresses = await _resolve_in_daemon(self._resolve, host_name(asked.host), asked.port)
         except OSError as error:
             self._on_decision(HostDecision(asked.host, allowed=True, why=f"it is not found: {error}"))
             raise _Refused("502 Bad Gateway", f"{asked.host} is not found: {error}") from None
@@ -167,7 +167,7 @@ async def _send(source: asyncio.StreamReader, target: asyncio.StreamWriter, coun
         count -= len(data)
 
 
-async def _in_daemon(resolve: Resolve, name: str, port: int) -> Sequence[str]:
+async def _resolve_in_daemon(resolve: Resolve, name: str, port: int) -> Sequence[str]:
     """Resolve in a daemon thread: resolving may take long, and the exit of the program must not wait for it."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[Sequence[str]] = loop.create_future()

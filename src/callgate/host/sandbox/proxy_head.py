@@ -61,22 +61,22 @@ def read_head(data: bytes, normal: Normal) -> ProxyRequest | UnreadableRequest:
             return UnreadableRequest("a line of its head cannot be read")
         fields.append((found[1], found[2]))
     if (tunnel := _CONNECT.fullmatch(first)) is not None:
-        return _addressed(tunnel[1], normal)
+        return _parse_authority(tunnel[1], normal)
     plain = _PLAIN.fullmatch(first)
     if plain is None:
         return UnreadableRequest("it is neither CONNECT host:port nor a request with a whole http:// address")
-    asked = _addressed(plain[2], normal)
-    return asked if isinstance(asked, UnreadableRequest) else _rewritten(asked, plain, fields, normal)
+    asked = _parse_authority(plain[2], normal)
+    return asked if isinstance(asked, UnreadableRequest) else _rewrite(asked, plain, fields, normal)
 
 
-def _addressed(authority: str, normal: Normal) -> ProxyRequest | UnreadableRequest:
+def _parse_authority(authority: str, normal: Normal) -> ProxyRequest | UnreadableRequest:
     found, host = _AUTHORITY.fullmatch(authority), normal(authority)
     if found is None or host is None:
         return UnreadableRequest("its host can be read in more than one way", authority[:100])
     return ProxyRequest(host, int(found[1] or 80))
 
 
-def _rewritten(
+def _rewrite(
     asked: ProxyRequest, line: "re.Match[str]", fields: list[tuple[str, str]], normal: Normal
 ) -> ProxyRequest | UnreadableRequest:
     by_name: dict[str, list[str]] = {}

@@ -69,13 +69,13 @@ class Sandbox:
         line  the connection to the proxy, which is handed to the command
         """
         try:
-            return self._wrapped(command, profile, line)
+            return self._wrap(command, profile, line)
         except BaseException:
             if line is not None:
                 os.close(line.descriptor)
             raise
 
-    def _wrapped(self, command: Command, profile: Profile, line: ProxyLine | None) -> Command:
+    def _wrap(self, command: Command, profile: Profile, line: ProxyLine | None) -> Command:
         why = flaw(profile)
         if line is not None and not self.has_network:
             why = f"{self.backend} has no network of its own"
@@ -86,11 +86,11 @@ class Sandbox:
         loading = {name: value for name, value in whole.items() if _LOADING.fullmatch(name)}
         outer = {name: value for name, value in whole.items() if name not in loading}
         if self.backend == "bubblewrap":
-            inner = command.argv if line is None else bubblewrap.with_line(command.argv, line.descriptor, whole)
-            argv = bubblewrap.wrapped(
+            inner = command.argv if line is None else bubblewrap.argv_with_line(command.argv, line.descriptor, whole)
+            argv = bubblewrap.sandboxed_argv(
                 inner,
                 command.cwd,
-                profile if line is None else _showing_python(profile),
+                profile if line is None else _with_python(profile),
                 filter_file=self._filter,
                 closed=self._closed,
                 lock=self._lock(profile),
@@ -99,12 +99,12 @@ class Sandbox:
                 stays=line is not None,
             )
         elif self.backend == "seatbelt":
-            argv = seatbelt.wrapped(command.argv, profile)
+            argv = seatbelt.sandboxed_argv(command.argv, profile)
         else:
-            argv = self._launched(command, profile, loading, line)
+            argv = self._launcher_argv(command, profile, loading, line)
         return replace(command, argv=argv, env=outer, handed_fds=(*command.handed_fds, *handed))
 
-    def _launched(
+    def _launcher_argv(
         self, command: Command, profile: Profile, variables: Mapping[str, str], line: ProxyLine | None
     ) -> tuple[str, ...]:
         place = str(LAUNCHER)
@@ -176,15 +176,15 @@ def bubblewrap_program() -> str | None:
     return find_program(bubblewrap.NAME)
 
 
-def emptied_places(*places: str) -> tuple[str, ...]:
+def places_in_empty_folders(*places: str) -> tuple[str, ...]:
     """Return the places that are in a folder which is empty inside."""
     empty = tuple(f"{folder}/" for folder in ("/tmp", *bubblewrap.EMPTIED))
     return tuple(place for place in sorted({*map(os.path.realpath, places)}) if place.startswith(empty))
 
 
-def _showing_python(profile: Profile) -> Profile:
+def _with_python(profile: Profile) -> Profile:
     """Return a profile that shows the interpreter, which starts commands with a proxy inside."""
-    return replace(profile, read_only=(*profile.read_only, *emptied_places(sys.prefix, sys.base_prefix)))
+    return replace(profile, read_only=(*profile.read_only, *places_in_empty_folders(sys.prefix, sys.base_prefix)))
 
 
 def _is_kept(path: str, profile: Profile) -> bool:

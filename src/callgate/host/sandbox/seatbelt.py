@@ -19,7 +19,7 @@ _HEAD = """\
 (deny network-outbound (remote unix))"""
 
 
-def wrapped(argv: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
+def sandboxed_argv(argv: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
     return (_PROGRAM, "-p", text(profile), *argv)
 
 
