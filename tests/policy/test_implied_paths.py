@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callgate.admin.call_judge import CallJudge, CallToJudge
-from callgate.policy.implied_paths import filled, is_broad_glob, may_contain, secrets_in, spellings
+from callgate.policy.implied_paths import expand_glob, is_broad_glob, may_contain, secrets_in, spellings
 from callgate.policy.path_patterns import parse_path_pattern
 from callgate.shell.analysis import analyse
 from callgate.shell.effects import folder_readers
@@ -188,19 +188,19 @@ def tree(**folders: str) -> Callable[[str], list[str] | None]:
 )
 def test_a_pattern_is_filled_in_as_a_shell_would(pattern: str, expected: tuple[str, ...] | None) -> None:
     listed = tree(top=".env a.py b.py src", src="deep link", src_deep="c.py")
-    found = filled(pattern, listed)
+    found = expand_glob(pattern, listed)
     assert (None if found is None else tuple(sorted(found))) == expected
 
 
 def test_two_stars_stand_for_folders_below_as_well() -> None:
-    found = filled("**/c.py", tree(top="src", src="deep", src_deep="c.py"))
+    found = expand_glob("**/c.py", tree(top="src", src="deep", src_deep="c.py"))
     assert found is not None
     assert {"c.py", "src/c.py", "src/deep/c.py"} <= set(found)
 
 
 def test_a_pattern_that_stands_for_too_much_is_not_filled_in() -> None:
-    assert filled("*", lambda path: [f"f{number}" for number in range(5_000)]) is None
-    assert filled("*/*", lambda path: [f"f{number}" for number in range(40)]) is None
+    assert expand_glob("*", lambda path: [f"f{number}" for number in range(5_000)]) is None
+    assert expand_glob("*/*", lambda path: [f"f{number}" for number in range(40)]) is None
 
 
 def test_a_reader_of_whole_folders_beside_a_rule_is_judged_as_without_one() -> None:

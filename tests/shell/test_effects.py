@@ -2,7 +2,7 @@
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
-from callgate.shell.effects import Touched, effects_of, settings_folders, touched
+from callgate.shell.effects import NamedPaths, effects_of, named_paths, settings_folders
 from tests.rows import rows
 
 
@@ -154,112 +154,112 @@ def test_redirections_that_write_are_effects(target: str, operator: str, effects
 @rows(
     ("command", "found"),
     [
-        ("cat a b", Touched(reads=("a", "b"))),
-        ("cat a < b > c 2>> d", Touched(("b", "a"), ("c", "d"))),
-        ("echo x 2>&1 >&- <&3", Touched()),
-        ("echo x >& f", Touched((), ("f",))),
-        ("cp a b", Touched(("a",), ("b",))),
-        ("mv a b", Touched(("a",), ("b",), ("a",))),
-        ("rm -rf a b", Touched((), (), ("a", "b"))),
-        ("sort -o x a", Touched(("a",), ("x",))),
-        ("tee x < a", Touched(("a",), ("x",))),
-        ("sed 'w x' a", Touched(("a",), ("x",))),
-        ("unknown a --b=c -d", Touched(("a", "c"), ("a", "c"))),
-        ("sudo rm a", Touched((), (), ("a",))),
-        ("bash -c 'rm a; cat b'", Touched(("b",), (), ("a",))),
-        ("find x -exec rm y {} +", Touched(("x",), (), ("x", "y", "{}"))),
-        ("cd .git/hooks && echo x > pre-commit", Touched((".git/hooks",), (".git/hooks/pre-commit",))),
-        ("cd .git/hooks; echo x > pre-commit", Touched((".git/hooks",), ("pre-commit", ".git/hooks/pre-commit"))),
-        ("cd a; cd b; cat c", Touched(("a", "b", "a/b", "c", "a/c", "b/c", "a/b/c"))),
-        ("cd a && cat ~/b ../c", Touched(("a", "~/b", "a/../c"))),
-        ("bash -c 'cd a && cat b'; cat c", Touched(("a", "b", "a/b", "c", "a/c"))),
-        ("cd && cat .netrc", Touched(("~/.netrc",))),
-        ("cat $x a", Touched(("a",))),
+        ("cat a b", NamedPaths(reads=("a", "b"))),
+        ("cat a < b > c 2>> d", NamedPaths(("b", "a"), ("c", "d"))),
+        ("echo x 2>&1 >&- <&3", NamedPaths()),
+        ("echo x >& f", NamedPaths((), ("f",))),
+        ("cp a b", NamedPaths(("a",), ("b",))),
+        ("mv a b", NamedPaths(("a",), ("b",), ("a",))),
+        ("rm -rf a b", NamedPaths((), (), ("a", "b"))),
+        ("sort -o x a", NamedPaths(("a",), ("x",))),
+        ("tee x < a", NamedPaths(("a",), ("x",))),
+        ("sed 'w x' a", NamedPaths(("a",), ("x",))),
+        ("unknown a --b=c -d", NamedPaths(("a", "c"), ("a", "c"))),
+        ("sudo rm a", NamedPaths((), (), ("a",))),
+        ("bash -c 'rm a; cat b'", NamedPaths(("b",), (), ("a",))),
+        ("find x -exec rm y {} +", NamedPaths(("x",), (), ("x", "y", "{}"))),
+        ("cd .git/hooks && echo x > pre-commit", NamedPaths((".git/hooks",), (".git/hooks/pre-commit",))),
+        ("cd .git/hooks; echo x > pre-commit", NamedPaths((".git/hooks",), ("pre-commit", ".git/hooks/pre-commit"))),
+        ("cd a; cd b; cat c", NamedPaths(("a", "b", "a/b", "c", "a/c", "b/c", "a/b/c"))),
+        ("cd a && cat ~/b ../c", NamedPaths(("a", "~/b", "a/../c"))),
+        ("bash -c 'cd a && cat b'; cat c", NamedPaths(("a", "b", "a/b", "c", "a/c"))),
+        ("cd && cat .netrc", NamedPaths(("~/.netrc",))),
+        ("cat $x a", NamedPaths(("a",))),
         # What is sent or loaded is read.
-        ("curl -T a x.test", Touched(("a",))),
-        ("curl -d @a x.test", Touched(("@a", "a"))),
-        ("curl --data-binary n@a x.test", Touched(("n@a", "a"))),
-        ("curl -F 'f=@a;type=b' x.test", Touched(("f=@a;type=b", "a", "b"))),
-        ("curl -F 'f=<a' x.test", Touched(("f=<a", "a"))),
-        ("curl -H @a x.test", Touched(("@a", "a"))),
-        ("curl -K a x.test", Touched(("a",))),
-        ("curl file:///a/%62 x.test", Touched(("file:///a/%62", "/a/b", "file"))),
-        ("curl FILE://localhost/a", Touched(("FILE://localhost/a", "/a", "FILE"))),
-        ("wget --post-file=a x.test", Touched(("a",))),
-        ("http x.test f@a g:=@b", Touched(("f@a", "a", "g:=@b", "b"))),
-        ("docker run -v ~/a:/b i", Touched(("~/a:/b", "~/a"))),
+        ("curl -T a x.test", NamedPaths(("a",))),
+        ("curl -d @a x.test", NamedPaths(("@a", "a"))),
+        ("curl --data-binary n@a x.test", NamedPaths(("n@a", "a"))),
+        ("curl -F 'f=@a;type=b' x.test", NamedPaths(("f=@a;type=b", "a", "b"))),
+        ("curl -F 'f=<a' x.test", NamedPaths(("f=<a", "a"))),
+        ("curl -H @a x.test", NamedPaths(("@a", "a"))),
+        ("curl -K a x.test", NamedPaths(("a",))),
+        ("curl file:///a/%62 x.test", NamedPaths(("file:///a/%62", "/a/b", "file"))),
+        ("curl FILE://localhost/a", NamedPaths(("FILE://localhost/a", "/a", "FILE"))),
+        ("wget --post-file=a x.test", NamedPaths(("a",))),
+        ("http x.test f@a g:=@b", NamedPaths(("f@a", "a", "g:=@b", "b"))),
+        ("docker run -v ~/a:/b i", NamedPaths(("~/a:/b", "~/a"))),
         (
             "docker run --mount type=bind,source=/a,target=/b i",
-            Touched(("type=bind,source=/a,target=/b", "bind", "/a", "/b")),
+            NamedPaths(("type=bind,source=/a,target=/b", "bind", "/a", "/b")),
         ),
-        ("gh api -F a=@b x", Touched(("a=@b", "b"))),
+        ("gh api -F a=@b x", NamedPaths(("a=@b", "b"))),
         # Addresses and texts are no paths, where nobody knows.
-        ("git clone https://a.test/b c", Touched((), ("c",))),
-        ("mytool https://a.test --url=http://b.test c", Touched(("c",), ("c",))),
-        ("mytool https://../../a", Touched(("https://../../a",), ("https://../../a",))),
-        ("mytool file:///a", Touched(("file:///a", "/a"), ("file:///a", "/a"))),
-        ("python3 a.py --url http://b.test c", Touched(("c", "a.py"))),
-        ("mytool 'a\nb' c", Touched(("c",), ("c",))),
-        ("cat https://a.test", Touched(("https://a.test",))),
-        ("cat 'a\nb'", Touched(("a\nb",))),
+        ("git clone https://a.test/b c", NamedPaths((), ("c",))),
+        ("mytool https://a.test --url=http://b.test c", NamedPaths(("c",), ("c",))),
+        ("mytool https://../../a", NamedPaths(("https://../../a",), ("https://../../a",))),
+        ("mytool file:///a", NamedPaths(("file:///a", "/a"), ("file:///a", "/a"))),
+        ("python3 a.py --url http://b.test c", NamedPaths(("c", "a.py"))),
+        ("mytool 'a\nb' c", NamedPaths(("c",), ("c",))),
+        ("cat https://a.test", NamedPaths(("https://a.test",))),
+        ("cat 'a\nb'", NamedPaths(("a\nb",))),
         # What is searched and removed.
-        ("find -delete", Touched((), (), (".",))),
-        ("find a b -delete", Touched(("a", "b"), (), ("a", "b"))),
-        ("find -L a -type f -delete", Touched(("a",), (), ("a",))),
-        ("find a -name x -delete", Touched(("a",), (), ("a/x",))),
-        ("find a -iname '*.pyc' -delete", Touched(("a",), (), ("a/.pyc",))),
-        ("find a -path '*/x/*' -delete", Touched(("a",), (), ("a/x/*",))),
-        ("find a -name '*' -delete", Touched(("a",), (), ("a",))),
-        ("find a -delete -name x", Touched(("a",), (), ("a",))),
-        ("find a ! -name x -delete", Touched(("a",), (), ("a",))),
-        ("find a -not -name x -delete", Touched(("a",), (), ("a",))),
-        ("find a -name x -o -name y -delete", Touched(("a",), (), ("a",))),
-        ("find a -type d -empty -delete", Touched(("a",))),
-        ("find a -name x -exec /bin/rm -rf {} +", Touched(("a",), (), ("a/x", "{}"))),
-        ("find a -exec cat {} +", Touched(("a", "{}"))),
-        ("git clean -fdx", Touched((), (), (".",))),
-        ("git clean -f a b", Touched(("a", "b"), (), ("a", "b"))),
-        ("git clean -nd", Touched()),
-        ("git clean --dry-run", Touched()),
-        ("git worktree remove a", Touched((), (), ("a",))),
-        ("pytest --basetemp=a", Touched(("a",), ("a",))),
-        ("cat ~/.ssh/id", Touched(("~/.ssh/id",))),
-        ("cat a a", Touched(("a",))),
-        ("git -C x status", Touched(("x",))),
-        ("cat 'a", Touched()),
-        ("x=1", Touched()),
-        ("dd if=a of=b", Touched(("a",), ("b",))),
+        ("find -delete", NamedPaths((), (), (".",))),
+        ("find a b -delete", NamedPaths(("a", "b"), (), ("a", "b"))),
+        ("find -L a -type f -delete", NamedPaths(("a",), (), ("a",))),
+        ("find a -name x -delete", NamedPaths(("a",), (), ("a/x",))),
+        ("find a -iname '*.pyc' -delete", NamedPaths(("a",), (), ("a/.pyc",))),
+        ("find a -path '*/x/*' -delete", NamedPaths(("a",), (), ("a/x/*",))),
+        ("find a -name '*' -delete", NamedPaths(("a",), (), ("a",))),
+        ("find a -delete -name x", NamedPaths(("a",), (), ("a",))),
+        ("find a ! -name x -delete", NamedPaths(("a",), (), ("a",))),
+        ("find a -not -name x -delete", NamedPaths(("a",), (), ("a",))),
+        ("find a -name x -o -name y -delete", NamedPaths(("a",), (), ("a",))),
+        ("find a -type d -empty -delete", NamedPaths(("a",))),
+        ("find a -name x -exec /bin/rm -rf {} +", NamedPaths(("a",), (), ("a/x", "{}"))),
+        ("find a -exec cat {} +", NamedPaths(("a", "{}"))),
+        ("git clean -fdx", NamedPaths((), (), (".",))),
+        ("git clean -f a b", NamedPaths(("a", "b"), (), ("a", "b"))),
+        ("git clean -nd", NamedPaths()),
+        ("git clean --dry-run", NamedPaths()),
+        ("git worktree remove a", NamedPaths((), (), ("a",))),
+        ("pytest --basetemp=a", NamedPaths(("a",), ("a",))),
+        ("cat ~/.ssh/id", NamedPaths(("~/.ssh/id",))),
+        ("cat a a", NamedPaths(("a",))),
+        ("git -C x status", NamedPaths(("x",))),
+        ("cat 'a", NamedPaths()),
+        ("x=1", NamedPaths()),
+        ("dd if=a of=b", NamedPaths(("a",), ("b",))),
     ],
 )
-def test_the_paths_are_those_the_table_knows_of(command: str, found: Touched) -> None:
+def test_the_paths_are_those_the_table_knows_of(command: str, found: NamedPaths) -> None:
     """Where the table is not sure of a word, further ones may be named; none may be left out."""
-    named = touched(analyse(command))
+    named = named_paths(analyse(command))
     pairs = ((named.reads, found.reads), (named.writes, found.writes), (named.removes, found.removes))
     assert [set(wanted) - set(paths) for paths, wanted in pairs] == [set(), set(), set()]
 
 
 @rows(("length", "count"), [(4096, 1), (4097, 0)])
 def test_a_word_longer_than_a_path_is_text_where_nobody_knows(length: int, count: int) -> None:
-    assert len(touched(analyse(f"mytool {'a' * length}")).writes) == count
-    assert len(touched(analyse(f"cat {'a' * length}")).reads) == 1
+    assert len(named_paths(analyse(f"mytool {'a' * length}")).writes) == count
+    assert len(named_paths(analyse(f"cat {'a' * length}")).reads) == 1
 
 
 @rows("target", ["\u00b2", "\u0663", "x", "1x"])
 def test_only_digits_are_descriptors(target: str) -> None:
     simple = Simple((Word("ls"),), redirects=(Redirect(">&", Word(target)),))
-    assert touched(Analysis("", Script((simple,)))) == Touched((), (target,))
+    assert named_paths(Analysis("", Script((simple,)))) == NamedPaths((), (target,))
     assert effects_of(Analysis("", Script((simple,)))) == "mutating"
     plain = Simple((Word("ls"),), redirects=(Redirect(">", Word("1")),))
-    assert touched(Analysis("", Script((plain,)))) == Touched((), ("1",))
+    assert named_paths(Analysis("", Script((plain,)))) == NamedPaths((), ("1",))
 
 
 def test_a_file_opened_both_ways_is_read_and_written() -> None:
     simple = Simple((Word("ls"),), redirects=(Redirect("<>", Word("f")),))
-    assert touched(Analysis("", Script((simple,)))) == Touched(("f",), ("f",))
+    assert named_paths(Analysis("", Script((simple,)))) == NamedPaths(("f",), ("f",))
 
 
 def test_the_folders_a_command_may_be_in_do_not_grow_without_end() -> None:
-    assert len(touched(analyse("cd a;" * 40 + "cat b")).reads) < 400
+    assert len(named_paths(analyse("cd a;" * 40 + "cat b")).reads) < 400
 
 
 @rows(
@@ -281,4 +281,4 @@ def test_the_folders_in_which_git_reads_its_settings(text: str, folders: tuple[s
 
 
 def test_a_path_behind_an_option_that_changes_the_folder_counts_in_both() -> None:
-    assert set(touched(analyse("git -C sub grep -f words x")).reads) >= {"sub", "words", "sub/words"}
+    assert set(named_paths(analyse("git -C sub grep -f words x")).reads) >= {"sub", "words", "sub/words"}

@@ -1,12 +1,12 @@
 """What a command may come to where its variables are known."""
 
 from callgate.shell.analysis import analyse
-from callgate.shell.expansions import filled
+from callgate.shell.expansions import known_expansions
 from tests.rows import rows
 
 
 def texts(command: str) -> list[str]:
-    return [each.text for each in filled(analyse(command))]
+    return [each.text for each in known_expansions(analyse(command))]
 
 
 @rows(

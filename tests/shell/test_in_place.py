@@ -3,7 +3,7 @@
 from callgate.shell.analysis import analyse
 from callgate.shell.command_grants import FileTests, Granted, grant
 from callgate.shell.command_patterns import parse_pattern
-from callgate.shell.effects import Touched, touched
+from callgate.shell.effects import NamedPaths, named_paths
 from callgate.shell.programs.program_arguments import Argument
 from callgate.shell.programs.script_languages import rewritten
 from callgate.shell.programs.uses import Use
@@ -94,7 +94,7 @@ WRITTEN = {
 
 
 def test_every_file_that_is_written_in_place_counts_as_written() -> None:
-    found = {command: set(touched(analyse(command)).writes) for command in WRITTEN}
+    found = {command: set(named_paths(analyse(command)).writes) for command in WRITTEN}
     assert [command for command, paths in WRITTEN.items() if not set(paths.split()) <= found[command]] == []
 
 
@@ -109,7 +109,7 @@ def test_each_file_counts_once_and_is_a_target_of_its_own() -> None:
 
 
 def test_a_backup_in_another_folder_is_written_there() -> None:
-    assert touched(analyse("sed -i'/tmp/*' s/a/b/ d/x")) == Touched(("d/x",), ("d/x", "/tmp/x"))
+    assert named_paths(analyse("sed -i'/tmp/*' s/a/b/ d/x")) == NamedPaths(("d/x",), ("d/x", "/tmp/x"))
 
 
 # command → the rule for its program alone, and one that writes the option out

@@ -162,7 +162,7 @@ class Grants:
             may_read=self.may_use,
             stays=self.stays,
             folder=subject.is_folder,
-            fills=subject.fills,
+            expand_glob=subject.expand_glob,
         )
 
     def stays(self, path: str) -> bool:

@@ -160,7 +160,7 @@ def _needs(subject: Subject) -> str | None:
         if access.way != "read":
             return f"it would {access.way} {brief(access.path.spelled)}, outside the workspace"
     if subject.analysis is not None and subject.effects != "none":
-        for run in shell.inside(subject.analysis).runs:
+        for run in shell.find_inner_commands(subject.analysis).runs:
             if run.name in _VERSION_CONTROL:
                 return f"{run.name} would change the repository's own records, which are read-only in the sandbox"
     return None

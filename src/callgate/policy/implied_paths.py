@@ -34,7 +34,7 @@ def _fitting(part: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if fnmatchcase(name, part) and (name[0] != "." or part[0] == ".")]
 
 
-def filled(pattern: str, listed: Callable[[str], Sequence[str] | None]) -> tuple[str, ...] | None:
+def expand_glob(pattern: str, listed: Callable[[str], Sequence[str] | None]) -> tuple[str, ...] | None:
     """Return the paths to which the shell expands a glob now; None if a folder cannot be listed or there are too many.
 
     listed  returns the names in a folder, none for a file

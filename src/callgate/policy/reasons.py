@@ -117,7 +117,7 @@ def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) ->
 
 def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     """Return rules as narrow as an "always", which together allow the command; empty if there are none."""
-    runs = shell.inside(analysis).runs
+    runs = shell.find_inner_commands(analysis).runs
     words = sum(len(simple.words) for simple in analysis.script.commands)
     if analysis.fault is not None or len(runs) > _MOST_RUNS or words > _MOST_WORDS:
         return []
@@ -137,7 +137,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
             return []
         return [new[at - len(have)] for at in answer.used if at >= len(have)]
 
-    plain = [found for run in runs if (found := shell.alone(run)) is not None]
+    plain = [found for run in runs if (found := shell.quoted_command(run)) is not None]
     new = [shell.parse_pattern(f"{prefix}:*") for each in plain if (prefix := shell.prefix_of(each))]
     found = (needed(new) if new else []) or needed([*new, *_exactly(runs)])
     for pattern in found if len(found) > 1 else ():  # a command that needs no rule by itself needs none here
@@ -150,7 +150,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
 
 def _exactly(runs: "Sequence[shell.CommandRun]") -> "Iterator[shell.ShellPattern]":
     for run in runs:
-        command = None if any(word.globs for word in run.words) else shell.alone(run)
+        command = None if any(word.globs for word in run.words) else shell.quoted_command(run)
         if command is not None:
             with suppress(ValueError):  # a line end, and other text that a rule cannot contain
                 yield shell.parse_pattern(command.text)

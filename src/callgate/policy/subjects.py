@@ -16,7 +16,7 @@ from callgate import shell
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
-from callgate.policy.implied_paths import filled, secrets_in
+from callgate.policy.implied_paths import expand_glob, secrets_in
 from callgate.policy.protected import danger, is_secret
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
@@ -153,7 +153,7 @@ class Subject:
         if self.analysis.fault is not None or script.expands:
             return "what it stands for is only known when it runs"
         named = self._touched[0]
-        if any(self.fills(path) is None for path in named.patterns):
+        if any(self.expand_glob(path) is None for path in named.patterns):
             return "a pattern may lead over a link to anywhere"
         if (folder := next(filter(self.is_folder, named.flat), None)) is not None:
             return f"links in the folder {folder} would be followed"
@@ -260,7 +260,7 @@ class Subject:
             ways: tuple[tuple[Way, tuple[str, ...]], ...]
             ways = (("read", seen.reads), ("write", seen.writes), ("remove", seen.removes))
             for way, paths in ways:
-                filled = (each for path in paths if path in seen.patterns for each in self.fills(path) or ())
+                filled = (each for path in paths if path in seen.patterns for each in self.expand_glob(path) or ())
                 named = (path for path in (*paths, *filled) if path != "/dev/null")
                 found.update(((self._in_shell(path), way), None) for path in named)
         return tuple(found)
@@ -298,11 +298,11 @@ class Subject:
                     return
 
     @cached_property
-    def _touched(self) -> "tuple[shell.Touched, ...]":
+    def _touched(self) -> "tuple[shell.NamedPaths, ...]":
         """Return the paths of the command and of its expansions."""
         if self.analysis is None:
             return ()
-        return tuple(map(shell.touched, (self.analysis, *shell.filled(self.analysis))))
+        return tuple(map(shell.named_paths, (self.analysis, *shell.known_expansions(self.analysis))))
 
     def _in_shell(self, path: str) -> str:
         """Return a path as the shell resolves it: ``~`` is home, a relative path starts at the working folder."""
@@ -325,10 +325,10 @@ class Subject:
     def is_folder(self, path: str) -> bool:
         return self.resolve_in_shell(path).kind == "folder"
 
-    def fills(self, pattern: str) -> tuple[str, ...] | None:
+    def expand_glob(self, pattern: str) -> tuple[str, ...] | None:
         """Return the paths to which the shell expands a glob now; None if that is unknown."""
         if pattern not in self._filled:
-            self._filled[pattern] = filled(pattern, self._listed)
+            self._filled[pattern] = expand_glob(pattern, self._listed)
         return self._filled[pattern]
 
     def _listed(self, path: str) -> list[str] | None:
@@ -382,7 +382,8 @@ class Subject:
     @cached_property
     def look_alike(self) -> str | None:
         """The reason why the name of a program or host may be mistaken for another one."""
-        names = [] if self.analysis is None else [run.name or "" for run in shell.inside(self.analysis).runs]
+        runs = () if self.analysis is None else shell.find_inner_commands(self.analysis).runs
+        names = [run.name or "" for run in runs]
         if self.address is not None:
             whole = self.address if "//" in self.address else f"//{self.address}"
             names.append(whole.partition("//")[2].partition("/")[0])

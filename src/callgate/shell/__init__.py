@@ -1,8 +1,8 @@
 """Parses shell commands and knows programs. This module is the whole interface: ``from callgate import shell``.
 
 ``analyse`` parses a command with two parsers and keeps what both agree on. ``grant`` returns whether allow patterns
-cover it, ``reaches`` whether a deny or ask pattern applies, ``effects_of`` whether it only reads, ``touched`` which
-paths it names, ``inside`` which commands it starts, ``doubt`` why its effect is unknown.
+cover it, ``reaches`` whether a deny or ask pattern applies, ``effects_of`` whether it only reads, ``named_paths`` which
+paths it names, ``find_inner_commands`` which commands it starts, ``doubt`` why its effect is unknown.
 
 The parsers and the table of programs are costly to load and most sessions never judge a command, so each name is
 imported from its module when it is first used.
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from callgate.shell.command_patterns import ShellPattern as ShellPattern
     from callgate.shell.command_patterns import matches as matches
     from callgate.shell.command_patterns import parse_pattern as parse_pattern
-    from callgate.shell.effects import Touched as Touched
+    from callgate.shell.effects import NamedPaths as NamedPaths
     from callgate.shell.effects import effects_of as effects_of
     from callgate.shell.effects import folder_readers as folder_readers
+    from callgate.shell.effects import named_paths as named_paths
     from callgate.shell.effects import runs_settings as runs_settings
     from callgate.shell.effects import settings_folders as settings_folders
-    from callgate.shell.effects import touched as touched
-    from callgate.shell.expansions import filled as filled
-    from callgate.shell.prefixes import alone as alone
+    from callgate.shell.expansions import known_expansions as known_expansions
     from callgate.shell.prefixes import prefix_of as prefix_of
+    from callgate.shell.prefixes import quoted_command as quoted_command
     from callgate.shell.programs.inner_commands import CommandRun as CommandRun
-    from callgate.shell.programs.inner_commands import inside as inside
+    from callgate.shell.programs.inner_commands import find_inner_commands as find_inner_commands
     from callgate.shell.reach import Doubt as Doubt
     from callgate.shell.reach import doubt as doubt
     from callgate.shell.reach import reaches as reaches
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 _MODULES = {
     "analysis": ("analyse",),
     "command": ("Analysis",),
-    "effects": ("Touched", "effects_of", "runs_settings", "settings_folders", "folder_readers", "touched"),
-    "expansions": ("filled",),
+    "effects": ("NamedPaths", "effects_of", "runs_settings", "settings_folders", "folder_readers", "named_paths"),
+    "expansions": ("known_expansions",),
     "command_grants": ("FileTests", "Granted", "NotGranted", "grant"),
     "command_patterns": ("ShellPattern", "matches", "parse_pattern"),
-    "prefixes": ("alone", "prefix_of"),
-    "programs.inner_commands": ("CommandRun", "inside"),
+    "prefixes": ("prefix_of", "quoted_command"),
+    "programs.inner_commands": ("CommandRun", "find_inner_commands"),
     "reach": ("Doubt", "doubt", "reaches"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

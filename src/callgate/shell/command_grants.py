@@ -115,14 +115,14 @@ class FileTests:
     may_read   a known program may read or change the path
     stays      the folder is the one in which the command starts
     folder     the path is a folder
-    fills      the paths to which a glob expands
+    expand_glob      the paths to which a glob expands
     """
 
     may_write: PathTest = never
     may_read: PathTest = within_by_spelling
     stays: PathTest = here_by_spelling
     folder: PathTest = folder_by_spelling
-    fills: Fills = only_itself
+    expand_glob: Fills = only_itself
 
 
 _BY_SPELLING = FileTests()
@@ -161,7 +161,7 @@ class _Judge:
         paths = [below(folder, path) for folder in self.here]
         if not globs:
             return all(map(self.files.may_read, paths))
-        filled = [self.files.fills(path) for path in paths]
+        filled = [self.files.expand_glob(path) for path in paths]
         return all(each is not None and all(map(self.files.may_read, each)) for each in filled) and all(
             map(self.files.may_read, paths)
         )
@@ -339,7 +339,7 @@ def _inside(
     if not inner:
         return NotGranted(use.why)
     if all(at in spelled for at in range(use.at, use.on + 1)):
-        if act.name in _APPENDING and not _tame(text_of(inner[0])) and not exact:
+        if act.name in _APPENDING and not _has_safe_options(text_of(inner[0])) and not exact:
             return NotGranted(f"{act.name} adds words to {text_of(inner[0])} that are not known")
         moved = frozenset(at - use.on for at in spelled if at >= use.on)
         return _objections(_CommandUses(inner), moved, pattern, judge, depth + 1)
@@ -348,6 +348,6 @@ def _inside(
     return _cover(inner, judge, depth + 1)
 
 
-def _tame(name: str) -> bool:
+def _has_safe_options(name: str) -> bool:
     entry = PROGRAMS.get(name)
     return entry is not None and entry.safe_options

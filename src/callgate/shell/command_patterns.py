@@ -125,14 +125,14 @@ def _spelled_around_stars(pieces: tuple[Piece, ...], words: Sequence[str]) -> fr
         if len(piece) == 1:
             spelled.add(at)
         elif piece != LONE:
-            if not _tame(piece, words[at]):
+            if not _keeps_place(piece, words[at]):
                 return None
             if _names_what(piece[0]):
                 spelled.add(at)
     return frozenset(spelled)
 
 
-def _tame(piece: Piece, word: str) -> bool:
+def _keeps_place(piece: Piece, word: str) -> bool:
     """Return True if the text under the stars cannot lead out of the place that the literal text names."""
     hidden = word[len(piece[0]) : len(word) - len(piece[-1])]
     return not _NOT_UNDER_STAR & set(hidden) and ".." not in word.split("/")

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from callgate.shell.command import Analysis, Redirect, Script, Word, names
 from callgate.shell.command_grants import WRITES, duplicates, safe_assignments
 from callgate.shell.folders import MOVES, PossibleFolders, after_move, below, folders_of
-from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, CommandRun, inside
+from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, CommandRun, find_inner_commands
 from callgate.shell.programs.program_arguments import scan
 from callgate.shell.programs.program_table import PROGRAMS, grammar_of, read, step_of
 from callgate.shell.programs.uses import Use, pieces, text_of
@@ -25,7 +25,7 @@ _FILE = re.compile(r"file:(?://[^/]*(?=/))?", re.I)
 
 
 @noun
-class Touched:
+class NamedPaths:
     """Paths as spelled, relative to the first folder; if several folders are possible, relative to each.
 
     patterns  the paths that are globs
@@ -80,7 +80,8 @@ def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
 
 def runs_settings(analysis: Analysis) -> str | None:
     """Return the first program that runs commands of a repository's settings, or None."""
-    runs = [run for run in inside(analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
+    started = find_inner_commands(analysis).runs
+    runs = [run for run in started if [word.value for word in run.words[1:]] != ["--version"]]
     entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
     return next((name for name, entry in entries if entry is not None and entry.runs_settings), None)
 
@@ -89,7 +90,7 @@ def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
     """Return the folders in which such programs run, relative to the first one; None if one is unknown."""
     found: dict[str, None] = {}
     where = folders_of(analysis)
-    for run in inside(analysis).runs:
+    for run in find_inner_commands(analysis).runs:
         if run.depth and run.name in MOVES:
             return None
         entry = PROGRAMS.get(run.name or "")
@@ -109,7 +110,7 @@ def _entered(uses: Iterable[Use], folders: tuple[str, ...]) -> tuple[str, ...]:
     return folders
 
 
-def touched(analysis: Analysis) -> Touched:
+def named_paths(analysis: Analysis) -> NamedPaths:
     """Return the paths in words and redirections, as far as the programs are known. Words of an unknown program count
     as read and written unless they cannot be a path."""
     reads: dict[str, None] = {}
@@ -120,7 +121,7 @@ def touched(analysis: Analysis) -> Touched:
     ways = {"write": writes, "move": removes, "remove": removes}
     where = folders_of(analysis)
     elsewhere: tuple[str, ...] = ()
-    for run in inside(analysis).runs:
+    for run in find_inner_commands(analysis).runs:
         here = PossibleFolders((*where[run.step].here, *elsewhere))
         entered = _entered(run.uses, here.here)
         works_in = here if entered is here.here else PossibleFolders(tuple(dict.fromkeys((*here.here, *entered))))
@@ -146,7 +147,7 @@ def touched(analysis: Analysis) -> Touched:
                 _note(patterns, text_of(word), here)
         if run.depth and run.name in MOVES:
             elsewhere = (*elsewhere, *after_move(here, run.words).here)[:_MOST_FOLDERS]
-    return Touched(tuple(reads), tuple(writes), tuple(removes), frozenset(patterns), tuple(flat))
+    return NamedPaths(tuple(reads), tuple(writes), tuple(removes), frozenset(patterns), tuple(flat))
 
 
 def _paths(use: Use) -> list[str]:
@@ -172,7 +173,7 @@ def folder_readers(analysis: Analysis) -> list[str]:
     """Return the commands that read whole folders. Hidden and ignored files count, because options and files of the
     workspace change what is skipped."""
     found: list[str] = []
-    for run in inside(analysis).runs:
+    for run in find_inner_commands(analysis).runs:
         name = run.name or ""
         entry = PROGRAMS.get(name)
         if entry is None or not entry.recursive:

@@ -7,7 +7,7 @@ import re
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis
-from callgate.shell.programs.inner_commands import inside
+from callgate.shell.programs.inner_commands import find_inner_commands
 from callgate.shell.programs.uses import text_of
 
 _MOST_WORDS = 8
@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"[\w./~@+*?:,= -]{1,400}")
 _EXPANDS = re.compile(r"[$`]|~\+")
 
 
-def filled(analysis: Analysis) -> tuple[Analysis, ...]:
+def known_expansions(analysis: Analysis) -> tuple[Analysis, ...]:
     """Return the other commands to which this one may expand; none if nothing is known."""
     text = analysis.text
     if len(text) > _LONGEST or not _EXPANDS.search(text) or _is_literal(analysis):
@@ -55,7 +55,7 @@ def _is_literal(analysis: Analysis) -> bool:
         or any(word.tilde for each in script.commands for word in each.words)
     ):
         return False
-    return not any(use.role == "run" for run in inside(analysis).runs for use in run.uses)
+    return not any(use.role == "run" for run in find_inner_commands(analysis).runs for use in run.uses)
 
 
 def _assigned(text: str, number: int) -> str:

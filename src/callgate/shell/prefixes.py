@@ -16,7 +16,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")
 _DEEPEST = 4
 
 
-def alone(run: CommandRun) -> Analysis | None:
+def quoted_command(run: CommandRun) -> Analysis | None:
     """Return the command by itself with every word quoted; None if a word is unknown."""
     values = [word.value for word in run.words if word.value is not None]
     if not values or len(values) < len(run.words):

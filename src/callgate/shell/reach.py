@@ -12,7 +12,7 @@ from typing import Literal
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Word
 from callgate.shell.command_patterns import LONE, Piece, ShellPattern, matches, stretch
-from callgate.shell.programs.inner_commands import COPYING, CommandRun, inside, known_as, name_of
+from callgate.shell.programs.inner_commands import COPYING, CommandRun, find_inner_commands, known_as, name_of
 from callgate.shell.programs.program_table import PROGRAMS, subcommand_at
 from callgate.shell.programs.uses import text_of
 from callgate.words.noun import noun
@@ -53,7 +53,7 @@ _DECODED = re.compile(r"\\x([0-9A-Fa-f]{1,2})|\\([0-7]{1,3})|\\u([0-9A-Fa-f]{1,4
 
 def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
     """Return why a deny or ask pattern applies to a command, or None."""
-    started = inside(analysis)
+    started = find_inner_commands(analysis)
     if pattern.everything:
         return "the pattern names every command"
     if started.over:
@@ -78,7 +78,7 @@ def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
 
 def doubt(analysis: Analysis) -> Doubt | None:
     """Return why the effect of a command is unknown, or None."""
-    started = inside(analysis)
+    started = find_inner_commands(analysis)
     if started.unread:
         return Doubt("unread", analysis.fault or "a part of it cannot be read")
     if started.over:
@@ -134,7 +134,7 @@ def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> boo
     texts = [text_of(word) for word in words[1:] if " " in text_of(word)][:_MANY]
     values = [text.partition("=")[2] for text in texts if "=" in text]
     for text in (*(each for each in texts if each[:1] != "-"), *values):
-        inner = inside(analyse(text))
+        inner = find_inner_commands(analyse(text))
         if any(_matches_words(run.words, pattern, wanted) for run in inner.named.get(wanted.casefold(), ())):
             return True
     return False

@@ -96,7 +96,7 @@ def _unclear(uses: tuple[Use, ...]) -> bool:
     return any(use.role == "unknown" and not use.guess for use in uses)
 
 
-class Inside:
+class InnerCommands:
     """Every command that a command would start.
 
     texts   programs in other languages
@@ -279,15 +279,15 @@ def _open(run: CommandRun) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _remembered(text: str) -> list[tuple[Analysis, Inside]]:
+def _remembered(text: str) -> list[tuple[Analysis, InnerCommands]]:
     """Cache for the last result of a text; hashing a whole analysis for each rule would be costly."""
     return []
 
 
-def inside(analysis: Analysis) -> Inside:
+def find_inner_commands(analysis: Analysis) -> InnerCommands:
     """Follow a command through wrappers and shell text to everything that it would start, in bounded time."""
     place = _remembered(analysis.text)
     if place and place[0][0] is analysis:
         return place[0][1]
-    place[:] = [(analysis, found := Inside(analysis))]
+    place[:] = [(analysis, found := InnerCommands(analysis))]
     return found

@@ -84,7 +84,7 @@ awk,gawk,mawk,nawk | text read | -F= -v= -e= --source= --assign= --field-separat
 def jq(call: Invocation) -> list[Use]:
     """Return the uses. The shell must not expand the filter."""
     filters = [each for each in call.operands[:1] if unsure(call.words[each.on])]
-    return call.uses() + [each.beyond("unknown", "the shell fills in the filter") for each in filters]
+    return call.uses() + [each.beyond("unknown", "the shell expand_glob in the filter") for each in filters]
 
 
 _ALONE = names(

@@ -67,7 +67,7 @@ def sed(call: Invocation) -> list[Use]:
         # where options end at the first operand, it is the script
         uses.append(options[-1].beyond("unknown", f"{options[-1].name} stands behind a script or a file"))
     if any(each.on < len(call.words) and unsure(call.words[each.on]) for each in scripts):
-        return [*uses, scripts[0].beyond("unknown", "the shell fills in the script")]
+        return [*uses, scripts[0].beyond("unknown", "the shell expand_glob in the script")]
     return uses + script_uses("\n".join(each.text for each in scripts), scripts[-1].on) if scripts else uses
 
 
@@ -215,7 +215,7 @@ def awk(call: Invocation) -> list[Use]:
     uses += [each.beyond("unknown", "it stands behind a file") for each in files if each.text[:1] == "-" != each.text]
     for each in programs:
         if each.on < len(call.words) and unsure(call.words[each.on]):
-            uses.append(each.beyond("unknown", "the shell fills in the program"))
+            uses.append(each.beyond("unknown", "the shell expand_glob in the program"))
         else:
             uses += program_uses(each.text, each.on)
     return uses
