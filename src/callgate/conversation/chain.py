@@ -110,9 +110,9 @@ class Chain:
 
     def live(self) -> list[tuple[int, int]]:
         """Return the live ranges of the log in order, adjacent ones joined."""
-        line = self._world_line()
-        after = self._what_follows(line)
-        boundary = next((each for each in reversed(self._segments) if self._leads_on(each, after)), None)
+        line = self._line_to_leaf()
+        after = self._next_starts(line)
+        boundary = next((each for each in reversed(self._segments) if self._is_boundary_of(each, after)), None)
         on = set(line)
         if boundary is not None:
             on -= self._before(boundary, line)
@@ -148,7 +148,7 @@ class Chain:
             case _:
                 return None
 
-    def _world_line(self) -> list[str]:
+    def _line_to_leaf(self) -> list[str]:
         """Return the messages from the leaf back to the first one. Parents come earlier in the log: there are no
         cycles."""
         found: list[str] = []
@@ -158,13 +158,13 @@ class Chain:
             at = self._parents.get(at)
         return found
 
-    def _what_follows(self, line: list[str]) -> dict[str | None, int]:
+    def _next_starts(self, line: list[str]) -> dict[str | None, int]:
         """Return the start of the line that follows each message, and of the first message (None)."""
         begins = {each.line.id: each.start for each in self._segments if each.line.kind == "message"}
         before: list[str | None] = [*line[1:], None]
         return {each: begins[then] for each, then in zip(before, line, strict=False)}
 
-    def _leads_on(self, segment: _Segment, after: dict[str | None, int]) -> bool:
+    def _is_boundary_of(self, segment: _Segment, after: dict[str | None, int]) -> bool:
         """Return whether a segment is a boundary that the live messages continue from."""
         parent = segment.line.parent
         known = parent is None or parent in after or parent == self.leaf

@@ -73,18 +73,18 @@ class View:
     def _begin_anew(self, summary: Message | None) -> None:
         self.summary = summary
         self._at: dict[str, int] = {}  # message id → position
-        self._sound = True  # all messages so far need no repair
-        self._wanted: list[str] = []  # if sound: ids of calls of the last message
-        self._used: set[str] = set()  # if sound: ids of all calls
+        self._is_valid = True  # no message so far needs a repair
+        self._wanted: list[str] = []  # if valid: ids of calls of the last message
+        self._used: set[str] = set()  # if valid: ids of all calls
         self._sent: list[Message] = [] if summary is None else [summary]
 
     def add(self, message: Message) -> None:
         self._at.setdefault(message.id, len(self.messages))
         self.messages.append(message)
-        if not self._sound:
-            self._fold(message)
+        if not self._is_valid:
+            self._pair(message)
         elif not self._follows(message):
-            self._look_closely()
+            self._repair()
 
     def compact(self, summary: Message, kept: str | None) -> None:
         """Replace the messages before ``kept`` by the summary; None: all messages. If ``kept`` is unknown, its line is
@@ -99,7 +99,7 @@ class View:
         self.replaced = {key: content for key, content in self.replaced.items() if key[0] in self._at}
         self._note_change()
         if self._snipped or self.replaced:
-            self._look_closely()
+            self._repair()
 
     def snip(self, message_ids: Iterable[str]) -> None:
         """Do not send these messages any more. A call and its result are left out together."""
@@ -107,14 +107,14 @@ class View:
         if not known <= self._snipped:
             self._snipped |= known
             self._note_change()
-            self._look_closely()
+            self._repair()
 
     def replace(self, message_id: str, call_id: str, content: tuple[Content, ...]) -> None:
         """Send this content instead of a result. Only the first replacement of a result counts."""
         if message_id in self._at and (message_id, call_id) not in self.replaced:
             self.replaced[message_id, call_id] = content
             self._note_change()
-            self._look_closely()
+            self._repair()
 
     def _note_change(self) -> None:
         self.changed_at = len(self.messages)
@@ -122,10 +122,10 @@ class View:
 
     def history(self) -> History:
         """Return the messages for a request. The list has a legal order and does not change later."""
-        if self._sound and not self._wanted:
+        if self._is_valid and not self._wanted:
             return History(self._sent)
-        if self._sound:
-            self._look_closely()
+        if self._is_valid:
+            self._repair()
         steps = self._steps
         # The last step may still get its results: their placeholders are not stored.
         settled = len(steps) - bool(steps and None in steps[-1].answers)
@@ -160,25 +160,25 @@ class View:
         self._sent.append(message)
         return True
 
-    def _look_closely(self) -> None:
+    def _repair(self) -> None:
         """Pair each call with its result."""
-        self._sound = False
+        self._is_valid = False
         self._steps: list[Step] = []
         self._named: dict[str, int] = {}  # id → the last suffix number tried
         self._open: dict[
             str, list[tuple[int, int]]
         ] = {}  # call id → steps and positions without a result, the next one last
-        self._resend()
+        self._reset_sent()
         for message in self.messages if self.summary is None else (self.summary, *self.messages):
-            self._fold(message)
+            self._pair(message)
 
-    def _resend(self) -> None:
+    def _reset_sent(self) -> None:
         self._sent = []  # a new list: earlier History objects keep the old one
         self._done = 0  # the number of steps in it
 
     # ---- which result belongs to which call ---------------------------------------------------------------------
 
-    def _fold(self, message: Message) -> None:
+    def _pair(self, message: Message) -> None:
         if message.role != "tool":
             stray = ResultPart if message.role == "assistant" else (ResultPart, CallPart)
             parts = tuple(part for part in message.parts if not isinstance(part, stray))
@@ -204,7 +204,7 @@ class View:
             del self._open[part.call_id]
         self._steps[at].answers[place] = (message, part)
         if at < self._done:
-            self._resend()
+            self._reset_sent()
 
     def _name(self, call_id: str) -> str:
         """Return the id, or a free one with a suffix: ``id~2``."""

@@ -345,7 +345,7 @@ class Board(Generic[C]):
     def at(self, stage: Stage) -> list[C]:
         return [call for call in self.calls if call.stage is stage]
 
-    def in_the_way(self) -> list[str]:
+    def running_without_locks(self) -> list[str]:
         """Return the labels of the running calls without locks."""
         return [self.calls[index].label for index in sorted(self._shared)]
 

@@ -103,7 +103,7 @@ class Call(BoardCall):
 _UNREAD_CHARS = 10_000
 
 
-class Station:
+class SharedRun:
     """The part of a Run that all calls of a message share. ``sink`` receives progress on the loop's thread."""
 
     __slots__ = ("deps", "host", "lineage", "lock", "loop", "sink", "thread")
@@ -142,11 +142,11 @@ class CallRun:
     """The Run of one call. Progress may be reported from any thread; it is merged and never blocks."""
 
     __slots__ = (
-        *("_station", "_waiting", "answers", "attempt", "call_id", "cancelled", "changes", "context", "deadline"),
+        *("_shared", "_waiting", "answers", "attempt", "call_id", "cancelled", "changes", "context", "deadline"),
         "open",
     )
 
-    def __init__(self, call: Call, context: Mapping[str, Any], station: Station) -> None:
+    def __init__(self, call: Call, context: Mapping[str, Any], shared: SharedRun) -> None:
         self.call_id = call.id
         self.attempt = call.attempt
         self.context = context
@@ -155,50 +155,50 @@ class CallRun:
         self.changes: ChangeSet | None = None
         self.answers: tuple[FieldAnswer, ...] = ()
         self.open = True  # progress is published
-        self._station = station
+        self._shared = shared
         self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
 
     @property
     def host(self) -> Host:
-        return self._station.host
+        return self._shared.host
 
     @property
     def deps(self) -> Any:
-        return self._station.deps
+        return self._shared.deps
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        return (*self._station.lineage, self.call_id)
+        return (*self._shared.lineage, self.call_id)
 
     @property
     def idempotency_key(self) -> str:
         return "/".join(name for name in self.lineage if not name.startswith("~"))  # without a root's random token
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
-        station = self._station
+        shared = self._shared
         if not self.open:
             return
         try:
             said = str(text)
-            if get_ident() == station.thread:
-                station.sink(self.call_id, said, current, total)
+            if get_ident() == shared.thread:
+                shared.sink(self.call_id, said, current, total)
                 return
         except Exception:  # a failed report does not fail the call
             return
-        with station.lock:
+        with shared.lock:
             first = self._waiting is None
             texts, gauge = self._waiting or ([], (None, None))
             texts.append(said[: max(0, _UNREAD_CHARS - sum(map(len, texts)))])
             self._waiting = (texts, gauge if current is None else (current, total))
         if first:
             try:
-                station.loop.call_soon_threadsafe(self._flush)
+                shared.loop.call_soon_threadsafe(self._flush)
             except RuntimeError:  # the loop is closed
                 self.open = False
 
     def _flush(self) -> None:
-        with self._station.lock:
+        with self._shared.lock:
             waiting, self._waiting = self._waiting, None
         if self.open and waiting is not None:
             texts, (current, total) = waiting
-            self._station.sink(self.call_id, "".join(texts), current, total)
+            self._shared.sink(self.call_id, "".join(texts), current, total)

@@ -170,7 +170,7 @@ class Engine:
             self.perform()
 
     def _locked_out(self, call: Call) -> None:
-        holders = self.board.in_the_way() if call.claim is None else self._locks.holders(call.claim)
+        holders = self.board.running_without_locks() if call.claim is None else self._locks.holders(call.claim)
         self.board.expired(call, outcomes.locked_out(self._patience_of(call), holders))
 
     def defer(self, call: Call) -> None:

@@ -50,14 +50,14 @@ def conflict(one: BoundLocks, other: BoundLocks) -> bool:
     """Return whether one writes a path that the other reads or writes; exclusive locks conflict with all locks."""
     if one.scope == "exclusive" or other.scope == "exclusive":
         return True
-    return _meet(one.writes, other.writes) or _meet(one.writes, other.reads) or _meet(one.reads, other.writes)
+    return _overlap(one.writes, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.reads, other.writes)
 
 
-def _meet(some: Iterable[str], others: Iterable[str]) -> bool:
-    return any(a == b or b in above(a) or a in above(b) for a in some for b in others)
+def _overlap(some: Iterable[str], others: Iterable[str]) -> bool:
+    return any(a == b or b in parent_folders(a) or a in parent_folders(b) for a in some for b in others)
 
 
-def above(path: str) -> tuple[str, ...]:
+def parent_folders(path: str) -> tuple[str, ...]:
     """Return the folders above a path, the nearest first."""
     found: list[str] = []
     folder = dirname(path)
@@ -70,12 +70,12 @@ def above(path: str) -> tuple[str, ...]:
 class _Index:
     """Sorted numbers of claims, by the path that they lock and by each folder above it."""
 
-    __slots__ = ("_above", "at", "below")
+    __slots__ = ("_parents", "at", "below")
 
     def __init__(self) -> None:
         self.at: dict[str, list[int]] = {}
         self.below: dict[str, list[int]] = {}
-        self._above: dict[str, tuple[str, ...]] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
 
     def put(self, path: str, number: int) -> None:
         _put(self.at, path, number)
@@ -87,14 +87,14 @@ class _Index:
         for folder in self.folders(path):
             _drop(self.below, folder, number)
         if path not in self.at:
-            self._above.pop(path, None)
+            self._parents.pop(path, None)
 
     def folders(self, path: str) -> tuple[str, ...]:
-        found = self._above.get(path)
+        found = self._parents.get(path)
         if found is None:
-            found = above(path)
+            found = parent_folders(path)
             if path in self.at:
-                self._above[path] = found
+                self._parents[path] = found
         return found
 
     def latest(self, path: str, before: int) -> int:
@@ -271,7 +271,7 @@ class Lanes(Claims):
     def free(self, number: int) -> bool:
         """Return True if no earlier call blocks this one. Otherwise ``leave`` or ``relock`` returns the number
         later."""
-        return not self._filed or (number not in self._watched.waits and self._look(number))
+        return not self._filed or (number not in self._watched.waits and self._is_free_or_watch(number))
 
     def leave(self, number: int) -> list[int]:
         """Remove a call, and return the calls that became free."""
@@ -289,9 +289,9 @@ class Lanes(Claims):
 
     def _freed_by(self, number: int) -> list[int]:
         self._watched.stop(number)
-        return [each for each in sorted(self._watched.freed_by(number)) if self._look(each)]
+        return [each for each in sorted(self._watched.freed_by(number)) if self._is_free_or_watch(each)]
 
-    def _look(self, number: int) -> bool:
+    def _is_free_or_watch(self, number: int) -> bool:
         blocker = self.latest(self.locks(number), number)
         if blocker < 0:
             return True

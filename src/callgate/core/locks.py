@@ -61,12 +61,12 @@ class LockTable:
         with self._guard:
             self._number(claim)
             if self._watched.waits:
-                self._pass_waiting(claim)
+                self._overtake_waiting(claim)
             elif self._holding.latest(claim.locks, _ALL) < 0:
                 self._holding.put(claim.number, claim.locks)
                 claim.holds = True
                 return True
-            return self._look(claim)
+            return self._grant_or_watch(claim)
 
     def leave(self, claim: Claim) -> None:
         """Release the locks or stop waiting. The claim keeps its number for ``retry``."""
@@ -78,7 +78,7 @@ class LockTable:
                 if self._watched.waits:
                     self._watched.stop(claim)
                     freed = sorted(self._watched.freed_by(claim), key=lambda each: each.number)
-                    granted = [each for each in freed if self._look(each)]
+                    granted = [each for each in freed if self._grant_or_watch(each)]
         for other in granted:
             other.granted(other.who)
 
@@ -86,7 +86,7 @@ class LockTable:
         """Request the locks of a claim again, before all later claims that wait. Return False if it has to wait."""
         with self._guard:
             self._claims[claim.number] = claim
-            return self._look(claim)
+            return self._grant_or_watch(claim)
 
     def holders(self, claim: Claim) -> list[str]:
         """Return the labels of claims that block this one, at most ten."""
@@ -95,7 +95,8 @@ class LockTable:
             found: list[str] = []
             for other in (self._claims[number] for number in numbers):
                 before = other.holds or other.number < claim.number
-                if before and other is not claim and not _is_kin(other, claim) and conflict(other.locks, claim.locks):
+                may_block = before and other is not claim and not _is_ancestor(other, claim)
+                if may_block and conflict(other.locks, claim.locks):
                     found.append(other.who.label)
                     if len(found) == _NAMED:
                         break
@@ -106,13 +107,13 @@ class LockTable:
         claim.number = self._last
         self._claims[claim.number] = claim
 
-    def _look(self, claim: Claim) -> bool:
+    def _grant_or_watch(self, claim: Claim) -> bool:
         # Waiting claims first: they leave after claims that hold, so fewer claims look again.
         blocker, waits = None, False
         if len(self._waiting):
-            blocker, waits = self._in_the_way(claim, self._waiting, claim.number), claim.number in self._waiting
+            blocker, waits = self._blocker(claim, self._waiting, claim.number), claim.number in self._waiting
         if blocker is None:
-            blocker = self._in_the_way(claim, self._holding, _ALL)
+            blocker = self._blocker(claim, self._holding, _ALL)
         if blocker is not None:
             self._watched.watch(claim, blocker)
             if not waits:
@@ -124,28 +125,28 @@ class LockTable:
         claim.holds = True
         return True
 
-    def _in_the_way(self, claim: Claim, claims: Claims, before: int) -> Claim | None:
+    def _blocker(self, claim: Claim, claims: Claims, before: int) -> Claim | None:
         number = claims.latest(claim.locks, before)
         while number >= 0:
             other = self._claims[number]
-            if not _is_kin(other, claim):
+            if not _is_ancestor(other, claim):
                 return other
             number = claims.latest(claim.locks, number)
         return None
 
-    def _pass_waiting(self, claim: Claim) -> None:
+    def _overtake_waiting(self, claim: Claim) -> None:
         """Move claims that wait for an ancestor of the claim behind it. They keep their order, and no other claim waits
         for one of them, so the order of all other conflicting pairs stays."""
-        if self._in_the_way(claim, self._waiting, _ALL) is None:
+        if self._blocker(claim, self._waiting, _ALL) is None:
             return
         ahead = Claims()
         for number in self._holding.earliest():
-            if _is_kin(self._claims[number], claim):
+            if _is_ancestor(self._claims[number], claim):
                 ahead.put(number, self._claims[number].locks)
         passed: list[Claim] = []
         for number in self._waiting.earliest() if len(ahead) else ():
             other = self._claims[number]
-            if self._in_the_way(other, ahead, _ALL) is not None:
+            if self._blocker(other, ahead, _ALL) is not None:
                 ahead.put(number, other.locks)
                 passed.append(other)
         for other in passed:
@@ -155,5 +156,5 @@ class LockTable:
             self._waiting.put(other.number, other.locks)
 
 
-def _is_kin(elder: Claim, claim: Claim) -> bool:
+def _is_ancestor(elder: Claim, claim: Claim) -> bool:
     return 0 < len(elder.lineage) < len(claim.lineage) and claim.lineage[: len(elder.lineage)] == elder.lineage

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.call import Call, CallRun, CallSetup, RunContext, Sink, Station
+from callgate.core.call import Call, CallRun, CallSetup, RunContext, SharedRun, Sink
 from callgate.core.capabilities import facts_of
 from callgate.core.gate import is_shutdown
 from callgate.core.lanes import EXCLUSIVE, BoundLocks, bind_locks, check_covered
@@ -60,8 +60,8 @@ class Performer:
         self._record = setup.record
         self._ledger = setup.record.ledger
         self._settings = setup.settings
-        self._make_station = partial(Station, host, setup.lineage, setup.deps, progress)
-        self._station: Station | None = None
+        self._make_shared = partial(SharedRun, host, setup.lineage, setup.deps, progress)
+        self._shared: SharedRun | None = None
 
     # ---- name and arguments -------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class Performer:
             call.name = name = found.tool.spec.name
             return self._read(call, found.tool, found.raw, name, self._ledger.hashes_before(given.id))
         except BaseException as error:
-            return _broken(error)
+            return _failed_to_read(error)
 
     def read_again(self, call: Call, decision: Allow | Ask) -> Accepted | Result:
         """Validate arguments of a person or a hook."""
@@ -86,7 +86,7 @@ class Performer:
         try:
             return self._read(call, case.tool, decision.arguments or {}, title, case.recent)
         except BaseException as error:
-            return _broken(error)
+            return _failed_to_read(error)
 
     def _read(
         self, call: Call, tool: Tool, raw: str | Mapping[str, Any], title: str, recent: Sequence[str]
@@ -107,7 +107,7 @@ class Performer:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            traits = self._careful(call, traits, error)
+            traits = self._most_restrictive(call, traits, error)
         if traits.failed:
             call.note = traits.failed
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
@@ -128,7 +128,7 @@ class Performer:
         )
         return read
 
-    def _careful(self, call: Call, traits: Traits, error: BaseException) -> Traits:
+    def _most_restrictive(self, call: Call, traits: Traits, error: BaseException) -> Traits:
         """Return the most restrictive traits for traits that raised: exclusive locks, effects, no interrupt."""
         call.locks = EXCLUSIVE
         call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
@@ -168,7 +168,7 @@ class Performer:
                 refused = await self._apply(call, run)
                 if refused is not None:
                     return refused
-            result = _sound(call.name, await case.tool.run(case.arguments, run))
+            result = _consistent(call.name, await case.tool.run(case.arguments, run))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and call.reason is not None:
                 return outcomes.stopped(call.reason, call.because, effects)
@@ -180,7 +180,7 @@ class Performer:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             task.uncancel()  # the tool caught the cancel of its call
-        return _late(call, result)
+        return _after_cancel(call, result)
 
     async def _apply(self, call: Call, run: CallRun) -> Result | None:
         """Apply the preview, or make it now. Return a Result on failure; nothing was changed then, except after
@@ -200,7 +200,7 @@ class Performer:
         except ToolFailure as failure:
             refused = facts_of(call.case.tool).refused
             if refused is not None:
-                return _sound(call.name, refused(call.case.arguments, failure))
+                return _consistent(call.name, refused(call.case.arguments, failure))
             return outcomes.failed(str(failure), "mutating" if isinstance(failure, HalfApplied) else "none")
         return None
 
@@ -214,7 +214,7 @@ class Performer:
                 changed = await after
                 if not isinstance(changed, Result):
                     raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
-                after = _sound(call.name, changed)
+                after = _consistent(call.name, changed)
             result = after
         except BaseException as error:
             if is_shutdown(error):
@@ -251,9 +251,9 @@ class Performer:
 
     def make_run(self, call: Call) -> CallRun:
         context = self._ledger.context
-        if self._station is None:
-            self._station = self._make_station()
-        call.run = run = CallRun(call, RunContext(context) if context else _EMPTY, self._station)
+        if self._shared is None:
+            self._shared = self._make_shared()
+        call.run = run = CallRun(call, RunContext(context) if context else _EMPTY, self._shared)
         if call.case.traits.asks and isinstance(call.decision, Allow):
             run.answers = call.decision.answers
         return run
@@ -280,14 +280,14 @@ def broken_off(call: Call) -> Result:
     return call.finished or outcomes.stopped(reason, "The program stopped.", call.case.traits.effects)
 
 
-def _broken(error: BaseException) -> Result:
+def _failed_to_read(error: BaseException) -> Result:
     """Return the result for a tool or a toolbox that raised before the call began."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     return outcomes.raised(error, "none")
 
 
-def _late(call: Call, result: Result) -> Result:
+def _after_cancel(call: Call, result: Result) -> Result:
     """Return the result of a tool that ended after a cancel: its own result, if it has content."""
     assert call.reason is not None
     effects = call.case.traits.effects
@@ -301,7 +301,7 @@ def _late(call: Call, result: Result) -> Result:
     return outcomes.too_late(call.because, result, effects) if call.reason == "timed_out" else result
 
 
-def _sound(name: str, result: object) -> Result:
+def _consistent(name: str, result: object) -> Result:
     """Return the value of a tool or a hook as a consistent Result."""
     if not isinstance(result, Result):
         return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")

@@ -101,14 +101,14 @@ async def bounded_together(
     sizes = [size_of(result) for _, _, result in results]
     if sum(sizes) <= limit:
         return list(results)
-    most = max(_NOTE, _level(sizes, limit))
+    most = max(_NOTE, _common_limit(sizes, limit))
     return [
         (name, call_id, result if size <= most else await spilled(name, call_id, result, most - _NOTE, host))
         for (name, call_id, result), size in zip(results, sizes, strict=True)
     ]
 
 
-def _level(sizes: list[int], limit: int) -> int:
+def _common_limit(sizes: list[int], limit: int) -> int:
     """Return the maximum length of a result such that all results together are within the limit."""
     left, many = limit, len(sizes)
     for size in sorted(sizes):
