@@ -5,7 +5,6 @@ A failed request is sent again if no call of its message has arrived.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import cast
 
@@ -19,6 +18,7 @@ from callgate.conversation.recovery import Recovery, Remedy, Repetition
 from callgate.core.capabilities import close_stream
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import is_shutdown
+from callgate.core.ports import wait_seconds
 from callgate.words.calls import ToolCall
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
 from callgate.words.events import Noted, RequestRetried, TextStreamed, ThinkingStreamed
@@ -78,7 +78,7 @@ class MessageReader:
             if due is not None:
                 self._record_repetition(due)
                 self.intake, self.error, self.remedy = Intake(self._message_id, self._record.ledger), None, "show"
-                await self._sleep(due.delay)
+                await wait_seconds(self._clock, due.delay)
             await self._read_once(self._request(wanted))
             if self.error is None and not self._called and self.intake.finish()[0] == "cut_off":
                 self.error = ModelError("the stream ended before its end", kind="cut_off", retryable=True)
@@ -107,14 +107,6 @@ class MessageReader:
                 spent=self.spent,
             )
         )
-
-    async def _sleep(self, seconds: float) -> None:
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = self._clock.call_later(seconds, lambda: None if over.done() else over.set_result(None))
-        try:
-            await over
-        finally:
-            timer.cancel()
 
     async def _read_once(self, request: Request) -> None:
         """Send the request and feed the stream to the intake; calls start at once."""

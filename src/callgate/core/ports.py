@@ -3,6 +3,7 @@
 "Must not raise": the implementation reports failures in its return value. If it raises, the call ends as an error.
 """
 
+from asyncio import Event
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
@@ -47,6 +48,16 @@ class Clock(Protocol):
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
         """Call the callback on the event loop's thread after the delay, unless the timer is cancelled."""
         ...
+
+
+async def wait_seconds(clock: Clock, seconds: float) -> None:
+    """Wait on a clock, which may be a manual one."""
+    over = Event()
+    timer = clock.call_later(seconds, over.set)
+    try:
+        await over.wait()
+    finally:
+        timer.cancel()
 
 
 class Host(Protocol):

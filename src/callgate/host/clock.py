@@ -1,20 +1,10 @@
 """A clock on the event loop."""
 
 import time
-from asyncio import AbstractEventLoop, Event, get_running_loop
+from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Callable
 
-from callgate.core.ports import Clock, Timer
-
-
-async def wait_seconds(clock: Clock, seconds: float) -> None:
-    """Wait by a clock, which may be a manual one."""
-    over = Event()
-    timer = clock.call_later(seconds, over.set)
-    try:
-        await over.wait()
-    finally:
-        timer.cancel()
+from callgate.core.ports import Timer
 
 
 class LoopClock:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from callgate.host.clock import wait_seconds
+from callgate.core.ports import wait_seconds
 from callgate.mcp.link_faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
 from callgate.mcp.server_config import ServerConfig
 from callgate.mcp.server_context import ServerContext, ServerState, ServerStatus

@@ -12,7 +12,7 @@ from contextvars import Context
 from itertools import count
 from typing import Any, TypeVar
 
-from callgate.core.ports import Clock
+from callgate.core.ports import wait_seconds
 
 T = TypeVar("T")
 Ready = list[tuple[selectors.SelectorKey, int]]
@@ -60,7 +60,7 @@ class ManualClock:
         return timer
 
     async def sleep(self, seconds: float) -> None:
-        await sleep_on(self, seconds)
+        await wait_seconds(self, seconds)
 
     @property
     def next_timer(self) -> float | None:
@@ -88,16 +88,6 @@ class ManualClock:
     def _fire(self, due: float) -> None:
         self._time = due
         heapq.heappop(self._timers)[2].fire()
-
-
-async def sleep_on(clock: Clock, seconds: float) -> None:
-    """Wait on a clock."""
-    waiter: Future[None] = asyncio.get_running_loop().create_future()
-    timer = clock.call_later(seconds, lambda: None if waiter.done() else waiter.set_result(None))
-    try:
-        await waiter
-    finally:
-        timer.cancel()
 
 
 async def settle(rounds: int = 100) -> None:

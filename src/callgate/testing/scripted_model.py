@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import count
 
-from callgate.core.ports import Clock
-from callgate.testing.clock import sleep_on
+from callgate.core.ports import Clock, wait_seconds
 from callgate.testing.script import Pause, Played, Scene, ScriptedTurn, played
 from callgate.words.errors import ModelError
 from callgate.words.model import Abilities, MessageStarted, ModelEvent, Request
@@ -69,7 +68,7 @@ class ScriptedModel:
                 if self._clock is None or item.seconds <= 0:
                     await asyncio.sleep(item.seconds)
                 else:
-                    await sleep_on(self._clock, item.seconds)
+                    await wait_seconds(self._clock, item.seconds)
             else:
                 raise item
 

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from callgate.core.ports import Run
-from callgate.host.clock import wait_seconds
+from callgate.core.ports import Run, wait_seconds
 from callgate.tools.builtin import prompt_text
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.traits import shared
