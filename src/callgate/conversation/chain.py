@@ -159,7 +159,8 @@ class Chain:
         return found
 
     def _next_starts(self, line: list[str]) -> dict[str | None, int]:
-        """Return the start of the line that follows each message, and of the first message (None)."""
+        """Map each message to the start of the next message's line. The key None gives the start of the first
+        message."""
         begins = {each.line.id: each.start for each in self._segments if each.line.kind == "message"}
         before: list[str | None] = [*line[1:], None]
         return {each: begins[then] for each, then in zip(before, line, strict=False)}

@@ -232,7 +232,7 @@ class Engine:
             raise error
 
     async def _begin(self, call: Call) -> Result | None:
-        """Record the start of a call, with effects until it is durable. Return a Result if that fails."""
+        """Record the start of a call. With effects, wait until it is durable. Return a Result if that fails."""
         if call.stage is not STARTING:
             return None
         event = _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))

@@ -75,7 +75,8 @@ class Host(Protocol):
         ...
 
     def resolve_path(self, path: str) -> ResolvedPath:
-        """The target of a path and the links on the way; relative ones start at the workspace. Must not raise."""
+        """Return the target of a path and the links on the way. Relative paths start at the workspace. Must not
+        raise."""
         ...
 
     async def keep(self, name: str, data: bytes) -> str:
@@ -145,7 +146,7 @@ class Run(Protocol[Deps]):
 
 
 class Tool(Protocol):
-    """The arguments of a call are on record: a tool must not change them.
+    """A tool. It must not change the arguments of a call, which are on record.
 
     A tool may declare ``facts`` and receive those of a session by ``bind``: see ``core.capabilities``.
     """
