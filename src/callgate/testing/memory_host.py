@@ -38,7 +38,7 @@ class MemoryHost:
         return "/" + spelled.lstrip("/")
 
     def resolve_path(self, path: str) -> ResolvedPath:
-        """There are no links, so a path leads where it says."""
+        """Resolve a path of the workspace. There are no links in it."""
         found = self.normal(path)
         below = found.rstrip("/") + "/"
         kind: PathKind = "file" if found in self.files else "missing"

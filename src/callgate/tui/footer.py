@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import time
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,11 @@ from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
 from callgate.tui.activity import activity_line
 from callgate.tui.bindings import vim_state
-from callgate.words.modes import Mode
+from callgate.tui.theme import MODES
 
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.tui.inner_port import InnerTerminal
-
-_MODES: Mapping[Mode, str] = {"plan": "cyan", "accept_edits": "yellow", "bypass": "bold red", "dont_ask": "magenta"}
-"""Styles of the modes other than the default."""
 
 Part = tuple[str, str]
 """A text and its style."""
@@ -31,7 +28,7 @@ def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
         (vim_state(app).upper(), "grey"),
         (state, "grey"),
         (shown_hint, "bold" if hint else "grey"),
-        (f"{fold.mode.replace('_', ' ')} mode", _MODES.get(fold.mode, "grey")),
+        (f"{fold.mode.replace('_', ' ')} mode", MODES.get(fold.mode, "grey")),
         (visible(fold.model), "grey"),
         (app.context_used, "grey"),
         ("" if not fold.cost else f"${fold.cost:.2f}" if fold.cost >= 0.01 else "under $0.01", "grey"),

@@ -53,7 +53,7 @@ class InputGuard:
     def receiver(self, now: float, *, writing: bool) -> Literal["input", "card", "nothing"]:
         """Return the part that receives a key while a card is shown.
 
-        input    the person is writing, or the card is too new
+        input    the user is writing, or the card is too new
         card     the card is armed
         nothing  a key answered the card before this one a moment ago, so the key is dropped
         """

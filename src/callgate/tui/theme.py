@@ -10,6 +10,7 @@ from typing import Literal
 
 from callgate.formats.display import visible, visible_page
 from callgate.words.calls import Status
+from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
 ThemeName = Literal["dark", "light", "mono"]
@@ -51,6 +52,9 @@ STATUSES: Mapping[Status, StatusFace] = {
 
 CUT = StatusFace("⊘", "-", "magenta", "cut short")
 """The face of a call that was running when the program ended."""
+
+MODES: Mapping[Mode, str] = {"plan": "cyan", "accept_edits": "yellow", "bypass": "bold red", "dont_ask": "magenta"}
+"""The styles of the permission modes other than the default."""
 
 LEVELS: Mapping[str, StatusFace] = {
     "info": StatusFace("·", "-", "grey", "note"),
