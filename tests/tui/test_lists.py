@@ -70,7 +70,7 @@ def test_a_preview_stands_beside_the_list_or_below_it_where_there_is_room() -> N
 def test_another_list_keeps_the_cursor_at_its_item_and_an_empty_one_says_so() -> None:
     _, panel, taken = _list()
     panel.act("down")
-    panel.items = [ListItem("new", "New"), *panel.items]
+    panel.set_items([ListItem("new", "New"), *panel.shown])
     assert panel.current is not None
     assert panel.current.key == "k1"
     panel.typed("zzz")

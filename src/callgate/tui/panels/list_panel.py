@@ -70,17 +70,12 @@ class ListPanel:
         self._top = 0
         self._rows = 1
         self.at = at
-        self.items = items
+        self.shown: Sequence[ListItem] = ()
+        self.set_items(items)
 
-    @property
-    def items(self) -> Sequence[ListItem]:
-        """The items. A new list keeps the cursor at its item, if the list has it."""
-        return self._items
-
-    @items.setter
-    def items(self, items: Sequence[ListItem]) -> None:
-        """Another list; the cursor stays at its item if that is still there."""
-        key = self.current.key if hasattr(self, "_items") and self.current is not None else None
+    def set_items(self, items: Sequence[ListItem]) -> None:
+        """Replace the list. The cursor stays at its item, if the list has it."""
+        key = None if self.current is None else self.current.key
         self._items = items
         self._searched = [f"{each.title} {each.detail} {each.words}".casefold() for each in items]
         self._apply_filter()

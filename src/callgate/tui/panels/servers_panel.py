@@ -37,7 +37,7 @@ class ServersPanel(ListPanel):
         self._following = [self._terminal.start(self._follow(each)) for each in self._servers.values()]
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        self.items = self._rows_now()
+        self.set_items(self._rows_now())
         return super().lines(width, height)
 
     def _rows_now(self) -> list[ListItem]:

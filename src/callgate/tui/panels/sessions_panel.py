@@ -117,7 +117,7 @@ class SessionsPanel(ListPanel):
             self._listed = {each.path: each for each in found}
             self.title = "Sessions of all folders" if everywhere else "Sessions of this folder"
             self.other_help = "this folder" if everywhere else "other folders"
-            self.items = self._items_of(found)
+            self.set_items(self._items_of(found))
         self._terminal.redraw()
 
     # ---- preview ------------------------------------------------------------------------------------------------
