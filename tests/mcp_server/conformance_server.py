@@ -15,10 +15,9 @@ from callgate import Result, Store, tool
 from callgate.assembly.serving import served_session
 from callgate.config import load_config
 from callgate.core.ports import Run
-from callgate.mcp_server.calls import ServedSession
-from callgate.mcp_server.client_model import ClientModel
 from callgate.mcp_server.http import HttpServer, listen, names_of
-from callgate.mcp_server.server import Context, McpDoor
+from callgate.mcp_server.served_session import ServedSession
+from callgate.mcp_server.server import Context, McpToolServer
 from callgate.mcp_server.sessions import IDLE, ServedSessions
 from callgate.tools.tool import schema_tool
 from callgate.words.errors import ToolFailure
@@ -155,7 +154,7 @@ KEYS = {
 """The names under which the scenarios expect the questions of these tools."""
 
 
-class ConformanceDoor(McpDoor):
+class ConformanceServer(McpToolServer):
     """Renames the one input of an answer, and of the call that brings it back."""
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
@@ -174,15 +173,14 @@ async def serve() -> None:
     config = load_config()
 
     async def open_session(client: str) -> ServedSession:
-        model = ClientModel(f"mcp/{client}")
         journal = await Store(config.root, config.data).create()
-        return ServedSession(served_session(config, model, TOOLS, journal), model)
+        return ServedSession(served_session(config, TOOLS, journal), f"mcp/{client}")
 
     sessions = ServedSessions(open_session, idle=IDLE)
     with listen("127.0.0.1", 0) as bound:
         port = bound.getsockname()[1]
         server = HttpServer(
-            ConformanceDoor(sessions, str(config.root)).server, sessions, TOKEN, names_of("127.0.0.1", port)
+            ConformanceServer(sessions, str(config.root)).server, sessions, TOKEN, names_of("127.0.0.1", port)
         )
         guarded = server.app
 

@@ -13,8 +13,8 @@ from mcp_types import CallToolResult, ElicitResult, TextContent
 from callgate import Store
 from callgate.config import load_config
 from callgate.core.ports import Tool
-from callgate.mcp_server.opening import session_opener
-from callgate.mcp_server.server import McpDoor
+from callgate.mcp_server.served_session import session_opener
+from callgate.mcp_server.server import McpToolServer
 from callgate.mcp_server.sessions import ServedSessions
 
 ERAS = ("legacy", "auto")
@@ -47,7 +47,7 @@ class Bench:
     work: Path
     store: Store
     sessions: ServedSessions
-    door: McpDoor
+    door: McpToolServer
 
     def client(self, era: str, person: Person | None = None) -> Client:
         return Client(self.door.server, mode=era, elicitation_callback=None if person is None else person.fill)
@@ -78,19 +78,17 @@ async def bench(
         opener = _opener(own, config, store)
     sessions = ServedSessions(opener, idle=idle)
     try:
-        yield Bench(work, store, sessions, McpDoor(sessions, str(work)))
+        yield Bench(work, store, sessions, McpToolServer(sessions, str(work)))
     finally:
         await sessions.aclose()
 
 
 def _opener(tools: Sequence[Tool], config: Any, store: Store) -> Any:
-    from callgate.assembly.serving import served_session, staging_names
-    from callgate.mcp_server.calls import ServedSession
-    from callgate.mcp_server.client_model import ClientModel
+    from callgate.assembly.serving import served_session
+    from callgate.mcp_server.served_session import ServedSession
 
     async def open_session(client: str) -> ServedSession:
-        model = ClientModel(f"mcp/{client}", staging_names(tools))
-        return ServedSession(served_session(config, model, tools, await store.create()), model)
+        return ServedSession(served_session(config, tools, await store.create()), f"mcp/{client}")
 
     return open_session
 

@@ -12,7 +12,7 @@ from mcp_types import ImageContent
 from callgate import Result, tool
 from callgate.core.ports import Run
 from callgate.mcp_server.protocol import result_of
-from callgate.mcp_server.server import McpDoor
+from callgate.mcp_server.server import McpToolServer
 from callgate.words.events import CallDecided, CallSettled
 from callgate.words.messages import Image, Text
 from tests.mcp_server.kit import ERAS, bench, code_of, run, text_of
@@ -145,7 +145,7 @@ def test_a_tool_that_a_rule_denies_as_a_whole_is_neither_listed_nor_called(era: 
 def test_a_workspace_whose_name_is_no_text_can_be_told(tmp_path: Path) -> None:
     async def main() -> None:
         async with bench(tmp_path) as made:
-            told = McpDoor(made.sessions, "/w\udcff").server.instructions
+            told = McpToolServer(made.sessions, "/w\udcff").server.instructions
             assert told is not None
             assert b"/w<U+DCFF>" in told.encode()
 

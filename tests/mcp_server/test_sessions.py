@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callgate import tool
-from callgate.mcp_server.calls import ServedSession
+from callgate.mcp_server.served_session import ServedSession
 from callgate.mcp_server.sessions import MOST_SESSIONS, ServedSessions
 from tests.mcp_server.kit import bench, run
 

@@ -3,7 +3,7 @@ be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from os import PathLike, environ, fspath, urandom
@@ -26,10 +26,10 @@ from callgate.session.conversation import Conversation
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
 from callgate.words.decisions import Allow
-from callgate.words.errors import CallgateError, UsageError
+from callgate.words.errors import CallgateError, ModelError, UsageError
 from callgate.words.events import ModeSet
 from callgate.words.limits import ExecutorSettings, LoopLimits
-from callgate.words.model import CacheHints, RequestLimits, RequestOptions
+from callgate.words.model import Abilities, CacheHints, ModelEvent, Request, RequestLimits, RequestOptions
 from callgate.words.modes import Mode, check_mode
 
 if TYPE_CHECKING:
@@ -182,6 +182,20 @@ def as_settings(settings: ExecutorSettings | None) -> ExecutorSettings:
 
     given = from_variables(environ).get("limits.max_concurrency")
     return ExecutorSettings() if given is None else replace(ExecutorSettings(), max_concurrency=given)
+
+
+class _NoModel:
+    """The model of a session in which only programs make calls: a request fails."""
+
+    name = "none"
+    abilities = Abilities()
+
+    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        raise ModelError("this session has no model: choose one with SetModel", kind="unknown_model")
+        yield
+
+
+NO_MODEL = _NoModel()
 
 
 def as_setup(model: Model | ModelSetup) -> ModelSetup:

@@ -1,20 +1,17 @@
-"""The session behind a door through which another program calls tools, without a model of ours."""
+"""Sessions in which another program calls tools, without a model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from callgate.assembly import Session
 from callgate.assembly.agent import agent_tools
-from callgate.assembly.options import SessionLimits
+from callgate.assembly.options import NO_MODEL
 from callgate.assembly.settings import denied_whole
 from callgate.config import Config
-from callgate.conversation.ports import Journal, Model
-from callgate.core.capabilities import facts_of
+from callgate.conversation.ports import Journal
 from callgate.core.ports import Tool
 from callgate.staging.feature import staging_feature
 from callgate.staging.preview_first import PreviewFirst
-from callgate.tools.wrappers import Independent
-from callgate.words.limits import LARGEST_COUNT, LoopLimits
 
 OFFERED = (
     *("ApplyPatch", "AstEdit", "AstGrep", "Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read"),
@@ -33,22 +30,13 @@ async def served_tools(config: Config, names: Sequence[str] | None = None) -> tu
     return found, replace(config, notes=(*config.notes, *notes))
 
 
-def staging_names(tools: Sequence[Tool]) -> frozenset[str]:
-    """The names of those whose calls stage something in a served session."""
-    return frozenset(each.spec.name for each in tools if each.previews or facts_of(each).stages)
-
-
-def served_session(config: Config, model: Model, tools: Sequence[Tool], journal: Journal | None = None) -> Session:
-    """A session whose ``model`` is the other program. Its calls start when they arrive, each on its own; changes to
-    files are staged, and resolved when the caller says so; denials do not pause it."""
+def served_session(config: Config, tools: Sequence[Tool], journal: Journal | None = None) -> Session:
+    """A session without a model, in which another program calls tools. Changes to files are staged, and resolved when
+    the program says so."""
     return Session(
-        model,
-        [Independent(PreviewFirst(each) if each.previews else each) for each in tools],
+        NO_MODEL,
+        [PreviewFirst(each) if each.previews else each for each in tools],
         config=replace(config, settings=replace(config.settings, session_title=False)),
         journal=journal,
         features=[staging_feature(resolved="whenever")],
-        limits=SessionLimits(
-            LoopLimits(denials_in_a_row=LARGEST_COUNT, denials=LARGEST_COUNT),
-            replace(config.executor_settings, start="eager"),
-        ),
     )

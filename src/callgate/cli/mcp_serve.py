@@ -18,12 +18,12 @@ from callgate.cli.command_rows import CommandMisuse
 from callgate.cli.mcp_commands import PORT, TOKEN
 from callgate.cli.text_output import say
 from callgate.config import Config, load_config
-from callgate.mcp_server.opening import session_opener
+from callgate.mcp_server.served_session import session_opener
 from callgate.mcp_server.sessions import IDLE, ServedSessions
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
-    from callgate.mcp_server.server import McpDoor
+    from callgate.mcp_server.server import McpToolServer
 
 INSTALL = "callgate mcp serve needs the package mcp: pip install 'callgate[mcp]'"
 
@@ -63,11 +63,11 @@ async def _serve(config: Config, tools: tuple[str, ...] | None, address: tuple[s
     for note in noted.notes:
         say(str(note))
 
-    from callgate.mcp_server.server import McpDoor  # imports the SDK
+    from callgate.mcp_server.server import McpToolServer  # imports the SDK
 
     opener = session_opener(noted, tools, Store(config.root, config.data) if keeps else None)
     sessions = ServedSessions(opener, idle=None if address is None else IDLE)
-    door = McpDoor(sessions, str(config.root))
+    door = McpToolServer(sessions, str(config.root))
     try:
         await (_over_stdio(door, sessions) if address is None else _over_http(address, door, sessions))
     finally:
@@ -75,7 +75,7 @@ async def _serve(config: Config, tools: tuple[str, ...] | None, address: tuple[s
     return 0
 
 
-async def _over_stdio(door: "McpDoor", sessions: ServedSessions) -> None:
+async def _over_stdio(door: "McpToolServer", sessions: ServedSessions) -> None:
     """Serve until the client closes standard input. A signal ends the whole program, because the thread that reads
     standard input cannot be stopped."""
     from anyio import BrokenResourceError, ClosedResourceError
@@ -94,7 +94,7 @@ async def _over_stdio(door: "McpDoor", sessions: ServedSessions) -> None:
         pass  # the client is gone
 
 
-async def _over_http(at: tuple[str, int], door: "McpDoor", sessions: ServedSessions) -> None:
+async def _over_http(at: tuple[str, int], door: "McpToolServer", sessions: ServedSessions) -> None:
     from callgate.mcp_server.http import PATH, HttpServer, listen, names_of
 
     given = os.environ.pop(TOKEN, "").strip()  # commands do not inherit it

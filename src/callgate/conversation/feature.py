@@ -62,6 +62,50 @@ class InjectedCall:
     arguments: Mapping[str, Any] = field(default_factory=nothing)
 
 
+MOST_CALLS = 50
+"""Calls of a program in one message."""
+
+
+class GrowingMessage(Protocol):
+    """A message of a program that later calls of the same program may join."""
+
+    def join(self, call: InjectedCall, by: str) -> bool:
+        """Add a call. Return False if it has to wait for another message."""
+        ...
+
+
+class CallQueue(Protocol):
+    """Calls of programs that wait for a message. ``message`` is the one under way."""
+
+    message: GrowingMessage | None
+
+    @property
+    def next_by(self) -> str | None:
+        """The program that makes the next call; None if no call waits."""
+        ...
+
+    def take(self) -> InjectedCalls:
+        """Remove the next calls of one program, as many as fit in a message."""
+        ...
+
+    def refuse(self, injected: InjectedCalls, why: str) -> None:
+        """Settle calls that are not made."""
+        ...
+
+
+@noun
+class InjectedCalls:
+    """The calls of a message that no model writes.
+
+    by     the program that makes them; empty for mentions
+    queue  given for calls of a program: the message grows
+    """
+
+    calls: Sequence[InjectedCall]
+    by: str = ""
+    queue: CallQueue | None = None
+
+
 Act = Callable[[Any], str | None] | Callable[[Any], Coroutine[Any, Any, str | None]]
 
 
@@ -114,6 +158,10 @@ class SessionPort(Protocol):
 
     def wake(self) -> None:
         """Start a turn if the session is idle and a part has a reason for one (``FeaturePart.wakes``)."""
+        ...
+
+    def end_message(self) -> None:
+        """Take no more calls into the message of a program: a call of it waits for ``FeaturePart.message_over``."""
         ...
 
     def warn(self, text: str) -> None:
@@ -252,6 +300,10 @@ class FeaturePart:
     async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...] | str:
         """Return the parts of a person's message, with additions, or the reason why it is not sent."""
         return parts
+
+    async def calling(self, by: str) -> str | None:
+        """Called before a message of calls that a program makes. Return the reason if they must not be made."""
+        return None
 
     async def close(self, *, discard: bool) -> None:
         """The session closes, and no turn is under way. ``discard``: pending actions are discarded."""

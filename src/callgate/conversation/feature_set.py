@@ -151,6 +151,7 @@ class FeatureSet:
     holds_open = _first(FeaturePart.holds_open)
     _admits = _first(FeaturePart.admits)
     starting = _first_async(FeaturePart.starting)
+    calling = _first_async(FeaturePart.calling)
     make_room = _first_async(FeaturePart.make_room)
     ending = _first_async(FeaturePart.ending)
     compacting = _first_async(FeaturePart.compacting)

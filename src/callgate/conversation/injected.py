@@ -1,11 +1,13 @@
 """Messages with calls that do not come from a model but from a mention or a program."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
 from json import dumps
 from typing import Protocol
 
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.feature import InjectedCall
+from callgate.conversation.feature import MOST_CALLS, InjectedCall, InjectedCalls
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Remedy
@@ -14,6 +16,9 @@ from callgate.words.calls import ToolCall
 from callgate.words.errors import ModelError
 from callgate.words.messages import Spent
 from callgate.words.model import ArgumentsDelta, MessageEnded, MessageStarted, PartEnded, PartStarted, ToolChoice
+
+Wait = Callable[[Callable[[], bool]], Awaitable[None]]
+"""Waits until all calls of the message have settled, or the condition holds."""
 
 
 class CallSource(Protocol):
@@ -54,36 +59,62 @@ class CallSource(Protocol):
 
 
 class InjectedMessage:
-    """Gives a list of calls to the executor, as one message of the assistant."""
+    """Gives a list of calls to the executor, as one message of the assistant. ``grows``: later calls may join it."""
 
     error: ModelError | None = None
     remedy: Remedy = "show"
     spent: Spent | None = None
 
     def __init__(
-        self, kit: Equipment, executor: CallExecutor, message_id: str, calls: Sequence[InjectedCall], model: Model
+        self, kit: Equipment, executor: CallExecutor, message_id: str, injected: InjectedCalls, model: Model, wait: Wait
     ) -> None:
         self.model = model
+        self.grows = injected.queue is not None
         self.intake = Intake(message_id, kit.record.ledger)
         self._room = kit.record.room
         self._executor = executor
-        self._calls = calls
+        self._injected = injected
+        self._wait = wait
+        self._count = 0
+        self._is_open = False
 
     async def run(self, wanted: ToolChoice) -> None:
-        feed = self.intake.feed
-        feed(MessageStarted(""))
-        for at, call in enumerate(self._calls):
-            feed(PartStarted(at, "tool_call", call.id, call.name))
-            feed(ArgumentsDelta(at, dumps(dict(call.arguments), ensure_ascii=False)))
-            arrived = feed(PartEnded(at))
-            if isinstance(arrived, ToolCall):
-                self._executor.add(arrived)
-            elif isinstance(arrived, Refused):
-                self._executor.add(arrived.call, refused=arrived.result)
+        injected, queue = self._injected, self._injected.queue
+        self.intake.feed(MessageStarted("", injected.by))
+        for call in injected.calls:
+            self._add(call)
             crowded = self._room()
             if crowded is not None:
                 await crowded
-        feed(MessageEnded("tool_calls"))
+        if queue is not None:
+            queue.message, self._is_open = self, True
+            await self._wait(lambda: not self._is_open)
+            queue.message = None
+        self.intake.feed(MessageEnded("tool_calls"))
+
+    def join(self, call: InjectedCall, by: str) -> bool:
+        """Add a call to the message. False if it takes no more calls, or only calls of another program."""
+        joins = self._is_open and by == self._injected.by and self._count < MOST_CALLS
+        if joins:
+            self._add(call)
+        return joins
+
+    def end(self) -> None:
+        """Take no more calls: one of them waits for the end of the message, or the turn was interrupted."""
+        if self._is_open:
+            self._is_open = False
+            self._executor.wake()
 
     def leave(self) -> None:
         """No text is lost: the calls are on record."""
+
+    def _add(self, call: InjectedCall) -> None:
+        feed, at = self.intake.feed, self._count
+        self._count += 1
+        feed(PartStarted(at, "tool_call", call.id, call.name))
+        feed(ArgumentsDelta(at, dumps(dict(call.arguments), ensure_ascii=False)))
+        arrived = feed(PartEnded(at))
+        if isinstance(arrived, ToolCall):
+            self._executor.add(arrived)
+        elif isinstance(arrived, Refused):
+            self._executor.add(arrived.call, refused=arrived.result)

@@ -14,7 +14,7 @@ from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import WHOLE, RunOptions, WantedEffort
 from callgate.words.modes import MODES, Mode
 from callgate.words.spending import spent_in
-from callgate.words.turns import CONTINUING_REASONS
+from callgate.words.turns import CONTINUING_REASONS, INJECTED
 
 LONGEST_NUMBER = 12
 
@@ -120,9 +120,9 @@ class Ledger(CallLedger):
         return self.open_message is not None and self.open_message.stop_reason in WHOLE
 
     @property
-    def mentioned(self) -> bool:
-        """True if the calls of the open turn come from mentions in a prompt."""
-        return self.open_turn is not None and self.open_turn.because == "mention"
+    def injected(self) -> bool:
+        """True if the calls of the open turn are not the model's."""
+        return self.open_turn is not None and self.open_turn.because in INJECTED
 
     @property
     def unanswered(self) -> list[Message]:
@@ -184,7 +184,8 @@ def _turn_started(ledger: Ledger, event: events.TurnStarted) -> None:
     ledger.open_turn = event
     ledger.open_message = None
     ledger.open_results = False
-    ledger.running, ledger.paused, ledger.ended = True, False, None
+    if event.because != "call":  # which is no part of a run
+        ledger.running, ledger.paused, ledger.ended = True, False, None
     ledger.calls = {}  # only calls of missing turns could be left
 
 
@@ -192,8 +193,9 @@ def _turn_ended(ledger: Ledger, event: events.TurnEnded) -> None:
     if event.spent is not None and ledger.open_message is None:
         ledger.usage = ledger.usage + event.spent.usage  # the message was not added
     ledger.spend(event.spent)
+    if ledger.open_turn is None or ledger.open_turn.because != "call":
+        ledger.running = event.reason in CONTINUING_REASONS
     ledger.open_turn = ledger.open_message = None
-    ledger.running = event.reason in CONTINUING_REASONS
     ledger.calls = {call_id: entry for call_id, entry in ledger.calls.items() if entry.result is None}
 
 
@@ -225,7 +227,7 @@ def _settled(ledger: Ledger, event: events.CallSettled) -> None:
     CALL_FOLDS[events.CallSettled](ledger, event)
     if event.result.code == "ok":
         ledger.denied_in_a_row = 0
-    elif CODES[event.result.code].denial and not ledger.mentioned:
+    elif CODES[event.result.code].denial and not ledger.injected:
         ledger.denied_in_a_row += 1
         ledger.denied += 1
 

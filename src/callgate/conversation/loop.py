@@ -1,16 +1,16 @@
 """The loop takes turns until the model is done, with queued messages and limits in between."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from callgate.conversation.allowance import Allowance
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.feature import InjectedCall, Reminder
+from callgate.conversation.feature import CallQueue, InjectedCalls, Reminder
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Recovery
-from callgate.conversation.reminders import CONTINUE_TEXT, broken_off, remind, reminder
+from callgate.conversation.reminders import CONTINUE_TEXT, broken_off, called_by, remind, reminder
 from callgate.conversation.turn import Turn
 from callgate.core.executor import CallExecutor
 from callgate.words.endings import RunReason
@@ -46,10 +46,12 @@ class Loop:
         equipment: Equipment,
         limits: LoopLimits | None = None,
         *,
+        calls: CallQueue | None = None,
         on_waiting: Callable[[], None] = lambda: None,
         on_resumed: Callable[[], None] = lambda: None,
     ) -> None:
         self.equipment = equipment
+        self._calls = calls
         self._limits = limits = limits or LoopLimits()
         self._on_waiting = on_waiting
         self._on_resumed = on_resumed
@@ -81,6 +83,7 @@ class Loop:
         self.allowance.begin(None if options is None else options.budget, self._out_of_time)
         try:
             while stop is None and not self._left:
+                await self._take_calls(self._pause, self._resume)
                 stop = await self._hindrance()
                 if stop is None and not self._left:
                     stop = await self._take_turn()
@@ -113,6 +116,57 @@ class Loop:
         self._cause = follows
         return self._paused()
 
+    async def take_calls(self) -> None:
+        """Make the calls of programs that wait, outside of a run. No request is sent to the model."""
+        await self._take_calls(self._on_waiting, self._on_resumed)
+
+    async def _take_calls(self, on_waiting: Callable[[], None], on_resumed: Callable[[], None]) -> None:
+        """One turn for each message of calls."""
+        ledger = self._record.ledger
+        while not self._left:
+            injected = None
+            if ledger.open_turn is None:
+                injected = await self._next_calls()
+                if injected is None:
+                    return
+            elif ledger.open_turn.because != "call":
+                return
+            turn = self._turn = Turn(
+                self.equipment,
+                self._recovery,
+                because="call",
+                injected=injected,
+                on_waiting=on_waiting,
+                on_resumed=on_resumed,
+            )
+            try:
+                ended = await turn.run()
+            finally:
+                self._turn = None
+            if ended is not None and self._interrupt is None and not self._left:
+                await self._features.after_turn(ended)
+
+    async def _admit(self, by: str) -> str | None:
+        """Return the reason if a program must not make calls."""
+        refusal = await self._features.starting(resumed=bool(self._record.ledger.added))
+        return refusal or await self._features.calling(by)
+
+    async def _next_calls(self) -> InjectedCalls | None:
+        """The calls of the next message, once their program is let through and named on record."""
+        queue = self._calls
+        while queue is not None and (by := queue.next_by) is not None and self._interrupt is None and not self._left:
+            refusal = await self._interruptible(self._admit(by))
+            if self._interrupt is not None or self._left:
+                return None
+            injected = queue.take()
+            if not injected.calls:
+                continue  # withdrawn meanwhile
+            if refusal is None:
+                remind(self._record, Reminder(called_by(by), "call"), self._now())
+                return injected
+            queue.refuse(injected, refusal)
+        return None
+
     def say(
         self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
     ) -> None:
@@ -128,8 +182,13 @@ class Loop:
         """Queue a message that is delivered after the current calls, or cancels them if all of them yield."""
         number = self._record.ledger.queued + 1
         self._record.write(PromptQueued(self._now(), f"q{number}", (Text(text),), steers=True))
-        if self._turn is not None:
+        if self._turn is not None and not self._turn.is_of_program:
             self._turn.executor.steer()
+
+    def end_message(self) -> None:
+        """Take no more calls into the message of a program."""
+        if self._turn is not None:
+            self._turn.end_message()
 
     def interrupt(self, because: str) -> None:
         self._interrupt = because
@@ -218,10 +277,10 @@ class Loop:
 
     def _next_turn(self) -> Turn:
         ledger = self._record.ledger
-        injected = () if ledger.open_turn is not None else self._features.calls_before(ledger.unanswered)
-        if injected or ledger.mentioned:
+        mentions = () if ledger.open_turn is not None else self._features.calls_before(ledger.unanswered)
+        if mentions or ledger.injected:
             self.allowance.resume()  # without a request only the time limit applies
-            return self._turn_of("mention", injected=injected)
+            return self._turn_of("mention", injected=InjectedCalls(mentions) if mentions else None)
         limits = self.equipment.limits
         if self._raised:
             limits = replace(limits, max_output_tokens=self._model.abilities.output_tokens)
@@ -230,7 +289,7 @@ class Loop:
         return self._turn_of(self._cause, limits)
 
     def _turn_of(
-        self, because: TurnCause, limits: RequestLimits | None = None, injected: Sequence[InjectedCall] = ()
+        self, because: TurnCause, limits: RequestLimits | None = None, injected: InjectedCalls | None = None
     ) -> Turn:
         return Turn(
             self.equipment,
@@ -252,7 +311,7 @@ class Loop:
             self._truncations = 0
             self._recovery.worked()
         match ended.reason:
-            case "calls":
+            case "calls" | "called":
                 return "results"
             case "retried":
                 return await self._held_back(turn)

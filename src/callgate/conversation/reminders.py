@@ -29,6 +29,11 @@ def remind(record: Record, due: Reminder, now: float) -> None:
 CONTINUE_TEXT = reminder("Your last message was cut off while you were writing it. Go on from there.")
 
 
+def called_by(program: str) -> str:
+    """Before calls of a program: who made them."""
+    return reminder(f"The next calls were made by {program}, not by you. Their results are for your information.")
+
+
 def broken_off(error: ModelError, affected: Iterable[ToolCall]) -> str:
     """Return the reminder about calls that took effect before the model failed."""
     named = ", ".join(f"{call.name} ({call.id})" for call in affected)

@@ -8,12 +8,11 @@ The same code resumes an unfinished turn of a log: recorded steps are not repeat
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from callgate.conversation.draft import with_text
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.feature import InjectedCall
 from callgate.conversation.intake import call_part
 from callgate.conversation.message_reader import MessageReader, spent_by
 from callgate.conversation.recovery import Recovery, Remedy, answered_by
@@ -34,7 +33,8 @@ from callgate.words.traits import Effects
 from callgate.words.turns import Measures, TurnCause, TurnReason
 
 if TYPE_CHECKING:
-    from callgate.conversation.injected import CallSource
+    from callgate.conversation.feature import InjectedCalls
+    from callgate.conversation.injected import CallSource, InjectedMessage
 
 
 class Turn:
@@ -53,7 +53,7 @@ class Turn:
         *,
         because: TurnCause = "prompt",
         limits: RequestLimits | None = None,
-        injected: Sequence[InjectedCall] = (),
+        injected: InjectedCalls | None = None,
         on_waiting: Callable[[], None] = lambda: None,
         on_resumed: Callable[[], None] = lambda: None,
     ) -> None:
@@ -76,26 +76,29 @@ class Turn:
             equipment.gate,
             host=equipment.host,
             record=self._record,
-            settings=equipment.settings,
+            settings=equipment.settings.for_program if because == "call" else equipment.settings,
             lineage=(*equipment.lineage, self._message_id),
             confirmations=[entry.answer for entry in self._ledger.calls.values() if entry.answer is not None],
-            resumable=equipment.resumable,
+            resumable=equipment.resumable and because != "call",
             path=equipment.path,
             skip=equipment.features.admits,
             deps=equipment.deps,
         )
         recovery = recovery or Recovery(Retries())
-        self._injects = bool(injected)
+        self._injected: InjectedMessage | None = None
         self._source: CallSource
-        if injected:
+        if injected is not None:
             from callgate.conversation.injected import InjectedMessage  # few turns have any
 
             model = recovery.model(equipment.model)
-            self._source = InjectedMessage(equipment, self.executor, self._message_id, injected, model)
+            self._source = self._injected = InjectedMessage(
+                equipment, self.executor, self._message_id, injected, model, self._wait
+            )
         else:
             limits = limits or equipment.limits
             self._source = MessageReader(equipment, recovery, self.executor, self._message_id, limits)
         self._left = self._left_arriving = False
+        self.is_of_program = because == "call"
         self.resumed = opened is not None
 
     @property
@@ -116,7 +119,7 @@ class Turn:
                     self.affected = await executor.discard()
                 executor.close(stop)
                 self._kit.features.message_over(self._message_id, whole=stop in WHOLE)
-                await self._settled()
+                await self._wait()
         if self._left_arriving or not executor.settled:
             return None
         opened = ledger.open_turn
@@ -146,12 +149,25 @@ class Turn:
     def interrupt(self, because: str) -> None:
         self._interrupted = True
         self.executor.interrupt(because)
-        if self._reader is not None:
+        self.end_message()
+        if self._reader is not None and not self._grows:  # otherwise the end of its calls ends the message
             self._reader.cancel()
+
+    def end_message(self) -> None:
+        """Take no more calls of programs: one that runs waits for the end of the message."""
+        if self._injected is not None:
+            self._injected.end()
+
+    @property
+    def _grows(self) -> bool:
+        return self._injected is not None and self._injected.grows
 
     def leave(self, because: str) -> None:
         """Stop, and leave the turn open on record as a kill would: running calls are cancelled, the others stay open.
-        The text of a message that still streams is stored as a draft."""
+        The text of a message that still streams is stored as a draft. Calls of programs are cancelled."""
+        if self.is_of_program:
+            self.interrupt(because)
+            return
         self._left = True
         if not self.resumed and (self._reader is None or not self._reader.done()):
             self._left_arriving = True
@@ -167,19 +183,22 @@ class Turn:
             return "stopped"
         if self.error is not None:
             return "model_error" if self.remedy == "show" else "retried"
+        if self.is_of_program and not self._ledger.running:
+            return "called"
         if stop not in WHOLE:
             return "truncated"
         return "calls" if called else "answered"
 
-    async def _settled(self) -> None:
+    async def _wait(self, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Wait until all calls have settled or the condition holds, and report when only a person can move it on."""
         executor, meter = self.executor, self._kit.meter
-        await executor.stalled()
-        while not executor.settled and not self._left:
+        await executor.stalled(is_over)
+        while not executor.settled and not self._left and not is_over():
             self._on_waiting()
             if meter is not None:
                 meter.waiting(person=True)
             await executor.changed(self._continue)
-            await executor.stalled()
+            await executor.stalled(is_over)
 
     def _continue(self) -> None:
         self._on_resumed()
@@ -211,7 +230,7 @@ class Turn:
         written = self._record.write_first(started)
         if written is not None:
             await written  # the history is durable before the request
-            if self._interrupted or self._left:
+            if (self._interrupted or self._left) and not self._grows:  # calls of programs get a result each
                 return "cut_off"
         self._reader = asyncio.get_running_loop().create_task(self._source.run(wanted))
         try:
@@ -238,7 +257,7 @@ class Turn:
 
     def _remind(self) -> ToolChoice:
         """Record the reminders of features before the request, and return their tool choice."""
-        if self._injects:
+        if self._injected is not None:
             return ToolChoice()
         due, wanted = self._kit.features.before_request(self._source.model.abilities)
         for each in due:
@@ -269,10 +288,11 @@ class Turn:
     def _truth(self, entry: Entry, call: ToolCall) -> Result | None:
         """Return the result of a call that a crash left without one, or None if it may continue."""
         ledger = self._ledger
+        goes_on = not self.is_of_program  # the program that made the call does not wait for it any more
         as_decided = entry.hashed is None or entry.hashed == arguments_hash(entry.name, entry.arguments)
         if call.status is Status.EXECUTING:
             effects = self._effects(call)
-            may_repeat = self._kit.rerun_safe and effects != "mutating" and ledger.whole and as_decided
+            may_repeat = self._kit.rerun_safe and effects != "mutating" and ledger.whole and as_decided and goes_on
             if may_repeat and call.id not in ledger.inherited:
                 return None
             files = self._kit.features.file_outcome(f"{self._message_id}/{call.id}")
@@ -280,7 +300,7 @@ class Turn:
         if call.id in ledger.inherited:
             return outcomes.left_behind()
         unread = entry.hashed is None and entry.asked_as is not None  # the text for the other name is not valid
-        if ledger.open_message is None or unread:
+        if ledger.open_message is None or unread or not goes_on:
             return outcomes.never_started()
         return None if as_decided else outcomes.not_kept()
 

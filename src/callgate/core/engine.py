@@ -82,9 +82,9 @@ class Engine:
             on_resumed, self.on_resumed = self.on_resumed, None
             on_resumed()
         if self._changed is not None:
-            self._notify()
+            self.notify()
 
-    def _notify(self) -> None:
+    def notify(self) -> None:
         """Wake the tasks that wait in ``change``."""
         changed, self._changed = self._changed, None
         if changed is not None and not changed.done():
@@ -117,7 +117,7 @@ class Engine:
     def forget(self, task: asyncio.Task[None] | None) -> None:
         if task is not None:
             self.tasks.discard(task)
-            self._notify()
+            self.notify()
 
     # ---- lock ---------------------------------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class Engine:
                 self._ended(call, result, error)
                 self.perform()
         finally:
-            self._notify()
+            self.notify()
         if error is not None and is_shutdown(error):
             raise error
 
@@ -269,7 +269,7 @@ class Engine:
             self._record.publish(event)
             if self.on_progress is not None:
                 self.on_progress(event)
-                self._notify()
+                self.notify()
 
     def _ended(self, call: Call, result: Result | None, error: BaseException | None) -> None:
         if call.stage is STRAY:

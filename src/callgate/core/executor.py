@@ -134,9 +134,18 @@ class CallExecutor:
 
     # ---- wait ---------------------------------------------------------------------------------------------------
 
-    async def stalled(self) -> None:
-        """Wait until all calls have settled or wait for a person."""
-        await self._unless_cancelled(lambda: self._board.moving == 0)
+    async def stalled(self, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Wait until all calls have settled or wait for a person, or the condition holds. The condition is evaluated
+        after each change, see ``wake``."""
+        await self._unless_cancelled(lambda: self._board.moving == 0 or is_over())
+
+    def wake(self) -> None:
+        """Wake the tasks that wait for a change."""
+        self._engine.notify()
+
+    def has_task(self, task: Task[Any] | None) -> bool:
+        """Return True if a call of this message runs in the task."""
+        return task in self._engine.tasks
 
     async def changed(self, on_resumed: Callable[[], None] = lambda: None) -> None:
         """After ``stalled``: wait for an answer or a cancel. ``on_resumed`` is called when the message continues or has

@@ -108,6 +108,8 @@ class Performer:
             if isinstance(error, KeyboardInterrupt):
                 raise
             traits = self._most_restrictive(call, traits, error)
+        if self._settings.independent:
+            traits = replace(traits, cascade=False, repeats=True)
         if traits.failed:
             call.note = traits.failed
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"

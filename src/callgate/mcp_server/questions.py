@@ -6,6 +6,7 @@ Everything in a question comes from a model: it is made harmless, and what is le
 from collections.abc import Mapping
 from hashlib import sha256
 from json import dumps
+from secrets import token_urlsafe
 from typing import Any, cast
 
 from callgate.changes.change_summary import display
@@ -13,10 +14,31 @@ from callgate.formats.display import excerpt, visible, visible_lines
 from callgate.words.decisions import AskedField, Confirmation, FieldAnswer, Question, answers_fault
 
 DOOR = "mcp"
+MOST_ASKED = 1_000
 YES, NO = "yes", "no"
 _ALWAYS = "yes, and from now on in this session: "
 _MOST_LINES = 200
 _MOST_CHARS = 20_000
+
+
+class AskedQuestions:
+    """The questions that clients of the modern era were sent. Each state stands for one question and is taken once, so
+    an answer counts for one call."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, str] = {}
+
+    def add(self, mark: str) -> str:
+        """Return the state that the client has to send back with the answer to the question with this mark."""
+        state = token_urlsafe(24)
+        self._asked[state] = mark
+        while len(self._asked) > MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
+        return state
+
+    def take(self, state: str) -> str | None:
+        """Return the mark of the question; None for an unknown state or one that was taken before."""
+        return self._asked.pop(state, None)
 
 
 def message_of(question: Question, root: str) -> str:

@@ -31,10 +31,9 @@ from pydantic import ValidationError
 
 from callgate import __version__
 from callgate.formats.display import visible
-from callgate.mcp_server.asked import AskedQuestions
-from callgate.mcp_server.calls import ServedCall, ServedSession
 from callgate.mcp_server.protocol import missing_id, result_of, tools_of
-from callgate.mcp_server.questions import answer_of, mark_of, message_of, schema_of, unasked
+from callgate.mcp_server.questions import AskedQuestions, answer_of, mark_of, message_of, schema_of, unasked
+from callgate.mcp_server.served_session import ServedCall, ServedSession
 from callgate.mcp_server.sessions import ServedSessions
 from callgate.words.calls import Result
 from callgate.words.decisions import Question
@@ -52,7 +51,7 @@ _WHICH = "Say which action: pass the id that staging it gave."
 _AGAIN = "Its question was sent to the client, which calls again with the answer."
 
 
-class McpDoor:
+class McpToolServer:
     """``server`` is the server of the SDK, for any transport. ``root`` is the workspace."""
 
     def __init__(self, sessions: ServedSessions, root: str) -> None:

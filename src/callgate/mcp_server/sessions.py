@@ -2,23 +2,19 @@
 
 import asyncio
 from asyncio import TimerHandle
-from collections.abc import Awaitable, Callable
 
-from callgate.mcp_server.calls import ServedSession
+from callgate.mcp_server.served_session import ServedSession, SessionOpener
 
 IDLE = 1800.0
 """Seconds without a call after which a session is closed, where a connection may be left without a word."""
 MOST_SESSIONS = 64
 """Sessions at a time. One more closes that which was used least recently: many clients leave without a word."""
 
-OpenSession = Callable[[str], Awaitable[ServedSession]]
-"""Makes the session of a client with this name."""
-
 
 class ServedSessions:
     """Sessions by a key for the connection. ``idle`` is None where the end of a connection is always seen."""
 
-    def __init__(self, open_session: OpenSession, *, idle: float | None = None) -> None:
+    def __init__(self, open_session: SessionOpener, *, idle: float | None = None) -> None:
         self._open_session = open_session
         self._idle = idle
         self._sessions: dict[str, ServedSession] = {}

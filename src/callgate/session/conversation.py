@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.conversation.equipment import Equipment
@@ -18,12 +18,14 @@ from callgate.formats.jsonable import misfit
 from callgate.session.history import HistoryEdits
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
+from callgate.session.program_calls import CLOSED
 from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
 from callgate.session.view import SessionView
 from callgate.session.work import BUSY, Work
 from callgate.words import inputs
+from callgate.words.calls import Result
 from callgate.words.decisions import AskedField, FieldAnswer, Question
 from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
 from callgate.words.events import EffortSet, Event, InputRefused, ModelSet, Noted, SessionStatus
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
-_CLOSED = "The session was closed."
 
 
 class Conversation(SessionView):
@@ -198,6 +199,26 @@ class Conversation(SessionView):
         kept."""
         return await self._journal.after(number)
 
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
+        """Make a call that no model asked for, and return its result. It passes every stage of a call of the model:
+        gate, questions, hooks, locks, staging and record. The model reads it with the next request.
+
+        Calls of one program share a message and run beside each other as their locks allow. While the model works,
+        they wait for the end of its turn. Every outcome is a Result: ``never_started`` if the session is closed, a hook
+        refuses the program, or an unfinished turn waits for Continue. After a crash the log says what is known of the
+        call; it is never run again. May be cancelled, which cancels the call. StateError in a tool of this session.
+
+        name       the tool
+        arguments  its arguments, as a JSON object
+        by         who makes the call, for people and the model
+        id         the id of the call in events, such as CallProgressed; a new one unless given
+        """
+        return await self._work.calls.call(name, arguments or {}, by=by, id=id)
+
+    def call_sync(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
+        """``call`` for plain code, in ``with Session(…) as session``. UsageError inside a running event loop."""
+        return self._sync.wait_for(self.call(name, arguments, by=by, id=id), "call_sync")
+
     async def recap(self) -> str:
         """One line of at most 40 words on where things stand, written by the cheap model. UsageError if nothing was
         said yet; raises as the model does."""
@@ -271,7 +292,7 @@ class Conversation(SessionView):
             case inputs.Continue():
                 return self._work.go_on()
             case inputs.Steer():
-                return self._take(Prompt(sent.text)) if self._work.loop is None else self._work.loop.steer(sent.text)
+                self._work.steer(sent.text)
             case inputs.Interrupt():
                 return self._interrupt(sent.reason or "Interrupted by the user.")
             case inputs.CancelCall():
@@ -328,11 +349,8 @@ class Conversation(SessionView):
         return None
 
     def _cancel(self, sent: inputs.CancelCall) -> str | None:
-        executor = self._work.executor
-        if executor is None or all(call.id != sent.call_id for call in executor.calls()):
-            return f"there is no call {sent.call_id!r} under way"
-        executor.cancel(sent.call_id, sent.reason or "Cancelled by the user.")
-        return None
+        cancelled = self._work.calls.cancel(sent.call_id, sent.reason or "Cancelled by the user.")
+        return None if cancelled else f"there is no call {sent.call_id!r} under way"
 
     def _set_model(self, name: str) -> str | None:
         model = self._models.get(name)
@@ -400,10 +418,10 @@ class Conversation(SessionView):
         return self._end_task
 
     async def _end(self) -> None:
-        self._work.closing = True
+        self._work.closing = self._work.calls.is_closed = True
         await self.nesting.mailbox.aclose()
-        self._features.interrupt(_CLOSED)
-        await self._work.ended(_CLOSED)
+        self._features.interrupt(CLOSED)
+        await self._work.ended(CLOSED)
         await self._features.close(discard=self._discards_pending)
         self.deliver()
         try:
@@ -414,3 +432,4 @@ class Conversation(SessionView):
         finally:
             self._work.set_status("closed")
             self.deliver()
+            self._work.calls.close()

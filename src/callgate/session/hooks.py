@@ -74,6 +74,7 @@ class SessionHooks(GateHooks):
         self._notify = notify
         self._started = False
         self._context: tuple[str, ...] = ()
+        self._programs: set[str] = set()  # the hooks of prompts let them make calls
         self._tasks = TaskSet()
         self._given_up: asyncio.Future[None] | None = None
 
@@ -142,6 +143,17 @@ class SessionHooks(GateHooks):
             return f"{outcome.by} does not let this be sent: {outcome.blocked or outcome.stop}"
         said, self._context = (*self._context, *outcome.context), ()
         return (*parts, *(Text(f"{HOOK_ADDED}{each}]") for each in said))
+
+    async def calling(self, by: str) -> str | None:
+        """Run the hooks of prompts before the first calls of a program."""
+        if by in self._programs:
+            return None
+        found = await self.prompted((Text(f"{by} calls tools."),))
+        if isinstance(found, str):
+            return found
+        self._programs.add(by)
+        self._context = tuple(part.text for part in found[1:] if isinstance(part, Text))
+        return None
 
     async def ending(self, *, again: bool) -> str | None:
         if self._agent is None:

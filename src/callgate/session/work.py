@@ -14,6 +14,7 @@ from callgate.conversation.recovery import answered_by
 from callgate.core.capabilities import model_effort
 from callgate.core.executor import CallExecutor
 from callgate.session.history import HistoryEdits
+from callgate.session.program_calls import ProgramCalls
 from callgate.tools.staging import TaskSet, outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
@@ -25,9 +26,14 @@ BUSY = "interrupt the work under way first"
 
 
 class Work:
-    """Runs one task at a time: the loop, or an edit between turns; ``status`` is that of the session. ``loop`` is the
-    one under way; ``closing`` is set when no further work may begin; ``failure`` is the exception that ended the last
-    work."""
+    """Runs one task at a time: the loop, or an edit between turns.
+
+    status      the status of the session
+    loop        the loop under way
+    calls       the calls of programs
+    closing     no further work may begin
+    failure     the exception that ended the last work
+    """
 
     def __init__(
         self, equipment: Equipment, history: HistoryEdits, limits: LoopLimits | None, notes: tuple[str, ...]
@@ -45,11 +51,14 @@ class Work:
         self._prompt: Prompt | None = None  # sent while there was no work, so it does not wait
         self._delivers = False  # prompts that waited at the end of an earlier life wait until something is sent
         self._continues = False  # a person said that a paused agent may go on
+        self._makes_calls = False  # of programs, outside of a run
+        self._may_resume = False  # something was sent after which an unfinished run goes on
         self._is_woken = False
         self._woken_for: set[str] = set()  # ids of notices, each of which starts at most one turn
         self._task: asyncio.Task[None] | None = None
         self.loop: Loop | None = None
         self._allowance: Allowance | None = None
+        self.calls = ProgramCalls(equipment.record, start=self._start, executor=lambda: self.executor)
         self.closing = False
         self.failure: Exception | None = None
 
@@ -109,7 +118,7 @@ class Work:
     def prompt(self, sent: Prompt) -> None:
         """Begins to work on a prompt, or puts it on record as waiting."""
         sent = _with_budget(sent)
-        self._delivers = True
+        self._delivers = self._may_resume = True
         if self._task is None and self._prompt is None and not self._ledger.waiting:
             self._prompt = sent
         else:
@@ -132,9 +141,23 @@ class Work:
         """Continues a run that was left unfinished or paused; gives the reason if there is none."""
         if self.status != "paused" and (self._task is not None or not self._ledger.continues):
             return "nothing was left unfinished"
-        self._continues = self._delivers = True
+        open_turn = self._ledger.open_turn
+        self._continues = open_turn is None or open_turn.because != "call"
+        self._delivers = self._may_resume = True
         self._start()
         return None
+
+    def steer(self, text: str) -> None:
+        """Deliver the text after the current calls of a run. Without a run, it is a prompt."""
+        if self.loop is None or self._makes_calls:
+            self.prompt(Prompt(text))
+        else:
+            self.loop.steer(text)
+
+    def end_message(self) -> None:
+        """Take no more calls into the message of a program: one of its calls waits for the end of the message."""
+        if self.loop is not None:
+            self.loop.end_message()
 
     def use_model(self, model: Model) -> None:
         """From the next request on."""
@@ -224,6 +247,7 @@ class Work:
         self.loop = loop = Loop(
             self.equipment,
             self._limits,
+            calls=self.calls,
             on_waiting=lambda: self.set_status("waiting_confirmation"),
             on_resumed=lambda: self.set_status("working"),
         )
@@ -244,19 +268,39 @@ class Work:
         try:
             await self.recover()
             self._write_notes()
-            while await self._has_work(loop):
-                self._continues = self._is_woken = False
+            while True:
+                loop = await self._take_calls(loop)
+                if not await self._has_work(loop):
+                    return
+                self._continues = self._is_woken = self._may_resume = False
                 if self.closing:
                     return
                 await loop.run()
-                if not self._more or self.closing:
+                if self.closing or not (self._more or self.calls.next_by is not None):
                     return
                 loop = self._new_loop()
         except Exception as error:  # a bug, or a record that cannot be written: a reader of events gets it
             self.failure = error
+            self.calls.failed(str(error))
         finally:
             self.loop = self._task = None
             self._come_to_rest()
+
+    async def _take_calls(self, loop: Loop) -> Loop:
+        """Make the calls of programs that wait, and return the loop for the next run."""
+        open_turn = self._ledger.open_turn
+        if open_turn is not None and open_turn.because != "call":
+            while self.calls.next_by is not None and not self._may_resume:
+                self.calls.refuse(self.calls.take(), "a turn was left unfinished; send Continue first")
+            return loop
+        if open_turn is None and self.calls.next_by is None:
+            return loop
+        self._makes_calls = True
+        try:
+            await loop.take_calls()
+        finally:
+            self._makes_calls = False
+        return self._new_loop()  # an interrupt of the calls is none of the run
 
     async def recover(self) -> None:
         """Bring everything outside of the log in line with it."""
@@ -265,7 +309,7 @@ class Work:
 
     async def _has_work(self, loop: Loop) -> bool:
         """Put the next prompt on record that the features let through. True also for a run that may continue."""
-        if self._ledger.running:
+        if self._ledger.running and self._may_resume:
             return self._allowed("Continue", await self._features.starting(resumed=True))
         while self._more:
             sent: Prompt | PromptQueued | None
@@ -308,7 +352,7 @@ class Work:
         if self.closing:
             return
         self.set_status(self._at_rest())
-        if self._more and self.failure is None:
+        if (self._more and self.failure is None) or self.calls.next_by is not None:
             self._start()
         else:
             self.wake()
@@ -319,7 +363,8 @@ class Work:
 
     def _at_rest(self) -> SessionStatus:
         ledger = self._ledger
-        return "paused" if ledger.running or ledger.paused or ledger.waiting else "idle"
+        unfinished = ledger.running or ledger.open_turn is not None
+        return "paused" if unfinished or ledger.paused or ledger.waiting else "idle"
 
 
 def _with_budget(sent: Prompt) -> Prompt:

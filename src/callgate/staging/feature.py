@@ -50,7 +50,13 @@ class RelaxedStaging(FeaturePart):
         self._handlers = tuple(handlers)
         self._planning = PlanMode(record, opened.host)
         self._standing = [Standing(each, self._stands) for each in (*self._handlers, plan_approval(self._planning))]
-        self.stack = Stack(opened.host, self._state, record, grace=opened.settings.grace)
+        self.stack = Stack(
+            opened.host,
+            self._state,
+            record,
+            grace=opened.settings.grace,
+            end_message=lambda: opened.session.end_message(),
+        )
 
     def reset(self) -> None:
         self._state.reset()

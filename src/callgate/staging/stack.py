@@ -6,7 +6,7 @@ nothing is kept), and callbacks are in memory.
 """
 
 from asyncio import CancelledError, Event, Future, ensure_future, get_running_loop, wait
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -45,14 +45,21 @@ def kept_changes(host: Host) -> "HistoryHost | None":
 
 
 class Stack:
-    """``grace`` is how long a ``reject`` may take that no call waits for."""
+    """The pending actions, with what cannot be on record.
 
-    def __init__(self, host: Host, state: State, record: Record, *, grace: float = 5.0) -> None:
+    grace        the time that a ``reject`` may take for which no call waits
+    end_message  called when a call waits for the end of its message
+    """
+
+    def __init__(
+        self, host: Host, state: State, record: Record, *, grace: float, end_message: Callable[[], None]
+    ) -> None:
         self._host = host
         self._history = kept_changes(host)
         self._state = state
         self._record = record
         self._grace = grace
+        self._end_message = end_message
         self._number = 0  # the last that was given out
         self._acts: dict[str, Callbacks | ChangeSet] = {}
         self._pushed: dict[str, Pushed] = {}  # by the calls that run
@@ -97,8 +104,11 @@ class Stack:
                 del self._pushed[call_id]
 
     async def whole(self, message_id: str) -> bool:
-        """Waits for the end of the message under way: True if it is complete. Any other message is over: False."""
-        return message_id == self._state.message and await self._end_of(message_id)
+        """Wait for the end of the message under way, and return whether it is complete; False for any other message."""
+        if message_id != self._state.message:
+            return False
+        self._end_message()
+        return await self._end_of(message_id)
 
     def message_over(self, message_id: str, *, whole: bool) -> None:
         end = self._end_of(message_id)

@@ -22,6 +22,7 @@ from callgate.words.events import (
 )
 from callgate.words.modes import Mode
 from callgate.words.pending import RESOLVE, Staged
+from callgate.words.turns import INJECTED
 
 MODE = "mode"
 """The subject of the reminder that tells of a change of the mode."""
@@ -100,7 +101,7 @@ class State:
 
     def _turn_started(self, event: TurnStarted) -> None:
         self.message = event.message_id
-        faces = event.because != "mention"  # the model is not asked yet
+        faces = event.because not in INJECTED  # the model is not asked yet
         self.faced = next(reversed(self.actions), None) if faces else None
         self._turn_forced = event.forced
         self._indexes, self._resolving, self._resolves = {}, {}, False

@@ -54,17 +54,6 @@ class Named:
         return await self.inner.run(arguments, run)
 
 
-class Independent(Named):
-    """A tool for callers whose calls are independent: its failure cancels no other call, and identical calls may be
-    repeated."""
-
-    def __init__(self, tool: Tool) -> None:
-        super().__init__(tool, tool.spec.name, tool.aliases)
-
-    def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return replace(self.inner.traits(arguments), cascade=False, repeats=True)
-
-
 class Filtered:
     """The tools of a box that a function accepts, or with the given names. A function that fails rejects the tool."""
 

@@ -1,5 +1,6 @@
 """Limits of a session and their defaults. Settings, options of the command line and the documentation use them."""
 
+from dataclasses import replace
 from typing import Literal
 
 from callgate.words.errors import ModelError, UsageError
@@ -15,6 +16,7 @@ class ExecutorSettings:
 
     start              ``early``: calls without effects start before the message ends; ``eager``: all calls;
                        ``after``: none
+    independent        the failure of a call cancels no other call, and calls may be repeated
     grace              time in which a cancelled tool has to end
     lock_wait          maximum time that a call waits for locks
     max_message_chars  limit for all results of one message together
@@ -23,12 +25,18 @@ class ExecutorSettings:
 
     max_concurrency: int = 10
     start: Literal["early", "eager", "after"] = "early"
+    independent: bool = False
     grace: float = 5.0
     lock_wait: float = 120.0
     max_result_chars: int = 30_000
     max_message_chars: int = 200_000
     max_error_chars: int = 10_000
     patience: float | None = None
+
+    @property
+    def for_program(self) -> "ExecutorSettings":
+        """The settings for calls that a program makes: each is complete on its own."""
+        return replace(self, start="eager", independent=True)
 
     def message_chars(self, window: int | None) -> int:
         """Return the limit for all results of one message: at most as many characters as the model's window has tokens,

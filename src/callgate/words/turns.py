@@ -5,8 +5,9 @@ from typing import Literal
 from callgate.words.messages import Spent
 from callgate.words.noun import noun
 
-TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
-"""Reasons for the end of a turn. ``retried``: the model failed and the next turn tries again."""
+TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error", "called"]
+"""Reasons for the end of a turn. ``retried``: the model failed and the next turn tries again. ``called``: the
+calls of a program ended, outside of a run."""
 
 CONTINUING_REASONS: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
 """Reasons after which the next request follows without a person."""
@@ -14,6 +15,7 @@ CONTINUING_REASONS: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
 TurnCause = Literal[
     "prompt",
     "mention",
+    "call",
     "results",
     "steered",
     "continued",
@@ -29,6 +31,7 @@ TurnCause = Literal[
 """Causes of a turn.
 
 prompt, mention  a prompt; calls for the mentions in it, before the model is asked
+call             calls of a program, see ``Session.call``
 results          results of calls
 steered          a message that was typed while the agent worked
 continued        a run was resumed
@@ -40,6 +43,9 @@ hook             a hook delayed the end of the run
 budget           tokens of the budget are left
 notice           a notice started a turn of an idle session
 """
+
+INJECTED: tuple[TurnCause, ...] = ("mention", "call")
+"""Causes of turns whose calls are not made by a model. They send no request."""
 
 
 @noun

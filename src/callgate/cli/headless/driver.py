@@ -25,6 +25,7 @@ from callgate.words.messages import Spent, Usage
 from callgate.words.model import RunOptions
 from callgate.words.session_event import AgentPath, SessionEvent
 from callgate.words.spending import spent_in
+from callgate.words.turns import INJECTED
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -164,7 +165,7 @@ class HeadlessDriver:
             case MessageAdded() if event.message.role == "assistant":
                 self._text = event.message.text
             case TurnStarted():
-                self._turns += event.because != "mention"  # no request was sent
+                self._turns += event.because not in INJECTED  # no request is sent
                 self._turn = event.turn
             case TurnEnded():
                 spent = spent if event.turn == self._turn else None

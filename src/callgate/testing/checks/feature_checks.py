@@ -92,6 +92,9 @@ class _Stage:
     def wake(self) -> None:
         self._is_woken = True
 
+    def end_message(self) -> None:
+        return
+
     def warn(self, text: str) -> None:
         promise(text.strip(), f"{self.name}: a note has a text")
 

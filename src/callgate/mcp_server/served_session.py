@@ -1,0 +1,121 @@
+"""The session of one client: calls in; progress, questions and the result of each call out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from callgate import Session, Store
+from callgate.assembly.serving import served_session, served_tools
+from callgate.config import Config
+from callgate.words.calls import Result
+from callgate.words.decisions import Confirmation, Question
+from callgate.words.errors import StateError
+from callgate.words.events import CallProgressed, QuestionAsked
+from callgate.words.inputs import Answer, CancelCall, Input, Interrupt, SetTitle
+from callgate.words.session_event import AgentPath
+
+Outcome = CallProgressed | Question | Result
+"""An outcome of a call: progress and questions, any number of them, then its result."""
+
+_LONGEST_PROGRESS = 2_000
+
+
+class ServedCall:
+    """One call. ``next`` returns its outcomes in order, the result last."""
+
+    def __init__(self, session: ServedSession, call_id: str) -> None:
+        self.id = call_id
+        self._session = session
+        self._outcomes: deque[Outcome] = deque()
+        self._changed = asyncio.Event()
+
+    async def next(self) -> Outcome:
+        while not self._outcomes:
+            self._changed.clear()
+            await self._changed.wait()
+        return self._outcomes.popleft()
+
+    def add(self, outcome: Outcome) -> None:
+        """Add an outcome. Progress that was not fetched yet is merged, so that a slow client blocks nothing."""
+        last = self._outcomes[-1] if self._outcomes else None
+        if isinstance(outcome, CallProgressed) and isinstance(last, CallProgressed):
+            self._outcomes[-1] = replace(outcome, text=f"{last.text}{outcome.text}"[-_LONGEST_PROGRESS:])
+        else:
+            self._outcomes.append(outcome)
+        self._changed.set()
+
+    def answer(self, confirmation: Confirmation) -> None:
+        self._session.post(Answer(confirmation))
+
+    def cancel(self, because: str) -> None:
+        """Cancel the call with all it has started, unless it has settled."""
+        self._session.post(CancelCall(self.id, because))
+
+
+class ServedSession:
+    """A session in which the program ``by`` calls tools."""
+
+    def __init__(self, session: Session, by: str) -> None:
+        self.session = session
+        self._by = by
+        self._calls: dict[str, ServedCall] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._numbers = count(1)
+        session.listen(self._on_event)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._calls)
+
+    def begin(self, name: str, arguments: Mapping[str, Any]) -> ServedCall:
+        """Start a call."""
+        call = ServedCall(self, f"call_{next(self._numbers)}")
+        self._calls[call.id] = call
+        task = asyncio.get_running_loop().create_task(self._run(call, name, arguments))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return call
+
+    async def _run(self, call: ServedCall, name: str, arguments: Mapping[str, Any]) -> None:
+        try:
+            call.add(await self.session.call(name, arguments, by=self._by, id=call.id))
+        finally:
+            del self._calls[call.id]
+
+    def post(self, sent: Input) -> None:
+        with suppress(StateError):  # the session is closed, so the call has its result
+            self.session.post(sent)
+
+    async def aclose(self) -> None:
+        """Cancel the calls under way with their processes, and close the record."""
+        if self._calls:
+            self.post(Interrupt("The client is gone."))
+        await self.session.aclose()
+
+    def _on_event(self, path: AgentPath, number: int, event: object) -> None:
+        if isinstance(event, QuestionAsked) and event.question.call_id in self._calls:
+            self._calls[event.question.call_id].add(event.question)
+        elif isinstance(event, CallProgressed) and not path and event.call_id in self._calls:
+            self._calls[event.call_id].add(event)
+
+
+SessionOpener = Callable[[str], Awaitable[ServedSession]]
+"""Opens the session of a client with this name."""
+
+
+def session_opener(config: Config, names: Sequence[str] | None, store: Store | None) -> SessionOpener:
+    """Return a function that opens sessions with the tools of these names, kept in the store if there is one."""
+
+    async def open_session(client: str) -> ServedSession:
+        tools, _ = await served_tools(config, names)  # for each session, because some tools keep state
+        session = served_session(config, tools, None if store is None else await store.create())
+        session.post(SetTitle(f"MCP: {client}"))
+        return ServedSession(session, f"mcp/{client}")
+
+    return open_session
