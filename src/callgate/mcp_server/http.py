@@ -1,8 +1,7 @@
-"""The server on a port of this machine: a token for each request, and no request from a page of a browser.
+"""The server on a port of this machine. Each request needs a token; requests of web pages are refused.
 
-A page may reach a port of the machine it is shown on, under a name of its own that leads there (DNS rebinding). So the
-name in Host has to be that of this server, a page that names itself in Origin has to come from it, and each request
-has to bring the token.
+A web page can send requests to this machine under a host name of its own (DNS rebinding). Therefore Host has to name
+this server, Origin has to name this server if it is present, and each request has to carry the token.
 """
 
 from collections.abc import Generator, Sequence
@@ -22,36 +21,35 @@ from callgate.words.errors import UsageError
 
 PATH = "/mcp"
 LARGEST_BODY = 4 << 20
-_GRACE = 1  # second: a client that listens keeps its request open, and takes all of it
+_GRACE = 1  # second; clients that listen for events keep their request open until it ends
 _EVERY_ADDRESS = ("0.0.0.0", "::", "::ffff:0.0.0.0")
 
 
 def listen(host: str, port: int) -> socket:
-    """A socket at this address; port 0 takes a free one. UsageError if it cannot be."""
+    """Return a listening socket; port 0 selects a free port. Raise UsageError if the address cannot be used."""
     made = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
     try:
         made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         made.bind((host, port))
         if made.getsockname()[0] in _EVERY_ADDRESS:
             raise OSError("--host names the one address that clients use: it is compared with that of each request")
-        made.listen()  # from now on, and not only once it is served: the address is told before that
-    except (OSError, TypeError) as error:  # the latter for a name that cannot be encoded
+        made.listen()  # clients may connect as soon as the address is printed
+    except (OSError, TypeError) as error:  # TypeError: the name cannot be encoded
         made.close()
         raise UsageError(f"{host}, port {port}: {getattr(error, 'strerror', None) or error}") from error
     return made
 
 
 def names_of(host: str, port: int, address: str = "127.0.0.1") -> tuple[str, ...]:
-    """The names under which the server may be addressed: what Host may say. ``address`` is that of ``host``. Clients
-    leave out the port where it is that of all HTTP."""
+    """Return the accepted values of Host. ``address`` is the address of ``host``. Port 80 may be left out."""
     given = (f"[{each}]" if ":" in each else each for each in (host.lower(), address))
     names = [*dict.fromkeys((*given, "127.0.0.1", "localhost", "[::1]"))]
     return (*(f"{name}:{port}" for name in names), *(names if port == 80 else ()))
 
 
 class HttpGuard:
-    """Lets requests through that are addressed to this server and bring the token. Tells ``sessions`` when a client
-    ends its session."""
+    """ASGI middleware: passes requests on that name this server and carry the token. Ends the session of a client that
+    sends DELETE."""
 
     def __init__(self, app: ASGIApp, token: str, names: Sequence[str], sessions: ServedSessions) -> None:
         self._app = app
@@ -71,7 +69,7 @@ class HttpGuard:
             more = {"WWW-Authenticate": "Bearer"} if status == 401 else None
             await PlainTextResponse(text, status, more)(scope, receive, send)
         elif scope["method"] == "DELETE":
-            await self._app(scope, receive, self._noticing(headers, send))
+            await self._app(scope, receive, self._ending(headers, send))
         else:
             await self._app(scope, receive, send)
 
@@ -87,20 +85,20 @@ class HttpGuard:
             return 401, "The token is missing or wrong."
         return None
 
-    def _noticing(self, headers: list[tuple[bytes, bytes]], send: Send) -> Send:
-        """A ``send`` that ends the session of ours when the client's own was ended."""
+    def _ending(self, headers: list[tuple[bytes, bytes]], send: Send) -> Send:
+        """Wrap ``send``: a successful response ends the session of the client."""
         session = next((value.decode("latin-1") for name, value in headers if name == b"mcp-session-id"), "")
 
-        async def noticing(message: Message) -> None:
+        async def send_and_end(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 300:
                 self._sessions.end(f"session {session}")
             await send(message)
 
-        return noticing
+        return send_and_end
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to the program, which has more to end than connections."""
+    """uvicorn without its signal handlers: the program has its own."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -108,7 +106,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class HttpServer:
-    """Serves ``app``, which is ``server`` behind the guard, until ``stop``."""
+    """Serves ``server`` behind an HttpGuard until ``stop``."""
 
     def __init__(self, server: Server[Any], sessions: ServedSessions, token: str, names: Sequence[str]) -> None:
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard compares the names
@@ -126,7 +124,7 @@ class HttpServer:
         await self._uvicorn.serve([bound])
 
     def stop(self) -> None:
-        """Ends it soon: requests under way have a second; the second time, none."""
+        """End the server. Open requests have one second; after a second call, none."""
         if self._uvicorn is not None:
             self._uvicorn.force_exit = self._uvicorn.should_exit
             self._uvicorn.should_exit = True

@@ -1,4 +1,4 @@
-"""Tools and results in the words of the protocol."""
+"""Tools and results as types of the protocol."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +26,8 @@ from callgate.words.model import ToolSpec
 from callgate.words.pending import RESOLVE
 
 CODE, PENDING = "callgate/code", "callgate/pending"
-"""In the ``_meta`` of a result: its code, and the actions that it has staged."""
-_DEEPEST = 100  # levels of structured content: the SDK writes 255 in a message, and reads 200
+"""Keys in the ``_meta`` of a result: its code, and the actions that it staged."""
+_DEEPEST = 100  # levels of structured content; the SDK reads at most 200
 
 
 def tools_of(session: Session) -> list[Tool]:
@@ -55,7 +55,7 @@ def tools_of(session: Session) -> list[Tool]:
 
 
 def _schema(spec: ToolSpec) -> dict[str, Any]:
-    """The parameters of a tool. Here ``resolve`` names its action: the newest may be one that the caller never saw."""
+    """Return the parameters of a tool. ``resolve`` requires an id: the newest action may be unknown to the client."""
     parameters = dict(spec.parameters)
     if spec.name == RESOLVE:
         parameters["required"] = [*parameters["required"], "id"]
@@ -76,8 +76,8 @@ def result_of(result: Result) -> CallToolResult:
 
 
 def _structured(content: tuple[Content, ...]) -> dict[str, Any] | None:
-    """The object that a tool gave back: a text that is exactly its JSON. A client may hand a model this in place of the
-    text, so it must lose nothing, not even blanks, and no message that carries it may be unreadable."""
+    """Return the JSON object of a result whose text is exactly its compact JSON, or None. A client may show the object
+    to a model in place of the text, so they must be equal, and a message must be able to contain the object."""
     text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -117,5 +117,5 @@ def _blocks(content: tuple[Content, ...]) -> Iterator[ContentBlock]:
 
 
 def missing_id(name: str, arguments: Mapping[str, Any]) -> bool:
-    """True for a ``resolve`` that does not say which action."""
+    """Return True for a ``resolve`` without an id."""
     return name == RESOLVE and not arguments.get("id")

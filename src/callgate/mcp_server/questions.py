@@ -1,6 +1,6 @@
-"""A question of the gate as a form that a client shows to its person, and the answer that was put into it.
+"""Questions as forms of a client, and the answers in them.
 
-Everything in a question comes from a model: it is made harmless, and what is left out is counted.
+The texts of a question come from a model: control characters are replaced, and long texts are cut with a count.
 """
 
 from collections.abc import Mapping
@@ -28,21 +28,21 @@ class AskedQuestions:
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
 
-    def add(self, mark: str) -> str:
-        """Return the state that the client has to send back with the answer to the question with this mark."""
+    def add(self, question: str) -> str:
+        """Store the hash of a question, and return the state that the client sends back with the answer."""
         state = token_urlsafe(24)
-        self._asked[state] = mark
+        self._asked[state] = question
         while len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
         return state
 
     def take(self, state: str) -> str | None:
-        """Return the mark of the question; None for an unknown state or one that was taken before."""
+        """Remove a state and return the hash of its question; None for an unknown state."""
         return self._asked.pop(state, None)
 
 
 def message_of(question: Question, root: str) -> str:
-    """Everything a person needs to decide, as text: the call, why it is asked about, its arguments and its diff."""
+    """Return the question as text: the call, the reason, its arguments and its diff."""
     through = f" (through {question.through})" if question.through else ""
     lines = [f"{visible(question.tool)}{visible(through)} wants to run."]
     if question.reason:
@@ -56,15 +56,15 @@ def message_of(question: Question, root: str) -> str:
     return "\n\n".join(("\n".join(lines), *fields, *(["\n".join(arguments)] if arguments else ()), *change))
 
 
-def mark_of(question: Question) -> str:
-    """The same for a later question about the same call, with the same change, for the same reason."""
+def hash_of(question: Question) -> str:
+    """Return a hash. Equal questions about the same call and change have the same hash."""
     preview = "" if question.preview is None else question.preview.fingerprint
     told = (question.tool, question.arguments_hash, preview, question.by, question.reason, question.risk or "")
     return sha256(dumps(told).encode()).hexdigest()
 
 
 def schema_of(question: Question) -> dict[str, Any]:
-    """The form: one choice, or a choice and own words for each field of the question."""
+    """Return the schema of the form: one choice, or a choice and a free text for each field of the question."""
     if not question.asks:
         answers = [YES, *(f"{_ALWAYS}{visible(each.label)}" for each in question.choices), NO]
         answer = {"type": "string", "title": "Answer", "enum": answers}
@@ -80,7 +80,7 @@ def schema_of(question: Question) -> dict[str, Any]:
 
 
 def answer_of(question: Question, action: str, content: Mapping[str, Any] | None) -> Confirmation:
-    """The answer in a form. Only an explicit yes is one: a form that came back empty is a no."""
+    """Return the answer in a form. An empty form is a no."""
     given = content or {}
     if action != "accept":
         return question.no(f"The person at the client said {action}.", door=DOOR)
@@ -98,7 +98,7 @@ def answer_of(question: Question, action: str, content: Mapping[str, Any] | None
 
 
 def unasked(question: Question) -> Confirmation:
-    """The no for a client that shows no forms: it says what would allow the call, if a rule can."""
+    """Return the no for a client without forms, with the rule that would allow the call, if there is one."""
     why = question.reason or question.by
     told = f"It needs a person's yes, and this client cannot be asked (it has no elicitation). {why.rstrip('.')}."
     if question.choices:

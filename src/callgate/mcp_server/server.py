@@ -1,8 +1,8 @@
-"""The requests of MCP clients: the list of tools, and calls with their progress, questions and cancels.
+"""The requests of MCP clients: list of tools, calls, progress, questions, cancels.
 
-A question goes to the client's person. In the handshake era (up to 2025-11-25) it is a request to the client while the
-call waits. In the modern era (2026-07-28) a server sends no requests: the call ends with the question, and the client
-calls again with the answer, which is taken if the question is still the same.
+Questions go to the user of the client. With versions up to 2025-11-25 the server sends the client a request while the
+call waits. With 2026-07-28 a server sends no requests: the call ends with the question, and the client calls again with
+the answer, which counts if the question is still the same.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from callgate import __version__
 from callgate.formats.display import visible
 from callgate.mcp_server.protocol import missing_id, result_of, tools_of
-from callgate.mcp_server.questions import AskedQuestions, answer_of, mark_of, message_of, schema_of, unasked
+from callgate.mcp_server.questions import AskedQuestions, answer_of, hash_of, message_of, schema_of, unasked
 from callgate.mcp_server.served_session import ServedCall, ServedSession
 from callgate.mcp_server.sessions import ServedSessions
 from callgate.words.calls import Result
@@ -46,13 +46,13 @@ INSTRUCTIONS = (
     "put to a person. Edits are shown first: the answer has a diff and an id, and `resolve` with that id applies or "
     "discards exactly that."
 )
-_INPUT = "question"  # its name among the inputs that a client is asked for
+_INPUT = "question"  # name of the input that the client has to provide
 _WHICH = "Say which action: pass the id that staging it gave."
 _AGAIN = "Its question was sent to the client, which calls again with the answer."
 
 
 class McpToolServer:
-    """``server`` is the server of the SDK, for any transport. ``root`` is the workspace."""
+    """The tools of the workspace ``root`` for MCP clients. ``server`` is the server of the SDK, for any transport."""
 
     def __init__(self, sessions: ServedSessions, root: str) -> None:
         self._sessions = sessions
@@ -63,7 +63,7 @@ class McpToolServer:
             version=__version__,
             title="Callgate",
             instructions=INSTRUCTIONS.format(root=visible(root)),
-            get_tool_input_schema=lambda name: None,  # no tool of ours takes parameters in headers
+            get_tool_input_schema=lambda name: None,  # no tool has parameters in headers
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
         )
@@ -84,7 +84,7 @@ class McpToolServer:
         call = served.begin(params.name, arguments)
         try:
             return await self._outcome(ctx, call, given)
-        except BaseException:  # most of all a cancel
+        except BaseException:  # a cancel above all
             call.cancel("Cancelled by the client.")
             raise
 
@@ -95,14 +95,14 @@ class McpToolServer:
         return served
 
     def _given(self, params: CallToolRequestParams) -> tuple[str, ElicitResult] | None:
-        """The mark of the question that a client was sent, and the answer it brings."""
+        """Return the hash of the question that the client received, and the answer in the request."""
         if params.request_state is None:
             return None
-        mark = self._asked.take(params.request_state)
-        if mark is None:
+        question = self._asked.take(params.request_state)
+        if question is None:
             raise MCPError(code=INVALID_PARAMS, message="Invalid or expired requestState")
         answer = (params.input_responses or {}).get(_INPUT)
-        return (mark, answer) if isinstance(answer, ElicitResult) else None
+        return (question, answer) if isinstance(answer, ElicitResult) else None
 
     # ---- one call -----------------------------------------------------------------------------------------------
 
@@ -115,14 +115,14 @@ class McpToolServer:
             while result is None:
                 outcome = await call.next()
                 if isinstance(outcome, CallProgressed):
-                    await progress.tell(outcome)
+                    await progress.report(outcome)
                 elif isinstance(outcome, Result):
                     result = outcome
                 elif not _elicits(ctx):
                     call.answer(unasked(outcome))
                 elif ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                     asking.start_soon(self._ask, ctx, call, outcome)
-                elif given is not None and given[0] == mark_of(outcome):
+                elif given is not None and given[0] == hash_of(outcome):
                     call.answer(answer_of(outcome, given[1].action, given[1].content))
                     given = None
                 else:
@@ -132,10 +132,10 @@ class McpToolServer:
         assert result is not None
         if asked is not None and result.effects == "none":
             return self._question(asked)
-        return result_of(result)  # of a question too that another door answered before the cancel
+        return result_of(result)  # also if another interface answered the question before the cancel
 
     async def _ask(self, ctx: Context, call: ServedCall, question: Question) -> None:
-        """Asks the person at the client, as long as the call waits for it."""
+        """Send the question to the client, and answer the call."""
         try:
             answer = await ctx.session.elicit_form(
                 message_of(question, self._root), schema_of(question), related_request_id=ctx.request_id
@@ -147,38 +147,38 @@ class McpToolServer:
 
     def _question(self, question: Question) -> InputRequiredResult:
         form = ElicitRequestFormParams(message=message_of(question, self._root), requested_schema=schema_of(question))
-        state = self._asked.add(mark_of(question))
+        state = self._asked.add(hash_of(question))
         return InputRequiredResult(input_requests={_INPUT: ElicitRequest(params=form)}, request_state=state)
 
 
 class _Progress:
-    """Progress of one call. Its numbers rise, as the protocol wants: where the tool has none, reports are counted."""
+    """Reports the progress of one call. The protocol requires increasing numbers: without them, reports are counted."""
 
     def __init__(self, ctx: Context) -> None:
         self._session = ctx.session
         self._last = 0.0
 
-    async def tell(self, event: CallProgressed) -> None:
+    async def report(self, event: CallProgressed) -> None:
         counted = event.current is not None and event.current > self._last
         self._last = event.current if counted and event.current is not None else self._last + 1
         await self._session.report_progress(self._last, event.total if counted else None, visible(event.text) or None)
 
 
 def _elicits(ctx: Context) -> bool:
-    """True if the client shows forms. One that names no kind shows forms: older ones knew no other."""
+    """Return True if the client shows forms: it declares forms, or elicitation without a kind, as older clients do."""
     able = ctx.session.client_capabilities
     found = None if able is None else able.elicitation
     return found is not None and (found.form is not None or found.url is None)
 
 
 def _client(ctx: Context) -> str:
-    """The name that the client gives itself, made harmless."""
+    """Return the name of the client without control characters."""
     params = ctx.session.client_params
     return "client" if params is None else visible(params.client_info.name)[:60] or "client"
 
 
 def _key(ctx: Context) -> str:
-    """The connection of a request. Over HTTP the modern era has none: there, the name of the client stands for it."""
+    """Return a key for the connection of a request; over HTTP in the modern era the name of the client."""
     headers: Mapping[str, str] | None = getattr(ctx.request, "headers", None)
     if headers is None:
         return ""

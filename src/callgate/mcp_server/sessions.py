@@ -1,4 +1,4 @@
-"""The sessions of all clients: one for each connection, closed when the client says so or has not called for long."""
+"""The sessions of all clients: one for each connection, closed by the client or after a time without calls."""
 
 import asyncio
 from asyncio import TimerHandle
@@ -6,24 +6,27 @@ from asyncio import TimerHandle
 from callgate.mcp_server.served_session import ServedSession, SessionOpener
 
 IDLE = 1800.0
-"""Seconds without a call after which a session is closed, where a connection may be left without a word."""
+"""Seconds without a call after which a session is closed, for transports without an end of the connection."""
 MOST_SESSIONS = 64
-"""Sessions at a time. One more closes that which was used least recently: many clients leave without a word."""
+"""Maximum number of open sessions. The next one closes the least recently used session without calls."""
 
 
 class ServedSessions:
-    """Sessions by a key for the connection. ``idle`` is None where the end of a connection is always seen."""
+    """Sessions by the key of their connection.
+
+    idle  seconds without a call after which a session is closed; None for transports that report the end
+    """
 
     def __init__(self, open_session: SessionOpener, *, idle: float | None = None) -> None:
         self._open_session = open_session
         self._idle = idle
         self._sessions: dict[str, ServedSession] = {}
         self._timers: dict[str, TimerHandle] = {}
-        self._locks: dict[str, asyncio.Lock] = {}  # of each session that is open, or being opened
+        self._locks: dict[str, asyncio.Lock] = {}  # one for each session that is open or being opened
         self._closing: set[asyncio.Task[None]] = set()
 
     async def of(self, key: str, client: str) -> ServedSession | None:
-        """The session of this connection, opened if there is none; None if there are too many with calls."""
+        """Return the session of this connection, a new one if needed; None if all places are taken by busy sessions."""
         if key not in self._locks and len(self._locks) >= MOST_SESSIONS:
             unused = next((each for each, session in self._sessions.items() if not session.busy), None)
             if unused is None:
@@ -37,12 +40,12 @@ class ServedSessions:
                 except BaseException:
                     self._locks.pop(key, None)
                     raise
-            self._sessions[key] = self._sessions.pop(key, found)  # the last one: it was used last
+            self._sessions[key] = self._sessions.pop(key, found)  # to the end: most recently used
         self._watch(key)
         return found
 
     def end(self, key: str) -> None:
-        """Closes the session of a connection that has ended, in the background."""
+        """Close the session of a connection in the background."""
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
@@ -59,7 +62,7 @@ class ServedSessions:
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     def _closed(self, task: asyncio.Task[None]) -> None:
-        """Takes the failure of a session that could not be closed: its calls were told, and its client is gone."""
+        """Ignore the error of a session that could not be closed: its client is gone."""
         self._closing.discard(task)
         if not task.cancelled():
             task.exception()
