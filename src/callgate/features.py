@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from callgate.mcp.mcp_feature import servers_feature
     from callgate.notices.feature import NoticesPart
     from callgate.search.search_feature import search_feature
+    from callgate.staging.default_handlers import DefaultHandler
     from callgate.staging.feature import staging_feature
-    from callgate.staging.standing import StandingHandler
 
 _HOMES: Mapping[str, str] = {
+    "DefaultHandler": "callgate.staging.default_handlers",
     "Feature": "callgate.conversation.feature",
     "FeaturePart": "callgate.conversation.feature",
     "Handler": "callgate.conversation.feature",
@@ -35,7 +36,6 @@ _HOMES: Mapping[str, str] = {
     "NoticesPart": "callgate.notices.feature",
     "OpenSession": "callgate.conversation.feature",
     "Reminder": "callgate.conversation.feature",
-    "StandingHandler": "callgate.staging.standing",
     "compaction_feature": "callgate.compaction.feature",
     "context_feature": "callgate.conversation.feature",
     "hooks_feature": "callgate.assembly.settings",
@@ -45,6 +45,7 @@ _HOMES: Mapping[str, str] = {
 }
 
 __all__ = [
+    "DefaultHandler",
     "Feature",
     "FeaturePart",
     "Handler",
@@ -52,7 +53,6 @@ __all__ = [
     "NoticesPart",
     "OpenSession",
     "Reminder",
-    "StandingHandler",
     "compaction_feature",
     "context_feature",
     "hooks_feature",

@@ -154,7 +154,10 @@ async def test_calls_of_one_program_overlap_and_a_failure_cancels_no_other() -> 
     async def fails(arguments: Mapping[str, Any], run: Run) -> str:
         raise ValueError("no")
 
-    waiting, failing = Waiting(), PlainTool("fail", fails, traits=lambda arguments: Traits("none", shared, cascade=True))
+    waiting, failing = (
+        Waiting(),
+        PlainTool("fail", fails, traits=lambda arguments: Traits("none", shared, cascade=True)),
+    )
     async with session_on(more=(waiting.tool, failing)) as session:
         slow = asyncio.ensure_future(session.call("wait", by="tests"))
         await waiting.begun.wait()

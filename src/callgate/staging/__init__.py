@@ -1,1 +1,1 @@
-"""Pending actions: staged by a tool, applied or discarded by ``resolve``, reminded of and forced until then."""
+"""Pending actions: a tool stages them, ``resolve`` applies or discards them; until then the model is reminded."""

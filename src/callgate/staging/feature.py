@@ -13,9 +13,9 @@ from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
 from callgate.core.ports import Case, Gate, ToolSource
 from callgate.staging import reminders
+from callgate.staging.default_handlers import DefaultHandler, PlanMode, SessionHandler, plan_approval
 from callgate.staging.resolve import NOTHING, bound
 from callgate.staging.stack import Stack
-from callgate.staging.standing import PlanMode, Standing, StandingHandler, plan_approval
 from callgate.staging.state import MODE, WHOLE_TURN, State
 from callgate.staging.toolbox import StagingToolbox
 from callgate.tools.toolbox import Toolbox
@@ -31,16 +31,16 @@ from callgate.words.turns import TurnCause
 
 NAME = "staging"
 MOST_FORCED = 3
-"""Requests that force a resolution; then the action is discarded."""
+"""Maximum number of requests that force a resolution. After them the action is discarded."""
 
 
 class RelaxedStaging(FeaturePart):
-    """Staging for callers that resolve actions whenever they want: other calls run while actions are pending, and a run
-    may end before they are resolved."""
+    """Staging for callers that resolve actions at any time: other calls run while actions are pending, and a run may
+    end with pending actions."""
 
     phase = "stage"
 
-    def __init__(self, opened: OpenSession, handlers: Iterable[StandingHandler] = ()) -> None:
+    def __init__(self, opened: OpenSession, handlers: Iterable[DefaultHandler] = ()) -> None:
         self._opened = opened
         self._record = record = opened.record
         self._state = State()
@@ -49,7 +49,9 @@ class RelaxedStaging(FeaturePart):
         self._works: set[_Work] = set()
         self._handlers = tuple(handlers)
         self._planning = PlanMode(record, opened.host)
-        self._standing = [Standing(each, self._stands) for each in (*self._handlers, plan_approval(self._planning))]
+        self._default_handlers = [
+            SessionHandler(each, self._is_active) for each in (*self._handlers, plan_approval(self._planning))
+        ]
         self.stack = Stack(
             opened.host,
             self._state,
@@ -66,7 +68,7 @@ class RelaxedStaging(FeaturePart):
             inner,
             self.stack,
             self._state,
-            standing=self._standing,
+            default_handlers=self._default_handlers,
             planning=self._planning,
             offers=bool(self._handlers),
         )
@@ -99,21 +101,21 @@ class RelaxedStaging(FeaturePart):
 
     @property
     def unreported(self) -> tuple[str, ...]:
-        return tuple(self._state.untold)
+        return tuple(self._state.unreported)
 
     def _older(self) -> Staged | None:
-        """The newest action that the message under way did not stage itself."""
+        """Return the newest action that an earlier message staged."""
         message = self._state.message
         return next((each for each in self.stack.newest() if each.message_id != message), None)
 
-    def _stands(self, handler: StandingHandler) -> bool:
+    def _is_active(self, handler: DefaultHandler) -> bool:
         in_mode = not handler.modes or self._record.ledger.mode in handler.modes
         return in_mode and self._older() is None
 
     # ---- resolutions of persons ---------------------------------------------------------------------------------
 
     def _resolve_sent(self, sent: Resolve) -> Coroutine[Any, Any, str | None]:
-        """Registers the resolution at once, so that it can be interrupted before it starts."""
+        """Register the resolution, so that it can be interrupted before it starts."""
         work = _Work()
         self._works.add(work)
         return self._resolve(sent, work)
@@ -142,7 +144,7 @@ class RelaxedStaging(FeaturePart):
             self._works.discard(work)
 
     def _named(self, sent: Resolve) -> Staged | str:
-        """The action, or the reason why it cannot be resolved."""
+        """Return the named action, or the reason why it cannot be resolved."""
         if not sent.reason.strip():
             return "the reason must not be blank: say why"
         staged = self._state.newest if sent.id is None else self.stack.get(sent.id)
@@ -157,7 +159,7 @@ class RelaxedStaging(FeaturePart):
 
     def _executor(self, staged: Staged, sent: Resolve) -> CallExecutor:
         equipment, session = self._opened.equipment, self._record.ledger
-        # The person is there to be asked.
+        # The resolution comes from a person, who can answer questions.
         ledger = Ledger(mode="default" if MODES[session.mode].never_asks else session.mode)
         ledger.policies = session.policies
         return CallExecutor(
@@ -171,14 +173,14 @@ class RelaxedStaging(FeaturePart):
 
 
 class StagingPart(RelaxedStaging):
-    """Staging for a model: it is reminded of the pending action, made to resolve it before its next change, and its run
-    does not end before that."""
+    """Staging for a model: reminders of the pending action, a forced ``resolve`` before the next change, and no end of
+    the run before that."""
 
     def before_request(self, abilities: Abilities) -> Iterable[Reminder | ToolChoice]:
         state = self._state
-        if state.untold_mode is not None:
-            yield Reminder(reminders.mode_set(state.untold_mode), MODE, "mode")
-        for each in tuple(state.untold.values()):
+        if state.unreported_mode is not None:
+            yield Reminder(reminders.mode_set(state.unreported_mode), MODE, "mode")
+        for each in tuple(state.unreported.values()):
             yield Reminder(reminders.ended(each), each.id, "resolved")
         newest = state.newest
         if newest is None:
@@ -192,7 +194,7 @@ class StagingPart(RelaxedStaging):
     @property
     def due_chars(self) -> int:
         newest = self._state.newest
-        due = [reminders.ended(each) for each in self._state.untold.values()]
+        due = [reminders.ended(each) for each in self._state.unreported.values()]
         if newest is not None and self._state.reminded != newest.id:
             due.append(reminders.pending(newest, ()))
         return sum(map(len, due))
@@ -207,12 +209,12 @@ class StagingPart(RelaxedStaging):
         return None if older is None else reminders.skipped(older)
 
     def _is_unforced(self, abilities: Abilities) -> bool:
-        """True if only words can make the model resolve the action, or its own answer was the last message."""
+        """Return True if the model cannot be forced to resolve the action, or the last message is its own."""
         return self._state.detour and (self._state.answered or "named" not in abilities.force)
 
 
 class _Work:
-    """A resolution under way: the reason why it was stopped, and its executor once it runs."""
+    """A resolution by a person: the reason of an interrupt, and the executor once it runs."""
 
     def __init__(self) -> None:
         self.stopped = ""
@@ -235,7 +237,7 @@ async def _approved(executor: CallExecutor, call: ToolCall) -> Result:
 
 
 class _WithoutRequests:
-    """The gate without the hooks that may answer in a person's place: the person is there."""
+    """The gate without the hooks that answer questions for a person."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -248,12 +250,12 @@ class _WithoutRequests:
 
 
 def staging_feature(
-    handlers: Iterable[StandingHandler] = (), *, resolved: Literal["first", "whenever"] = "first"
+    handlers: Iterable[DefaultHandler] = (), *, resolved: Literal["first", "whenever"] = "first"
 ) -> Feature:
     """Staged actions, ``resolve`` and plan mode.
 
-    handlers  take a ``resolve`` while nothing is pending
-    resolved  ``first``: before any other change and before a run ends; ``whenever``: as the caller likes
+    handlers  handle ``resolve`` while no action is pending
+    resolved  ``first``: before any other change and before a run ends; ``whenever``: at any time
     """
     handlers = tuple(handlers)
     kind: Callable[..., FeaturePart] = StagingPart if resolved == "first" else RelaxedStaging

@@ -1,4 +1,4 @@
-"""A tool that changes files, made into one that only shows its change: what was shown waits for ``resolve``."""
+"""A wrapper for tools that change files: a call shows and stages the change, and ``resolve`` applies it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,8 +21,7 @@ _SHOWS = f"It changes nothing yet: it answers with the diff and an id. Call `{RE
 
 
 class PreviewFirst(Named):
-    """Stages the preview of a tool. A call of it reads its files, and is judged as that; applying the change is judged
-    as an edit, when it is resolved."""
+    """Stages the preview of a tool. The gate judges a call as a read of its files, and the resolution as an edit."""
 
     def __init__(self, tool: Tool) -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
@@ -46,13 +45,13 @@ class PreviewFirst(Named):
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         changes = await self.inner.preview(arguments, run)
         root = run.host.normal(".")
-        shown = await in_thread(partial(display, changes, root=root))  # a diff of many lines takes its time
+        shown = await in_thread(partial(display, changes, root=root))  # long diffs are slow
         stage(changes.label, changes, source_tool_name=self.spec.name)
         return Result((Text(shown.body),), (shown,), details={"files": [change.path for change in changes.files]})
 
 
 def _reading(declared: Declared) -> Declared:
-    """The same subject, with the files it would write as files that it reads."""
+    """Return the declaration with the written files as read files."""
     names = {kind: names for kind, names in declared.names.items() if kind != "writes"}
     named = (*declared.names.get("reads", ()), *declared.names.get("writes", ()))
     return replace(

@@ -1,4 +1,4 @@
-"""The words that a model reads about pending actions between its messages."""
+"""Reminders for the model about pending actions."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from callgate.words.pending import RESOLVE, Staged
 
 
 def pending(newest: Staged, below: Iterable[Staged]) -> str:
-    """Asks for a resolution of the newest action."""
+    """Return the request to resolve the newest action."""
     what = f"{newest.label} ({newest.summary})" if newest.summary else newest.label
     lines = [f"Pending: {what}, staged by {newest.source} as {newest.id}. Nothing of it is done yet."]
     lines.append(
@@ -24,7 +24,7 @@ def pending(newest: Staged, below: Iterable[Staged]) -> str:
 
 
 def ended(resolved: ActionResolved) -> str:
-    """Tells of an action that the model did not finish itself."""
+    """Return the report of an action that ended without the model."""
     if resolved.by == "person":
         what = f"{resolved.label} ({resolved.id})"
         return reminder(f"The user {resolved.ended} what was pending: {what}. Reason: {resolved.reason}")
@@ -35,11 +35,11 @@ def ended(resolved: ActionResolved) -> str:
 
 
 def mode_set(mode: Mode) -> str:
-    """Tells of a change of the mode, which the system prompt cannot."""
+    """Return the report of a mode change, which the system prompt does not have."""
     return reminder(f"The user changed the mode of this session. It is now {mode}: the session {MODES[mode].meaning}.")
 
 
 def skipped(action: Staged) -> Result:
-    """The result of a call with effects while this action is pending."""
+    """Return the result of a call with effects while this action is pending."""
     text = f"Skipped: {action.label} ({action.id}) is still pending. Resolve it first, then send this again."
     return Result.failed("skipped", text, effects="none", pending=action.id)

@@ -1,5 +1,5 @@
-"""``resolve``: the tool that finishes a staged action. A call of it does what the action does, so it is decided, locked
-and asked about as that action."""
+"""The tool ``resolve``, which applies or discards a staged action. A call has the traits of its action: gate, locks and
+questions treat it like the action."""
 
 from asyncio import CancelledError, ensure_future, shield
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from callgate.words.traits import Traits, shared, writes
 
 NOTHING = "No pending action to resolve. Nothing to apply or discard."
 EDITS = "Edit"
-"""The name that rules on changes to files use."""
+"""The tool name in rules about changes of files."""
 
 _NOT_BEGUN = "It had not begun, and stays pending."
 _PARAMETERS: Mapping[str, Any] = {
@@ -52,7 +52,7 @@ def resolve_spec() -> ToolSpec:
 
 
 def read(raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-    """The arguments, repaired and checked."""
+    """Return the checked arguments."""
     found = _arguments.read(raw)
     if isinstance(found, Accepted) and not str(found.arguments["reason"]).strip():
         return Rejected(("$.reason: must not be blank; say why",))
@@ -60,7 +60,7 @@ def read(raw: str | Mapping[str, Any]) -> Accepted | Rejected:
 
 
 class Resolution:
-    """One call of ``resolve``. This one finds nothing to resolve."""
+    """A call of ``resolve`` that fails, because there is no action for it."""
 
     previews = False
 
@@ -77,7 +77,7 @@ class Resolution:
         return ()
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Fills in an empty id: on record the call names nothing, so a resumed one cannot find something."""
+        """Fill in an empty id, so that the call resolves nothing after a resume either."""
         return _with_id(read(raw), "", "filled in: no pending action")
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
@@ -90,8 +90,8 @@ class Resolution:
         raise ToolFailure(self._why)
 
 
-class Over(Resolution):
-    """Names an action that is not pending any more."""
+class EndedResolution(Resolution):
+    """A call of ``resolve`` for an action that has ended."""
 
     def __init__(self, ended: ActionResolved) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class Over(Resolution):
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         ended, done = self._ended, {"apply": "applied", "discard": "discarded"}[str(arguments["action"])]
-        if ended.ended == done and run.attempt > 1:  # by this call, before the program ended
+        if ended.ended == done and run.attempt > 1:  # by the first attempt, before a crash
             about = {**details(arguments), "label": ended.label, "id": ended.id}
             block = "Accepted" if done == "applied" else "Discarded"
             text = f"{done.capitalize()}: {ended.label}. Reason: {ended.reason}"
@@ -111,8 +111,8 @@ class Over(Resolution):
         raise ToolFailure(f"{ended.label} ({ended.id}) is not pending any more, it was {ended.ended}{why}.")
 
 
-class Finishing(Protocol):
-    """Finishes an action with callbacks; see Stack and Standing."""
+class Finisher(Protocol):
+    """Finishes actions with callbacks; see Stack and SessionHandler."""
 
     def resolving(self, staged: Staged, run: Run) -> AbstractContextManager[None]: ...
 
@@ -124,17 +124,17 @@ class Finishing(Protocol):
 
 
 class _Bound(Resolution):
-    """A call about one action. ``by`` says who resolves it: the model or a person."""
+    """A call for one action. ``by``: ``model`` or ``person``."""
 
-    def __init__(self, finishing: Finishing, staged: Staged, by: str, action: ResolveAction) -> None:
+    def __init__(self, finisher: Finisher, staged: Staged, by: str, action: ResolveAction) -> None:
         super().__init__()
-        self._finishing = finishing
+        self._finisher = finisher
         self._staged = staged
         self._by = by
         self._action: ResolveAction = action
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Fills in the id of the action when the call arrives, so that it is on record with it."""
+        """Fill in the id of the action, so that the id is on record."""
         found, staged = read(raw), self._staged
         if isinstance(found, Rejected):
             return found
@@ -151,7 +151,7 @@ class _Bound(Resolution):
             about["details"] = staged.details
         return details(arguments) | about
 
-    def _told(self, arguments: Mapping[str, Any], own: Result | None, otherwise: str, block: str) -> Result:
+    def _done(self, arguments: Mapping[str, Any], own: Result | None, otherwise: str, block: str) -> Result:
         return phrased(self._details(arguments), own, otherwise, f"{block}: {self._staged.label}")
 
     def _failed(self, arguments: Mapping[str, Any], text: str, effects: Known) -> Result:
@@ -161,35 +161,35 @@ class _Bound(Resolution):
 
 
 class ChangeResolution(_Bound):
-    """Applies changes to files: they are the preview of the call, which the executor shows and applies."""
+    """Applies changes of files. They are the preview of the call, so the executor shows and applies them."""
 
     previews = True
-    _finishing: Stack
+    _finisher: Stack
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         staged = self._staged
         return Traits("mutating", writes(*staged.paths), requires_interaction=staged.careful, judged_as=EDITS)
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        with self._finishing.resolving(self._staged, run):
-            found = await self._finishing.changes(self._staged)
+        with self._finisher.resolving(self._staged, run):
+            found = await self._finisher.changes(self._staged)
         wanted = self._files(arguments)
         return found if wanted is None else _only(found, wanted)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        from callgate.tools.files.read_marks import marks_after  # with the first change
+        from callgate.tools.files.read_marks import marks_after  # loaded with the first change
 
         reason, wanted = str(arguments["reason"]), self._files(arguments)
         if wanted is not None:
             left = [path for path in self._staged.paths if path not in wanted]
             reason = f"{reason} (only {', '.join(wanted)}; not applied: {', '.join(left)})" if left else reason
-            await self._finishing.forget(self._staged)
-        self._finishing.resolved(self._staged, "applied", reason, self._by)
+            await self._finisher.forget(self._staged)
+        self._finisher.resolved(self._staged, "applied", reason, self._by)
         text = f"Applied: {self._staged.label} ({self._staged.summary}). Reason: {reason}"
-        return replace(self._told(arguments, None, text, "Accepted"), context_update=marks_after(run))
+        return replace(self._done(arguments, None, text, "Accepted"), context_update=marks_after(run))
 
     def _files(self, arguments: Mapping[str, Any]) -> list[str] | None:
-        """The files that a person chose of it, in ``extra``; None for all. A model applies all or nothing."""
+        """Return the files that a person selected in ``extra``; None for all. A model always applies all files."""
         extra = arguments.get("extra")
         if self._by != "person" or not isinstance(extra, Mapping):
             return None
@@ -201,12 +201,12 @@ class ChangeResolution(_Bound):
         return replace(_FACTS, refused=self._refused)
 
     def _refused(self, arguments: Mapping[str, Any], failure: ToolFailure) -> Result:
-        """It stays pending; nothing was applied, unless it is HalfApplied."""
+        """Return the result of a failed apply. The action stays pending."""
         return self._failed(arguments, str(failure), "unknown" if isinstance(failure, HalfApplied) else "none")
 
 
 def _only(changes: ChangeSet, paths: Sequence[str]) -> ChangeSet:
-    """A change set of some of the files: a change of its own, since the one in the history is of all."""
+    """Return a change set of some of the files, independent of the staged one in the history."""
     files = tuple(each for each in changes.files if each.path in paths)
     unknown = [path for path in paths if path not in {each.path for each in files}]
     if unknown or not files:
@@ -216,8 +216,8 @@ def _only(changes: ChangeSet, paths: Sequence[str]) -> ChangeSet:
 
 
 class CallbackResolution(_Bound):
-    """Calls the author's ``apply``, judged as a call of the tool that staged it, or drops the action and calls the
-    author's ``reject``: that changes nothing in the world, so it needs no decision."""
+    """Calls the ``apply`` of the author, judged like a call of the staging tool; or ``reject``, which needs no
+    decision, because it changes nothing outside of the session."""
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -232,7 +232,7 @@ class CallbackResolution(_Bound):
         work = ensure_future(self._finish(arguments, run))
         try:
             return await shield(work)
-        except CancelledError:  # a second cancel, which a loop sends when the program ends, stops the waiting
+        except CancelledError:  # a second cancel, sent at the end of the program, stops waiting
             if work.cancelled():
                 raise
             return await shield(work)
@@ -241,13 +241,13 @@ class CallbackResolution(_Bound):
         staged, reason, extra = self._staged, str(arguments["reason"]), arguments.get("extra")
         if run.cancelled:
             return self._failed(arguments, _NOT_BEGUN, "none")
-        with self._finishing.resolving(staged, run):
-            callbacks = self._finishing.callbacks(staged)
+        with self._finisher.resolving(staged, run):
+            callbacks = self._finisher.callbacks(staged)
             if self._action == "discard":
                 reject = None if callbacks is None else callbacks.reject
                 own = produced(None if reject is None else await called(reject, reason, extra), staged.source)
-                await self._finishing.discarded(staged, reason, self._by)
-                return self._told(arguments, own, f"Discarded: {staged.label}. Reason: {reason}", "Discarded")
+                await self._finisher.discarded(staged, reason, self._by)
+                return self._done(arguments, own, f"Discarded: {staged.label}. Reason: {reason}", "Discarded")
             if callbacks is None:
                 raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
             try:
@@ -257,14 +257,14 @@ class CallbackResolution(_Bound):
                 return self._failed(arguments, str(error) if isinstance(error, ToolFailure) else plain, "unknown")
             failed = own is not None and own.is_error
             if not failed:
-                self._finishing.resolved(staged, "applied", reason, self._by)
+                self._finisher.resolved(staged, "applied", reason, self._by)
         text = f"Applied: {staged.label}. Reason: {reason}"
-        return self._told(arguments, own, text, "Failed" if failed else "Accepted")
+        return self._done(arguments, own, text, "Failed" if failed else "Accepted")
 
 
 def produced(value: Any, tool: str) -> Result | None:
-    """The value of a callback as a Result; None for None. A value that cannot be converted is reported as done, so
-    that it is not done again."""
+    """Convert the value of a callback into a Result; None for None. A value that cannot be converted counts as success,
+    so that the action is not repeated."""
     if value is None:
         return None
     try:
@@ -274,12 +274,12 @@ def produced(value: Any, tool: str) -> Result | None:
 
 
 def details(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The details that every resolution has."""
+    """Return the details of every resolution."""
     return {name: arguments[name] for name in ("action", "reason", "extra") if arguments.get(name) is not None}
 
 
 def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: str) -> Result:
-    """The block that says how it ended, and below it what the producer displays."""
+    """Return a result that displays the end of the action, and below it the display of the callback."""
     block = Display("text", str(about["reason"]), title)
     if own is None:
         return Result((Text(otherwise),), (block,), details=about)
@@ -297,7 +297,7 @@ def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: st
 
 
 def bound(stack: Stack, staged: Staged, action: ResolveAction, *, by: str = "model") -> Resolution:
-    """The resolution of one staged action."""
+    """Return the call of ``resolve`` for a staged action."""
     kind = ChangeResolution if staged.paths and action == "apply" else CallbackResolution
     return kind(stack, staged, by, action)
 

@@ -1,8 +1,8 @@
-"""The pending actions of one session, and what it takes to finish them.
+"""The stack of pending actions of a session.
 
-A call pushes while it runs; its actions are staged when it has ended well and its message is known to be whole. State
-says what is pending. The stack adds what the record cannot hold: changes to files are in the history (in memory where
-nothing is kept), and callbacks are in memory.
+A running call pushes actions; they are staged when the call succeeded and its message is complete. ``State`` has the
+pending actions. The stack stores what cannot be on record: callbacks in memory, and changes of files in the history, or
+in memory without a history.
 """
 
 from asyncio import CancelledError, Event, Future, ensure_future, get_running_loop, wait
@@ -36,7 +36,7 @@ _ENDS: dict[str | None, tuple[Ended, str]] = {
     "reverted": _APPLIED,
     "discarded": ("discarded", "it was being discarded when the program ended"),
 }
-"""By the state of its change in the history."""
+"""End and reason of an action, by the state of its change in the history."""
 
 
 def kept_changes(host: Host) -> "HistoryHost | None":
@@ -45,9 +45,9 @@ def kept_changes(host: Host) -> "HistoryHost | None":
 
 
 class Stack:
-    """The pending actions, with what cannot be on record.
+    """Stages and finishes actions.
 
-    grace        the time that a ``reject`` may take for which no call waits
+    grace        maximum time of a ``reject`` outside of calls
     end_message  called when a call waits for the end of its message
     """
 
@@ -60,15 +60,15 @@ class Stack:
         self._record = record
         self._grace = grace
         self._end_message = end_message
-        self._number = 0  # the last that was given out
+        self._number = 0  # of the newest id
         self._acts: dict[str, Callbacks | ChangeSet] = {}
-        self._pushed: dict[str, Pushed] = {}  # by the calls that run
+        self._pushed: dict[str, Pushed] = {}  # by the ids of running calls
         self._lock = Lock()
         self._busy: set[str] = set()
-        self._claims: set[str] = set()  # a person resolves it
-        self._freed = Event()  # one of those is free
-        self._ended: dict[str, ActionResolved] = {}  # in this program
-        self._over: tuple[str, Future[bool]] | None = None  # the end of the message under way, or of the last one
+        self._claims: set[str] = set()  # ids of actions that a person resolves
+        self._freed = Event()  # set when an action is not busy any more
+        self._ended: dict[str, ActionResolved] = {}  # since the start of the program
+        self._over: tuple[str, Future[bool]] | None = None  # id and end of the last message
         self._reconciled = False
 
     # ---- stage --------------------------------------------------------------------------------------------------
@@ -88,13 +88,13 @@ class Stack:
         return action_id
 
     def _before(self, action: PendingAction) -> list[str]:
-        """The ids that a call had staged when the program ended in the middle of it: it runs again, and reuses them."""
+        """Return the ids that an earlier attempt of the call staged before a crash. The call reuses them."""
         call = action.lineage[-2:]
         return [each.id for each in self._state.actions.values() if (each.message_id, each.call_id) == call]
 
     @contextmanager
     def taking(self, call_id: str) -> Generator[Pushed]:
-        """Collects what this call pushes inside."""
+        """Collect the actions that the call pushes."""
         pushed: Pushed = []
         self._pushed[call_id] = pushed
         try:
@@ -121,7 +121,7 @@ class Stack:
         return self._over[1]
 
     async def stage(self, pushed: Pushed, message_id: str, aliases: Sequence[str] = ()) -> list[Staged]:
-        """Stages all of it, or nothing: then ToolFailure says why. ``aliases`` are those of the tool."""
+        """Stage all actions, or none and raise ToolFailure. ``aliases``: other names of the tool."""
         staged: list[Staged] = []
         try:
             for action_id, action in pushed:
@@ -136,7 +136,7 @@ class Stack:
             if each.change is None:
                 self._acts[action_id] = action.act
             on_record = self._record.write_first(ActionStaged(self._host.clock.now(), each))
-            if on_record is not None:  # doors hear of it once it is durable
+            if on_record is not None:  # published when durable
                 await on_record
         return staged
 
@@ -173,16 +173,16 @@ class Stack:
         return self._state.actions.get(action_id)
 
     def ended(self, action_id: str) -> ActionResolved | None:
-        """The end of an action, if it is known here."""
-        return self._ended.get(action_id) or self._state.telling.get(action_id)
+        """Return the end of an action, if it is known."""
+        return self._ended.get(action_id) or self._state.reporting.get(action_id)
 
     def busy(self, action_id: str) -> bool:
-        """True while a call or a person is finishing it."""
+        """Return True while a call or a person finishes the action."""
         return action_id in self._busy or action_id in self._claims
 
     @contextmanager
     def claimed(self, staged: Staged) -> Generator[None]:
-        """Marks it as being resolved by a person."""
+        """Mark the action as being resolved by a person."""
         self._claims.add(staged.id)
         try:
             yield
@@ -195,14 +195,14 @@ class Stack:
         return act if isinstance(act, Callbacks) else None
 
     async def changes(self, staged: Staged) -> ChangeSet:
-        """Reads the changes of an action; ToolFailure if they cannot be read or applied any more."""
+        """Return the changes of an action. Raise ToolFailure if they cannot be read or applied."""
         act = self._acts.get(staged.id)
         if isinstance(act, ChangeSet):
             return act
         if staged.change is None or self._history is None:
             raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
         try:
-            if self._history.unsettled:  # an apply of it may have failed half-way
+            if self._history.unsettled:  # an apply may have failed half-way
                 await self._history.recover()
             return await self._history.staged(staged.change)
         except (JournalError, OSError) as error:
@@ -214,7 +214,7 @@ class Stack:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """Marks it as being finished. ToolFailure if it is not pending any more, or marked already."""
+        """Mark the action as busy. Raise ToolFailure if it is busy or not pending any more."""
         if staged.id not in self._state.actions:
             raise ToolFailure(f"{staged.label} ({staged.id}) is not pending any more.")
         if staged.id in self._busy:
@@ -227,7 +227,7 @@ class Stack:
             self._freed.set()
 
     def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
-        """Puts its end on record."""
+        """Record the end of the action."""
         self._acts.pop(staged.id, None)
         if staged.id in self._state.actions:
             at, label = self._host.clock.now(), staged.label
@@ -240,7 +240,7 @@ class Stack:
         self.resolved(staged, "discarded", reason, by)
 
     async def forget(self, staged: Staged) -> None:
-        """Drops its change from the history, where only some of its files were applied."""
+        """Drop the staged change from the history after only some of its files were applied."""
         state = None
         if staged.change is not None and self._history is not None:
             state = await self._history.state_of(staged.change)
@@ -248,7 +248,8 @@ class Stack:
             await self._drop(staged)
 
     async def give_up(self, action_id: str, reason: str) -> bool:
-        """Discards it, whatever its ``reject`` does. Waits for a resolution under way; False if that ended it."""
+        """Discard the action, even if its ``reject`` fails. Wait for a running resolution; return False if that ended
+        the action."""
         while self.busy(action_id):
             self._freed.clear()
             await self._freed.wait()
@@ -257,53 +258,55 @@ class Stack:
             return False
         act = self.callbacks(staged)
         if act is not None and act.reject is not None:
-            fault = await self._told(act.reject, reason)
+            fault = await self._reject(act.reject, reason)
             if fault:
                 note = f"{staged.label} is discarded, but the reject function of {staged.source} failed: {fault}"
                 self._record.write(Noted(self._host.clock.now(), note, "warning"))
         await self.discarded(staged, reason, "callgate")
         return True
 
-    async def _told(self, reject: Callback, reason: str) -> str:
-        """Calls it, and gives its fault in words. One that takes longer than the grace period is left behind."""
-        telling = ensure_future(called(reject, reason, None))
-        await wait((telling,), timeout=self._grace)
-        telling.add_done_callback(lambda done: done.cancelled() or done.exception())  # its error is never left unread
-        if not telling.done():
+    async def _reject(self, reject: Callback, reason: str) -> str:
+        """Call ``reject`` and return its error as text, also after the grace period."""
+        rejecting = ensure_future(called(reject, reason, None))
+        await wait((rejecting,), timeout=self._grace)
+        rejecting.add_done_callback(lambda done: done.cancelled() or done.exception())  # retrieve the exception
+        if not rejecting.done():
             return f"it did not answer within {self._grace:g} s"
-        if telling.cancelled():
+        if rejecting.cancelled():
             return "it was cancelled"
-        error = telling.exception()
+        error = rejecting.exception()
         return "" if error is None else in_words(error)
 
     async def clear(self, reason: str) -> None:
-        """Discards everything: the session is left, or goes on from another place."""
+        """Discard all actions."""
         for staged in [*self.newest()]:
             await self.give_up(staged.id, reason)
 
     async def _drop(self, staged: Staged) -> None:
         if staged.change is not None and self._history is not None:
-            with suppress(JournalError):  # what is on record counts
+            with suppress(JournalError):  # the record decides
                 await self._history.discard_staged(staged.change)
 
     # ---- after a restart ----------------------------------------------------------------------------------------
 
     async def reconcile(self, *, again: bool) -> None:
-        """Settles, before anything else, the actions that were pending when the program ended; ``again`` after a
-        recovery, which may have finished an apply that had failed half-way."""
+        """Record the ends of actions that ended in a crash.
+
+        again  repeat this, because a recovery may have finished an apply
+        """
         first, self._reconciled = not self._reconciled, True
         if not first and not again:
             return
-        if first and self._history is not None:  # later a call may be staging one right now
+        if first and self._history is not None:  # later a call may be staging
             await self._history.discard_staged_except({each.change for each in self._state.actions.values()})
         for staged in [each for each in self._state.actions.values() if each.id not in self._acts]:
             try:
                 await self._settle(staged)
-            except OSError:  # it cannot be read right now: the next start of work tries again
+            except OSError:  # the next start of work tries again
                 self._reconciled = False
 
     async def _settle(self, staged: Staged) -> None:
-        """Puts on record how an action ended, by what the history says of its change. OSError: that is not known."""
+        """Record the end of an action by the state of its change in the history. Raise OSError if it is not known."""
         ended: Ended = "lost"
         text = "it ended with the program that had staged it"
         if staged.change is not None and self._history is not None:
@@ -319,8 +322,8 @@ class Stack:
 
 
 async def called(callback: Callback, reason: str, extra: Any) -> Any:
-    """Call an author's callback, a plain function in a thread, and return its value. An exception passes as an
-    Exception, so that it cannot end the program."""
+    """Call a callback, a plain function in a thread, and return its value. Every exception is raised as an Exception,
+    so that it cannot end the program."""
     try:
         if iscoroutinefunction(callback):
             return await callback(reason, extra)
@@ -333,7 +336,7 @@ async def called(callback: Callback, reason: str, extra: Any) -> Any:
 
 
 def _summary(changes: ChangeSet) -> tuple[str, tuple[int, int]]:
-    """The change in words, and the lines that it adds and removes."""
+    """Return the summary of the change, and the counts of added and removed lines."""
     from callgate.changes.change_summary import line_counts, summary
     from callgate.changes.hunks import diffs  # loaded with the first change
 

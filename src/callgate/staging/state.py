@@ -1,4 +1,4 @@
-"""Folds a session's events into what is pending, and what the model was told and made to do about it."""
+"""State of staging as a fold of events: pending actions, reports and reminders for the model."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -25,14 +25,14 @@ from callgate.words.pending import RESOLVE, Staged
 from callgate.words.turns import INJECTED
 
 MODE = "mode"
-"""The subject of the reminder that tells of a change of the mode."""
-_TELLS_MODE = (ENTER, EXIT, RESOLVE)
+"""The subject of the reminder of a mode change."""
+_REPORTS_MODE = (ENTER, EXIT, RESOLVE)
 WHOLE_TURN = ("answered", "calls")
-"""Reasons of turns that count; an interrupt or an error of the provider does not."""
+"""Reasons of complete turns. Only these count as forced requests."""
 
 
 class State:
-    """The fold. It never raises: lines of a log may be lost."""
+    """The fold. It never raises, because lines of a log may be missing."""
 
     def __init__(self, events: Iterable[Durable] = ()) -> None:
         self.folds: Mapping[type, Callable[[Any], None]] = {
@@ -55,24 +55,24 @@ class State:
 
     def reset(self) -> None:
         self.actions: dict[str, Staged] = {}  # pending, oldest first
-        self.highest = 0  # number that one of them ever had
-        self.untold: dict[str, ActionResolved] = {}  # ends that the model has to be told of
-        self.telling: dict[str, ActionResolved] = {}  # ends that the result of an open ``resolve`` tells
-        self.reminded: str | None = None  # the action the model was last told of
-        self.faced: str | None = None  # the newest when the turn began
-        self.detour = False  # the last message did not resolve what was pending before it
-        self.forced = 0  # requests that were to make it do so
-        self.message = ""  # id of the message under way
+        self.highest = 0  # highest number of an action so far
+        self.unreported: dict[str, ActionResolved] = {}  # ends without a report to the model
+        self.reporting: dict[str, ActionResolved] = {}  # ends that the result of an open ``resolve`` reports
+        self.reminded: str | None = None  # id of the action in the last reminder
+        self.faced: str | None = None  # id of the newest action at the start of the turn
+        self.detour = False  # the last message did not resolve the pending action
+        self.forced = 0  # number of requests that forced a resolution
+        self.message = ""  # id of the open message
         self.answered = False  # the last message is the model's
         self._turn_forced = False
-        self._indexes: dict[str, int] = {}  # of the turn's calls, by their ids
-        self._resolving: dict[str, str] = {}  # action by the open ``resolve`` call that names it
+        self._indexes: dict[str, int] = {}  # indexes of the calls of the turn, by id
+        self._resolving: dict[str, str] = {}  # ids of actions, by the ids of open ``resolve`` calls
         self._resolves = False  # the turn has a ``resolve`` call
-        self.untold_mode: Mode | None = None  # set since the model was last told
-        self._first_mode: Mode = "default"  # that of the system prompt
+        self.unreported_mode: Mode | None = None  # new mode without a reminder
+        self._first_mode: Mode = "default"  # in the system prompt
         self._mode: Mode = "default"
-        self._spoken = False  # there is a message
-        self._planning: set[str] = set()  # open calls whose results tell of the mode
+        self._spoken = False  # the history has a message
+        self._planning: set[str] = set()  # open calls whose results report the mode
 
     def fold(self, event: Event) -> None:
         step = self.folds.get(event.__class__)
@@ -85,19 +85,19 @@ class State:
 
     @property
     def claimed(self) -> tuple[str, ...]:
-        """The actions that open calls of ``resolve`` name."""
+        """The ids of actions in open calls of ``resolve``."""
         return tuple(self._resolving.values())
 
     def _message_added(self, event: MessageAdded) -> None:
         self.answered = event.message.role == "assistant"
         self._spoken = True
         if event.about == MODE:
-            self.untold_mode = None
+            self.unreported_mode = None
         if event.about is not None:
             self.reminded = event.about if event.about in self.actions else self.reminded
-            self.untold.pop(event.about, None)
+            self.unreported.pop(event.about, None)
         elif event.message.role == "user":
-            self._soften()  # a person may have another idea
+            self._soften()  # a message of a person resets the forcing
 
     def _turn_started(self, event: TurnStarted) -> None:
         self.message = event.message_id
@@ -115,7 +115,7 @@ class State:
 
     def _arrived(self, event: CallArrived) -> None:
         self._indexes[event.call_id] = event.index
-        if event.name in _TELLS_MODE:
+        if event.name in _REPORTS_MODE:
             self._planning.add(event.call_id)
         if event.name == RESOLVE:
             self._resolves = True
@@ -126,14 +126,14 @@ class State:
         action_id = self._resolving.pop(event.call_id, None)
         if action_id is None:
             return
-        told = self.telling.pop(action_id, None)
+        ended = self.reporting.pop(action_id, None)
         if event.result.is_error:
-            self.reminded = None  # it is to hear of it again
-            if told is not None:
-                self.untold[told.id] = told
+            self.reminded = None
+            if ended is not None:
+                self.unreported[ended.id] = ended
 
     def _staged(self, event: ActionStaged) -> None:
-        """Calls of one message stage in any order; the newest is the one that the last of them staged."""
+        """Add the action in the order of the calls, which may stage in any order."""
         action = event.action
         self.actions[action.id] = action
         self.highest = max(self.highest, action.number)
@@ -144,31 +144,31 @@ class State:
 
     def _resolved(self, event: ActionResolved) -> None:
         self.actions.pop(event.id, None)
-        (self.telling if event.id in self.claimed else self.untold)[event.id] = event
+        (self.reporting if event.id in self.claimed else self.unreported)[event.id] = event
         self._soften()
 
     def _moved(self, event: Rewound | Branched) -> None:
-        self.untold.clear()
-        self.telling.clear()
+        self.unreported.clear()
+        self.reporting.clear()
 
     def _mode_set(self, event: ModeSet) -> None:
-        """The mode at the beginning is in the system prompt, and the tools of plan mode tell it themselves."""
+        """The first mode is in the system prompt, and the tools of plan mode report it in their results."""
         self._mode = event.mode
         if not self._spoken:
             self._first_mode = event.mode
         elif not self._planning:
-            self.untold_mode = event.mode
+            self.unreported_mode = event.mode
 
     def _compacted(self, event: Compacted) -> None:
-        self.untold_mode = None if self._mode == self._first_mode else self._mode
-        self.reminded = None  # what it was told is summed up
-        self.untold = {name: told for name, told in self.untold.items() if name in event.unreported}
+        self.unreported_mode = None if self._mode == self._first_mode else self._mode
+        self.reminded = None  # the reminder is not in the history any more
+        self.unreported = {name: ended for name, ended in self.unreported.items() if name in event.unreported}
         self.answered = self.answered and event.kept is not None
 
     def _forked(self, event: Forked) -> None:
         why = f"it waits in session {event.session}, from which this one was forked"
         for each in self.actions.values():
-            self.untold[each.id] = ActionResolved(
+            self.unreported[each.id] = ActionResolved(
                 at=event.at, id=each.id, label=each.label, ended="discarded", reason=why, by="callgate"
             )
         self.actions.clear()

@@ -1,4 +1,4 @@
-"""A session's toolbox: its own tools, with the stack lent to those that stage, and ``resolve``."""
+"""The toolbox of a session with ``resolve``, and with the stack for tools that stage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,9 +6,9 @@ from typing import Any
 
 from callgate.core.capabilities import all_tools, facts_of
 from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
-from callgate.staging.resolve import NOTHING, Over, Resolution, bound, read
+from callgate.staging.default_handlers import PREFIX, SessionHandler
+from callgate.staging.resolve import NOTHING, EndedResolution, Resolution, bound, read
 from callgate.staging.stack import Stack
-from callgate.staging.standing import PREFIX, Standing
 from callgate.staging.state import State
 from callgate.tools.builtin.plan import Planning
 from callgate.tools.staging import serving
@@ -28,7 +28,11 @@ _UNSEEN = (
 
 
 class StagingToolbox:
-    """``standing`` handlers are asked in this order. ``offers``: ``resolve`` is listed although no tool can stage."""
+    """The tools of a session and ``resolve``.
+
+    default_handlers  handle ``resolve`` without a pending action; the first active one is used
+    offers            list ``resolve`` although no tool can stage
+    """
 
     def __init__(
         self,
@@ -36,29 +40,29 @@ class StagingToolbox:
         stack: Stack,
         state: State,
         *,
-        standing: Sequence[Standing],
+        default_handlers: Sequence[SessionHandler],
         planning: Planning,
         offers: bool,
     ) -> None:
         self._box = box
         self._stack = stack
         self._state = state
-        self._standing = standing
+        self._default_handlers = default_handlers
         self._planning = planning
         self._offers: bool | None = True if offers else None  # None until the first request
         self._listed = Resolution()
-        self._stages = ""  # the last message with a call that may stage something
-        self._bound: set[str] = set()  # actions named by calls of this program; a resumed call names its own
+        self._stages = ""  # id of the last message with a call of a staging tool
+        self._bound: set[str] = set()  # ids of actions that calls of this program resolve
         for each in all_tools(box):
             if RESOLVE in (each.spec.name, *each.aliases):
                 raise ToolDefinitionError(f"{RESOLVE!r} finishes what is pending, in every session: rename {each!r}")
 
     def tools(self) -> Sequence[Tool]:
-        """Lists ``resolve`` from the first request on if something can be resolved, and then for good: an array that
-        changes costs a provider's cache. Later it is added only with a tool that can stage."""
+        """Return the tools. ``resolve`` is listed from the first request on if it can be used, and always stays listed:
+        a changed list invalidates the cache of a provider. Later it is added only with a tool that can stage."""
         tools = tuple(each for each in self._box.tools() if each.spec.name != RESOLVE)
         if self._offers is None:
-            self._offers = bool(self._state.actions) or any(each.stands for each in self._standing)
+            self._offers = bool(self._state.actions) or any(each.is_active for each in self._default_handlers)
         self._offers = self._offers or any(facts_of(each).stages for each in tools)
         return (*tools, self._listed) if self._offers else tools
 
@@ -67,7 +71,7 @@ class StagingToolbox:
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         if name == RESOLVE:
-            return Target(self._meant(raw), raw)
+            return Target(self._resolution(raw), raw)
         found = self._box.resolve(name, raw)
         if isinstance(found, Unknown):
             near = close_names(name, ((RESOLVE, ()),), 1)
@@ -82,8 +86,8 @@ class StagingToolbox:
         self._stages = self._state.message
         return Target(StagingTool(found.tool, self._stack), found.raw)
 
-    def _meant(self, raw: Raw) -> Resolution:
-        """Binds a call to its action when it arrives, by what the model had seen when it wrote the message."""
+    def _resolution(self, raw: Raw) -> Resolution:
+        """Select the action of a new call: one that was pending when the model began the message."""
         found = read(raw)
         if isinstance(found, Rejected):
             return self._listed
@@ -91,10 +95,10 @@ class StagingToolbox:
         wanted = found.arguments.get("id")
         over = None if wanted is None else self._stack.ended(wanted)
         if over is not None:
-            return Over(over)
+            return EndedResolution(over)
         if wanted is not None or not self._state.actions:
-            for each in self._standing:
-                if each.stands if wanted is None else each.handler.id == wanted:
+            for each in self._default_handlers:
+                if each.is_active if wanted is None else each.handler.id == wanted:
                     return each.resolution(action)
         named = [each for each in self._stack.newest() if wanted in (None, each.id)]
         staged = next((each for each in named if self._why_not(each) is None), None)
@@ -122,7 +126,7 @@ class StagingToolbox:
 
 
 class StagingTool(Named):
-    """A tool that may stage: its actions go onto the stack once it has ended well and the message is whole."""
+    """A tool that may stage. Its actions are staged after it succeeded and the message is complete."""
 
     def __init__(self, tool: Tool, stack: Stack) -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
@@ -146,9 +150,9 @@ def _with_staged(result: Result, staged: Sequence[Staged]) -> Result:
         f"Nothing of it is done before you call {RESOLVE}.]"
         for each in staged
     ]
-    told: list[dict[str, Any]] = [
+    pending: list[dict[str, Any]] = [
         {"id": each.id, "label": each.label, "sourceToolName": each.source, "details": each.details} for each in staged
     ]
     text = "\n".join(lines)
     content = (*result.content, Text(f"\n{text}" if result.content else text))
-    return replace(result, content=content, details={**result.details, "pending": told})
+    return replace(result, content=content, details={**result.details, "pending": pending})

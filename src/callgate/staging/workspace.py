@@ -1,4 +1,4 @@
-"""The feature ``workspace``: changes of files that a crash cut short, and undo."""
+"""The feature ``workspace``: recovery of interrupted changes of files, and undo."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
@@ -26,7 +26,7 @@ _OUTCOMES = {
 
 
 class WorkspacePart(FeaturePart):
-    """Recovery of a change that a crash cut short, and undo."""
+    """Recovery of interrupted changes of files, and undo."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._host = kept_changes(opened.host)
@@ -40,8 +40,7 @@ class WorkspacePart(FeaturePart):
         self.inputs = {Undo: Handler(self._undo, "between", recover=True)}
 
     async def recover(self) -> None:
-        """Finish or undo a change that was being applied when a program died, bring the pending actions in line with
-        it, and add notices for undos that have none."""
+        """Finish or revert an interrupted change, update the pending actions, and add missing notices."""
         await self._stack.reconcile(again=await self._recover())
         if self._host is not None and self._record.ledger.open_turn is not None:
             with suppress(OSError):
@@ -52,13 +51,13 @@ class WorkspacePart(FeaturePart):
         return _OUTCOMES.get(self._states.get(change, ""), "")
 
     async def _recover(self) -> bool:
-        """True if something may have been recovered."""
+        """Return True if a change may have been recovered."""
         if self._host is None or not self._host.unsettled:
             return False
         try:
             found = await self._host.recover()
         except (CallgateError, OSError) as error:
-            # Nothing is lost by that: the next apply tries again first.
+            # The next apply tries again.
             self._note(f"it could not be seen whether a change was cut short: {in_words(error)}", "warning")
             return False
         for each in found:
@@ -71,7 +70,7 @@ class WorkspacePart(FeaturePart):
             self._record.write(Noted(self._now(), text, level))
 
     async def _add_notices(self) -> None:
-        """Undos of another program, or of this session before a crash. Not in the middle of an unfinished turn."""
+        """Add notices for undos of another program, or from before a crash, unless a turn is open."""
         if self._host is None or self._record.ledger.open_turn is not None:
             return
         if self._undone is None:
@@ -104,7 +103,6 @@ class WorkspacePart(FeaturePart):
         text = f"taken back: {labels} ({summary(found.changes)})"
         left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
-        # Otherwise the model works on as if its changes were there.
         notice = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
         self._notices.add("undo", notice, id="" if undo is None else f"undo-{undo.id}")
         if undo is not None:
@@ -113,13 +111,12 @@ class WorkspacePart(FeaturePart):
 
 
 def workspace_feature() -> Feature:
-    """Recovery of changed files after a crash, and undo."""
+    """Return the feature for recovery of changed files after a crash, and undo."""
     return Feature("workspace", WorkspacePart, needs=frozenset({STAGING, NOTICES}))
 
 
 def changes_to_undo(history: "list[Kept]", sent: Undo) -> "list[Kept]":
-    """Selects the changes, the last applied first, that an Undo takes back. A change made by an earlier undo is
-    selected by its number alone."""
+    """Return the changes that an Undo reverts, newest first. Changes made by an undo are selected by number only."""
     if sent.change is not None:
         return [kept for kept in history if kept.number == sent.change and kept.state == "applied"]
     applied = [kept for kept in history if kept.state == "applied" and kept.tool != UNDO]

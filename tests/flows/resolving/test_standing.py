@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Prompt, Session, tool
-from callgate.staging.standing import StandingHandler
+from callgate.staging.default_handlers import DefaultHandler
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.plan import plan_tools
 from callgate.words.calls import Display, Result
@@ -27,7 +27,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def deploys(heard: list[Any], **more: Any) -> StandingHandler:
+def deploys(heard: list[Any], **more: Any) -> DefaultHandler:
     def apply(reason: str, extra: Any) -> str:
         heard.append(("apply", reason, extra))
         return "deployed"
@@ -35,7 +35,7 @@ def deploys(heard: list[Any], **more: Any) -> StandingHandler:
     def reject(reason: str) -> None:
         heard.append(("reject", reason))
 
-    return StandingHandler("the deployment", apply, reject, **{"traits": Traits(judged_as="Deploy"), **more})
+    return DefaultHandler("the deployment", apply, reject, **{"traits": Traits(judged_as="Deploy"), **more})
 
 
 def test_with_nothing_pending_the_handler_of_the_session_takes_the_resolve(bench: Bench) -> None:
@@ -121,7 +121,7 @@ def test_a_handler_of_a_mode_stands_in_that_mode_alone(bench: Bench) -> None:
 def test_a_person_can_be_asked_each_time_and_the_first_handler_that_stands_counts(bench: Bench) -> None:
     heard: list[Any] = []
     asks = deploys(heard, traits=Traits("none", shared, requires_interaction=True, judged_as="Deploy"))
-    other = StandingHandler("another", lambda reason: heard.append(("another", reason)))
+    other = DefaultHandler("another", lambda reason: heard.append(("another", reason)))
 
     async def main() -> None:
         async with bench.open(turn(apply("a")), turn(apply("b")), standing=[asks, other]) as session:
@@ -136,7 +136,7 @@ def test_a_person_can_be_asked_each_time_and_the_first_handler_that_stands_count
 @pytest.mark.spec("RES-18")
 def test_what_a_handler_displays_is_below_its_block(bench: Bench) -> None:
     shown = Display("text", "three services", "Deployed")
-    handler = StandingHandler("it", lambda _reason: Result((Text("ok"),), (shown,)))
+    handler = DefaultHandler("it", lambda _reason: Result((Text("ok"),), (shown,)))
 
     async def main() -> None:
         told = await bench.run(turn(apply()), standing=[handler])
@@ -147,7 +147,7 @@ def test_what_a_handler_displays_is_below_its_block(bench: Bench) -> None:
 
 @pytest.mark.spec("RES-16")
 def test_a_handler_that_cannot_be_called_is_refused_when_the_session_is_made(bench: Bench) -> None:
-    for wrong in (StandingHandler("x", lambda: None), StandingHandler(" ", lambda _reason: None)):
+    for wrong in (DefaultHandler("x", lambda: None), DefaultHandler(" ", lambda _reason: None)):
         with pytest.raises(UsageError):
             bench.open(standing=[wrong])
 
@@ -172,7 +172,7 @@ def listed(model: ScriptedModel) -> list[bool]:
         ({"tools": []}, False),
         ({"tools": [look, *plan_tools()]}, True),
         ({"tools": [look], "mode": "plan"}, True),
-        ({"tools": [look], "standing": [StandingHandler("x", lambda _reason: None)]}, True),
+        ({"tools": [look], "standing": [DefaultHandler("x", lambda _reason: None)]}, True),
         ({"tools": [tool(lambda: "seen", name="look", description="Look.", effects="none", stages=True)]}, True),
     ],
     ids=["plain", "none", "plan tools", "plan mode", "standing", "stages"],

@@ -1,4 +1,4 @@
-"""Standing handlers: they take a ``resolve`` while nothing is pending. Plan approval is one of them."""
+"""Handlers of ``resolve`` while no action is pending, such as the approval of a plan."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -25,13 +25,15 @@ PREFIX = "standing:"
 
 
 @noun
-class StandingHandler:
-    """Handles ``resolve`` while nothing is pending. ``apply`` and ``reject`` are those of a staged action.
+class DefaultHandler:
+    """Handles ``resolve`` while no action is pending.
 
-    ``traits`` say whose rules judge an apply (``judged_as``), whether a person is asked each time
-    (``requires_interaction``), and its effects and locks. ``shows`` turns the call's extra into the one that the
-    question shows and ``apply`` gets; its ToolFailure refuses the call. It must give back its own value unchanged: a
-    resumed call passes through it again. ``modes`` are those in which it stands; without any it stands in all.
+    apply, reject  as for a staged action
+    traits         effects and locks of an apply; ``judged_as`` names the tool whose rules apply,
+                   ``requires_interaction`` asks a person each time
+    shows          converts the extra of the call into the extra that the question shows and ``apply`` receives. Must
+                   be idempotent, because a resumed call repeats it. ToolFailure refuses the call
+    modes          the permission modes in which the handler is active; empty for all
     """
 
     label: str
@@ -43,25 +45,26 @@ class StandingHandler:
 
     @property
     def id(self) -> str:
-        """The ``id`` of its calls on record, by which a resumed call finds its handler in any mode."""
+        """The ``id`` of its calls on record. A resumed call finds its handler by this id in any mode."""
         return f"{PREFIX}{self.label}"
 
 
-class Standing:
-    """One handler in one session: what CallbackResolution needs to finish it. ``stands``: it may be used now."""
+class SessionHandler:
+    """A handler in one session, which finishes its calls."""
 
-    def __init__(self, handler: StandingHandler, stands: Callable[[StandingHandler], bool]) -> None:
+    def __init__(self, handler: DefaultHandler, is_active: Callable[[DefaultHandler], bool]) -> None:
         if not handler.label.strip():
-            raise UsageError("a standing handler needs a label that is not blank")
+            raise UsageError("a default handler needs a label that is not blank")
         self.handler = handler
-        self._stands = stands
+        self._is_active = is_active
         self._callbacks = checked_callbacks(Callbacks(handler.apply, handler.reject))
         tool = handler.traits.judged_as
         self._staged = Staged(handler.id, handler.label, source=tool, tool=tool)
 
     @property
-    def stands(self) -> bool:
-        return self._stands(self.handler)
+    def is_active(self) -> bool:
+        """True if the handler may be used now."""
+        return self._is_active(self.handler)
 
     def resolution(self, action: ResolveAction) -> CallbackResolution:
         kind = CallbackResolution if action == "discard" else _Applied
@@ -69,8 +72,8 @@ class Standing:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """A second attempt is one that a crash cut short: the first may have ended the mode it stands in."""
-        if not self.stands and run.attempt == 1:
+        """Raise ToolFailure if the handler is not active. After a crash it may be: the first attempt ended its mode."""
+        if not self.is_active and run.attempt == 1:
             raise ToolFailure(NOTHING)
         yield
 
@@ -78,17 +81,17 @@ class Standing:
         return self._callbacks
 
     def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
-        """Nothing was pending, so nothing ends."""
+        """Do nothing: no action was pending."""
 
     async def discarded(self, staged: Staged, reason: str, by: str) -> None:
-        """Nothing was pending, so nothing ends."""
+        """Do nothing: no action was pending."""
 
 
 class _Applied(CallbackResolution):
-    _finishing: Standing
+    _finisher: SessionHandler
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        found, shows = super().read(raw), self._finishing.handler.shows
+        found, shows = super().read(raw), self._finisher.handler.shows
         if isinstance(found, Rejected) or shows is None:
             return found
         try:
@@ -98,8 +101,8 @@ class _Applied(CallbackResolution):
         return Accepted({**found.arguments, "extra": extra}, found.repairs)
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        traits = self._finishing.handler.traits
-        return replace(traits, requires_interaction=traits.requires_interaction and self._finishing.stands)
+        traits = self._finisher.handler.traits
+        return replace(traits, requires_interaction=traits.requires_interaction and self._finisher.is_active)
 
 
 class PlanMode:
@@ -109,7 +112,7 @@ class PlanMode:
         self._record = record
         self._host = host
         self._now = host.clock.now
-        self._beginning: tuple[int, str] | None = None  # with the turn in which it was asked for
+        self._beginning: tuple[int, str] | None = None  # the turn that requested it, and the text
 
     @property
     def on(self) -> bool:
@@ -128,12 +131,11 @@ class PlanMode:
     def start_afresh(self, text: str) -> None:
         self._beginning = self._record.ledger.turn, text
 
-    def turn_over(self, untold: tuple[str, ...]) -> None:
-        """Puts the fresh start on record that the turn asked for: a boundary like that of a compaction. If the program
-        ends before that, the session goes on with all it has."""
+    def turn_over(self, unreported: tuple[str, ...]) -> None:
+        """Record the fresh start that the turn requested: a boundary like that of a compaction."""
         asked, self._beginning = self._beginning, None
         ledger = self._record.ledger
-        if asked is None or asked[0] != ledger.turn:  # that turn was interrupted, and others came after it
+        if asked is None or asked[0] != ledger.turn:  # that turn was interrupted
             return
         beginning = asked[1]
         left = carried_over(ledger.context)
@@ -145,7 +147,7 @@ class PlanMode:
                 context=plain_json(dict(ledger.context)),
                 counted=ledger.counted,
                 paused=ledger.paused,
-                unreported=untold,
+                unreported=unreported,
                 options=ledger.options,
             )
         )
@@ -154,14 +156,14 @@ class PlanMode:
         return await self._host.keep(name, text.encode("utf-8", "replace"))
 
 
-def plan_approval(planning: Planning) -> StandingHandler:
-    """Takes a plan in ``extra.plan`` and asks about it like ExitPlanMode; after a discard plan mode stays on."""
+def plan_approval(planning: Planning) -> DefaultHandler:
+    """Return the handler that asks about the plan in ``extra.plan`` like ExitPlanMode. A discard keeps plan mode."""
 
     async def apply(_reason: str, extra: Any) -> Result:
         return await approved(planning, str(extra["plan"]))
 
     traits = Traits("none", shared, requires_interaction=True, judged_as=EXIT)
-    return StandingHandler("the plan", apply, traits=traits, shows=_with_plan, modes=(PLANNING,))
+    return DefaultHandler("the plan", apply, traits=traits, shows=_with_plan, modes=(PLANNING,))
 
 
 def _with_plan(extra: Any) -> Any:
