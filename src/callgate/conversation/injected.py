@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from json import dumps
-from typing import Protocol
 
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import MOST_CALLS, InjectedCall, InjectedCalls
@@ -21,45 +20,9 @@ Wait = Callable[[Callable[[], bool]], Awaitable[None]]
 """Waits until all calls of the message have settled, or the condition holds."""
 
 
-class CallSource(Protocol):
-    """The source of a turn's calls: the stream of a model, or a list."""
-
-    @property
-    def intake(self) -> Intake:
-        """The message so far."""
-        ...
-
-    @property
-    def error(self) -> ModelError | None:
-        """The failure of the last attempt."""
-        ...
-
-    @property
-    def remedy(self) -> Remedy:
-        """The step after ``error``."""
-        ...
-
-    @property
-    def model(self) -> Model:
-        """The model that answers the next request."""
-        ...
-
-    @property
-    def spent(self) -> Spent | None:
-        """The price of the last attempt."""
-        ...
-
-    async def run(self, wanted: ToolChoice, /) -> None:
-        """Read the message, and give each call to the executor as soon as it is complete."""
-        ...
-
-    def leave(self) -> None:
-        """Keep the text so far as a draft when the source is cancelled."""
-        ...
-
-
 class InjectedMessage:
-    """Gives a list of calls to the executor, as one message of the assistant. ``grows``: later calls may join it."""
+    """A source of calls: gives a list of calls to the executor, as one message of the assistant. ``grows``: later calls
+    may join it."""
 
     error: ModelError | None = None
     remedy: Remedy = "show"
@@ -76,7 +39,7 @@ class InjectedMessage:
         self._injected = injected
         self._wait = wait
         self._count = 0
-        self._is_open = False
+        self._is_ended = False
 
     async def run(self, wanted: ToolChoice) -> None:
         injected, queue = self._injected, self._injected.queue
@@ -87,23 +50,24 @@ class InjectedMessage:
             if crowded is not None:
                 await crowded
         if queue is not None:
-            queue.message, self._is_open = self, True
-            await self._wait(lambda: not self._is_open)
-            queue.message = None
+            queue.message = self
+            try:
+                await self._wait(lambda: self._is_ended)
+            finally:
+                queue.message = None
         self.intake.feed(MessageEnded("tool_calls"))
 
     def join(self, call: InjectedCall, by: str) -> bool:
-        """Add a call to the message. False if it takes no more calls, or only calls of another program."""
-        joins = self._is_open and by == self._injected.by and self._count < MOST_CALLS
+        """Add a call to the message. Return False if the message has ended, is full, or belongs to another program."""
+        joins = not self._is_ended and by == self._injected.by and self._count < MOST_CALLS
         if joins:
             self._add(call)
         return joins
 
     def end(self) -> None:
         """Take no more calls: one of them waits for the end of the message, or the turn was interrupted."""
-        if self._is_open:
-            self._is_open = False
-            self._executor.wake()
+        self._is_ended = True
+        self._executor.wake()
 
     def leave(self) -> None:
         """No text is lost: the calls are on record."""

@@ -34,7 +34,7 @@ from callgate.words.turns import Measures, TurnCause, TurnReason
 
 if TYPE_CHECKING:
     from callgate.conversation.feature import InjectedCalls
-    from callgate.conversation.injected import CallSource, InjectedMessage
+    from callgate.conversation.injected import InjectedMessage
 
 
 class Turn:
@@ -86,7 +86,7 @@ class Turn:
         )
         recovery = recovery or Recovery(Retries())
         self._injected: InjectedMessage | None = None
-        self._source: CallSource
+        self._source: MessageReader | InjectedMessage
         if injected is not None:
             from callgate.conversation.injected import InjectedMessage  # few turns have any
 
