@@ -53,7 +53,7 @@ def quoted(path: str) -> str:
     """Return the path as git writes it: quoted with C escapes if it contains a quote, a backslash, a control character
     or a byte that is not UTF-8."""
     escaped = "".join(_escaped(char) for char in path)
-    # A blank at the end is seen by people and kept by every parser only inside quotes.
+    # Only inside quotes a trailing space is visible and kept by every parser.
     return f'"{escaped}"' if escaped != path or path.endswith(" ") else path
 
 

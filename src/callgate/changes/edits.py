@@ -130,7 +130,7 @@ def _with_ends(old: str, new: str, usual: str) -> str:
     """Return the new text, in which unchanged lines keep their line ends."""
     lines, others = LINE_END.split(new), LINE_END.split(old)
     ends = LINE_END.findall(old)
-    # A lone "\r" was typed on purpose; everything else means "a line end".
+    # A lone "\r" is kept; everything else is a line end.
     chosen = [end if end == "\r" else (ends or [usual])[0] for end in LINE_END.findall(new)]
     first = min(_alike(lines, others), len(chosen), len(ends))
     rest = min(_alike(lines[::-1], others[::-1]), len(chosen) - first, len(ends) - first)

@@ -108,7 +108,7 @@ class ChangeHistory:
             while True:
                 number = max(self._numbers(session), default=0) + 1
                 kept, file = replace(kept, number=number, order=(number, 0)), self.file(session, number)
-                with suppress(FileExistsError):  # another program keeps one for the same session
+                with suppress(FileExistsError):  # another process stores one for the same session
                     write_new(file, _line({"version": _VERSION, **to_json(kept)}) + b"\n", 0o600)
                     write_new(file.with_suffix(".pack"), pack.pieces, 0o600)
                     sync_folder(folder)

@@ -109,7 +109,7 @@ class HistoryHost(LocalHost):
                 if kept.state == "staged" and kept.number not in numbers:
                     self.history.mark(kept, "discarded", now=self.clock.now())
 
-        with suppress(JournalError, OSError):  # a staged change that is left over does no harm
+        with suppress(JournalError, OSError):  # a remaining staged change does no harm
             await self._in_thread(drop)
 
     async def state_of(self, number: int) -> State | None:
@@ -155,7 +155,7 @@ class HistoryHost(LocalHost):
         return [(undo, [each.label for each in every if each.number in undo.reverts]) for undo in found]
 
     async def mark_reported(self, kept: Kept) -> None:
-        with suppress(JournalError):  # then it is told twice
+        with suppress(JournalError):  # then it is reported twice
             await self._in_thread(partial(self.history.mark_reported, kept))
 
     async def _mark(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> Kept:
@@ -183,7 +183,7 @@ class HistoryHost(LocalHost):
                 found = with_modes(ChangeSet(kept.label, kept.files), entry.modes, made)
                 self._mark_settled(kept, "applied", found)
             elif kept.state == "applying" and not (kept.name in cut and cut[kept.name].half_applied):
-                # Without a journal only the files can tell.
+                # Without a journal, compare the files.
                 done = journal is None and all(_is(reader(self.root), each) for each in kept.files)
                 self._mark_settled(kept, "applied" if done else _not_applied(kept))
 

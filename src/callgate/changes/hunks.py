@@ -18,8 +18,8 @@ _LEAST_EFFORT = 2_000
 
 @noun
 class Hunk:
-    """The lines around one changed place, with their line numbers from 1. A line keeps its line end, which only the
-    last line of a file may lack. For an empty side, the number is that of the line before it."""
+    """The lines around one changed place, with line numbers from 1. Lines keep their line ends, which only the last
+    line of a file may lack. An empty side has the number of the line before it."""
 
     before_at: int
     before_count: int
@@ -52,7 +52,7 @@ def diffs(changes: ChangeSet, context: int = 3) -> Iterator[FileDiff]:
 
 
 def file_diff(change: FileChange, context: int = 3, *, effort: int = EFFORT) -> FileDiff:
-    kind = change.kind  # it hashes the contents, so it is asked once
+    kind = change.kind  # computed once, because it hashes the contents
     before, after = change.before, change.after
     if kind in ("nothing", "mode") or _equal(before, after):
         return FileDiff(change, kind)

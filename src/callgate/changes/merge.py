@@ -178,7 +178,7 @@ def _slid(lines: _Lines, kept: _Lines, partner: _Lines, gap: int) -> int:
             beside = gap if partner[gap + 1] - partner[gap] > 1 else beside
         if kept[gap + 1] - kept[gap] == size:
             break
-        # It has met another change: the two together may get further.
+        # It was joined with another change, so the result may move further.
     while beside is not None and gap > beside:
         kept[gap] = kept[gap + 1] - 1
         gap -= 1

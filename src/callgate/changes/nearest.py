@@ -94,7 +94,7 @@ def _but_for_blanks(lines: Sequence[str], asked: Sequence[str]) -> _Found:
         return None
     bare = [_bare(line) for line in asked]
     first = next(number for number, line in enumerate(bare) if line)
-    # Most lines need not be stripped to tell that they differ: by a character, in a large file by a whole word.
+    # A substring test skips most lines before they are stripped; in a large file it uses a whole word.
     words = re.findall(r"\w+", asked[first]) if len(lines) > _MANY_LINES else []
     telling = max(words, key=len, default=bare[first][0])
     for start in range(len(lines) - len(asked) + 1):
@@ -116,7 +116,7 @@ def _similar(lines: Sequence[str], asked: Sequence[str]) -> _Found:
     wanted = asked[first].strip()
     words = set(re.findall(r"\w+", wanted[:_LONGEST]))
     looked: Sequence[int] = range(len(lines))
-    if len(lines) > _MANY_LINES:  # then only those with its longest word that is there at all
+    if len(lines) > _MANY_LINES:  # only lines with its longest word that occurs
         by_length = sorted(words, key=len, reverse=True)
         having = ([at for at, line in enumerate(lines) if word in line] for word in by_length)
         looked = next((found for found in having if found), list[int]())[:_MANY_LINES]

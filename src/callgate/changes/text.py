@@ -46,7 +46,7 @@ def read_text(data: bytes) -> tuple[str, TextForm] | None:
 
 def read_guessed(data: bytes) -> tuple[str, TextForm] | None:
     """Like ``read_text``, but bytes that are not UTF-8 are decoded as Latin-1, unless the text has multi-byte
-    characters of UTF-8. For tools of a model, which must find "é" where a person sees it."""
+    characters of UTF-8. Used by tools for models, which must find "é" as a person sees it."""
     read = read_text(data)
     if read is None or read[1].encoding != "utf-8" or data.isascii() or read[1].bom or not _is_latin(data):
         return read

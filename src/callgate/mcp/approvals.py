@@ -80,7 +80,7 @@ class ApprovedDefinitions:
         """Merge with the file, because other processes may have approved tools of other servers."""
         assert self._file is not None
         draft = self._file.with_name(f"{self._file.name}.{os.urandom(8).hex()}.tmp")
-        with self._lock, suppress(OSError):  # then it is asked about once more, next time
+        with self._lock, suppress(OSError):  # the user is asked again next time
             make_folders(self._file.parent, 0o700)
             found = self._read()
             kept = {

@@ -138,7 +138,7 @@ def _field(name: str, schema: Any, required: bool) -> FormField:
         raise ValueError(_NO_SECRETS)
     options = _options(given)
     default = _shown_default(given) if "default" in given else ""
-    # Where a form has options, it takes nothing else.
+    # A form with options accepts nothing else.
     kind: FieldKind = "option" if options else _KINDS.get(given["type"], "text")
     wanted = WANTED[kind] if kind in _KINDS.values() else clean(str(given.get("format") or ""), 24)
     hint = ", ".join(filter(None, (wanted, _limits(given))))

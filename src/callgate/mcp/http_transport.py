@@ -26,7 +26,7 @@ from callgate.policy.hosts import is_private
 _SECONDS = 30.0
 _HELPER_SECONDS = 10.0
 _HELPER_BYTES = 64_000
-_STREAMS = 20  # that are opened at once; then one a second
+_STREAMS = 20  # opened at once; then one per second
 _WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs "type": "sse"'
 
 
@@ -42,12 +42,12 @@ def outward_only(
     own = httpx2.URL(url)
 
     async def near(there: httpx2.URL) -> list[bool]:
-        """True for each address of the host that belongs to this machine or its network; its name alone may say so."""
+        """Return for each address of the host whether it is private; a private name or literal needs no lookup."""
         if is_private(_literal(there.host)):
             return [True]
         try:
             found = await asyncio.to_thread(resolve, there.host, there.port or 443)
-        except (OSError, UnicodeError):  # then it cannot be asked either
+        except (OSError, UnicodeError):  # then it cannot be reached either
             return [False]
         return [is_private(_literal(each)) for each in found]
 
@@ -109,7 +109,7 @@ async def web_streams(
             nonlocal refusal, speaks
             if response.request.method == "POST" and response.request.url == place:
                 if response.status_code == 404 and "mcp-session-id" in response.request.headers:
-                    ended("its session is over")  # the SDK sees that only in an answer without a body
+                    ended("its session is over")  # the SDK detects that only in an answer without a body
                 speaks = speaks or response.is_success
                 refusal = f"it answered {response.status_code} {response.reason_phrase}" if response.is_error else ""
                 refusal += _WRONG_PLACE if response.status_code in (404, 405) else ""

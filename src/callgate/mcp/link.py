@@ -37,7 +37,7 @@ _MOST_PAGES = 100
 _MOST_ANSWERS_WAITING = 1_000
 _LOST = "Connection closed"  # text of the SDK; servers use the SDK's error code for errors of their own
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belong into no terminal
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # keeps its warnings off the terminal
 
 
 @noun
@@ -68,7 +68,7 @@ class Link:
         self._log = log
         self._uris: list[str] = []
         self._listening: asyncio.Task[None] | None = None
-        # The SDK validates with a library whose regular expressions a server can make run for ever; see ``results``.
+        # The SDK validates with regular expressions that may run forever; see ``server_results``.
         setattr(client.session, "validate_tool_result", _unchecked)  # noqa: B010
 
     @property
@@ -114,7 +114,7 @@ class Link:
             return
         self._uris += new
         if self.version in MODERN_PROTOCOL_VERSIONS:
-            self.listen()  # anew, with more addresses
+            self.listen()  # again, with more addresses
             return
         for uri in new:
             asked = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
@@ -156,7 +156,7 @@ class Link:
                         self._events.changed("tools" if isinstance(event, ToolsListChanged) else "prompts")
                     elif isinstance(event, ResourceUpdated):
                         self._events.resource(event.uri)
-        except Exception as error:  # then changes are not noticed, and all else works
+        except Exception as error:  # changes are not noticed then, but all else works
             self._log.say(f"it does not tell of changes: {innermost(error)}")
 
     async def _pages(self, method: str, key: str, most: int) -> list[Mapping[str, Any]]:

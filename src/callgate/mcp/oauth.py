@@ -180,7 +180,7 @@ async def login_auth(
     port = await _kept_port(kept) if client is None else client.port
     listening = await callback.open(port) if port == 0 else port
     if port == 0:
-        callback.close()  # it was opened to find a free port
+        callback.close()  # opened only to find a free port
 
     async def redirect(address: str) -> None:
         shown = shown_address(address)

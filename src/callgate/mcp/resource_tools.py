@@ -21,7 +21,7 @@ _FACTS = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "siz
 _FOLDER = Path(__file__).parent
 _LIST = "ListMcpResources"
 READ = "ReadMcpResource"
-_MOMENT = 10.0  # seconds for each server in a list of all
+_MOMENT = 10.0  # seconds per server when all are listed
 
 
 def resource_tools(

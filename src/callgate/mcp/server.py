@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 5
 _LONGEST_PAUSE = 60.0
-_STEADY = 60.0  # seconds after which a connection that is lost is a new failure
-_MOST_WARNINGS = 10  # for people; the log has all
-_REFRESH = 1.0  # seconds between two looks at a list that changes
+_STEADY = 60.0  # seconds after which the loss of a connection resets the count of failures
+_MOST_WARNINGS = 10  # shown to the user; all are logged
+_REFRESH = 1.0  # least seconds between two refreshes of a list
 
 
 class Server:
@@ -280,7 +280,7 @@ class Server:
 
     def lost(self, link: Link | None, why: str) -> str:
         """Mark the link as lost because a request failed on it, and return the reason."""
-        if link is self._link:  # otherwise it is connected again already
+        if link is self._link:  # otherwise there is a new connection already
             self._ended(why)
         return self._lost or why
 

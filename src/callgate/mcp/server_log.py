@@ -34,7 +34,7 @@ class ServerLog:
         self._lock = Lock()
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._unwritten: list[str] = []
-        self._written = -1  # nothing yet: the file is begun anew
+        self._written = -1  # nothing yet: the file will be replaced
         self._partial = b""
         self._refused, self._first = 0, ""
 
@@ -88,5 +88,5 @@ class ServerLog:
                 with self.path.open("wb" if self._written < 0 else "ab") as file:
                     file.write(data)
                 self._written = max(self._written, 0) + len(data)
-            except OSError:  # a full disk: the lines in memory are what is left
+            except OSError:  # a full disk: only the lines in memory remain
                 self._written = LARGEST

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from callgate.mcp.server_tool import ServerTool
 
 _CHANGED = "The server changed or removed its tool {} after this call was decided, so it was not sent. Call it again."
-_PROGRESS = 50, 10  # reports of a call that are told: at once, and each second; others are dropped
-_MOMENT = 5.0  # seconds for a list while a person types, and for the answer to a subscription
+_PROGRESS = 50, 10  # progress reports of a call: burst and rate; others are dropped
+_MOMENT = 5.0  # seconds for a list during completion, and for a subscription
 _LONGEST_TYPED = 500
 _LONGEST_PROMPT = 100_000
 MOST_WATCHED = 100
@@ -125,7 +125,7 @@ class ServerRequests:
         async def read_and_watch(link: Link) -> Sequence[Mapping[str, Any]]:
             found = await link.read(uri)
             with suppress(TimeoutError):
-                async with asyncio.timeout(_MOMENT):  # what was read is there, whatever becomes of this
+                async with asyncio.timeout(_MOMENT):  # a failure does not affect the content
                     await self.watched.add(uri, link)
             return found
 

@@ -30,16 +30,16 @@ LARGEST_LINE = 8 << 20
 MOST_LISTED = 1_000
 """Entries of a list that are kept of one answer."""
 _LISTS = ("tools", "prompts", "resources", "resourceTemplates")
-_WAITING = 4 << 20  # bytes of messages that the loop has not taken yet
-_PER_SECOND, _BURST = 5_000, 20_000  # messages, or so much of one:
+_WAITING = 4 << 20  # bytes of messages that wait for the SDK
+_PER_SECOND, _BURST = 5_000, 20_000  # messages; a large one counts for each BYTES_A_MESSAGE
 BYTES_A_MESSAGE = 8 << 10
 _CHUNK = 64 << 10
 _SHORT = 8 << 10  # bytes of a line that is parsed on the loop
-_LINES = 250  # lines that are read before others on the loop get their turn
-_FAIR = 16  # messages that are taken before others on the loop get their turn
+_LINES = 250  # lines that are parsed before other tasks get a turn
+_FAIR = 16  # messages that are received before other tasks get a turn
 _GRACE = 2.0
 _LINGER = 1.0  # seconds that a program may take to end after its output
-_HEAD = 200  # bytes of a line in which the number of its request stands
+_HEAD = 200  # the first bytes of a line, which contain the id of its request
 _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15}|"[^"\\]{1,64}")\s*[,}]')
 
 Item = SessionMessage | Exception
@@ -82,7 +82,7 @@ class OutputLines(SdkStream):
         self._bytes = 0
         self._line = bytearray()
         self._unread: deque[bytes] = deque()  # pieces of lines, while others are parsed
-        self._too_long = False  # of the line only the beginning is kept
+        self._too_long = False  # only the beginning of the line is kept
         self._parsing = False
         self._closed = self._exited = self._over = False
         self._arrived = asyncio.Event()
@@ -106,12 +106,12 @@ class OutputLines(SdkStream):
         try:
             data = os.read(self._reader, _CHUNK)
         except BlockingIOError:
-            if self._exited:  # a program that it left behind holds the pipe
+            if self._exited:  # a child process has the pipe open
                 self._finish()
             return
         if not data:
             self._finish()
-        elif not self._closed:  # otherwise it is thrown away: the program is ending and must not wait
+        elif not self._closed:  # otherwise dropped: the program is ending and must not block
             pieces = data.split(b"\n")
             self._spend(len(pieces) - 1 + len(data) / BYTES_A_MESSAGE)
             self._unread.extend(pieces)
@@ -194,7 +194,7 @@ class OutputLines(SdkStream):
         self._over = True
         self._listen()
         self._arrived.set()
-        if not self._exited:  # the exit status says more than an output that is closed
+        if not self._exited:  # the exit status is a better reason than a closed output
             self._pause = self._loop.call_later(_LINGER, self._runs_on)
 
     def _runs_on(self) -> None:
@@ -339,7 +339,7 @@ async def program_streams(
         yield output, lines
     finally:
         try:
-            if output.over:  # it ends: its exit status says more than a closed output
+            if output.over:  # its exit status is a better reason than a closed output
                 await asyncio.wait({watching}, timeout=_LINGER)
         finally:
             watching.cancel()

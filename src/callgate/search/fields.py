@@ -22,10 +22,10 @@ FIELDS = {
 # The share of a field's weight that its length divides, and the sum at which a term has half its full weight (BM25F).
 LENGTH = 0.75
 SATURATION = 1.2
-# The weight of a term that stands anywhere: many words of a query found once say more than one word found often.
+# The least weight of a term: many words found once are worth more than one word found often.
 PRESENT = 0.1
 
-# Characters of a field that are read: a tool with a book for a description takes no longer than others.
+# Characters of a field that are indexed.
 READ = 4_000
 
 

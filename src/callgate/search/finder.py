@@ -28,10 +28,10 @@ class ToolFinder:
 
     def __init__(self, tools: Callable[[], Sequence[Tool]]) -> None:
         self._tools = tools
-        self._lock = Lock()  # of all below
+        self._lock = Lock()  # guards all fields below
         self._index: ToolIndex | None = None
         self._known: dict[str, ToolSpec] = {}  # the specs that are in the index
-        self._seen: Sequence[Tool] = ()  # the tools that it was last compared with
+        self._seen: Sequence[Tool] = ()  # the tools at the last comparison
 
     async def find(self, query: str, k: int, required: Sequence[str] = ()) -> list[Hit]:
         """Return the best tools for a query, best first. Uses word vectors too if they are installed."""
@@ -66,7 +66,7 @@ class ToolFinder:
         return () if tools is self._seen else self._known.keys() - {each.spec.name for each in tools}
 
     def _follow(self, tools: Sequence[Tool]) -> ToolIndex:
-        from callgate.search.fields import ToolText  # with the first search, not with the start
+        from callgate.search.fields import ToolText  # loaded at the first search
         from callgate.search.tool_index import ToolIndex
         from callgate.search.vectors import tool_vectors
 
@@ -85,7 +85,7 @@ class ToolFinder:
                 spec.parameters,
                 hint=facts_of(each).search_hint,
             )
-            with suppress(Exception):  # a schema that cannot be read: the tool is called by its name alone
+            with suppress(Exception):  # an unreadable schema: the tool is not found by search
                 self._index.put(text)
         self._seen = tools
         return self._index

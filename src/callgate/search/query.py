@@ -15,7 +15,7 @@ FAINT = 0.5
 NUMBER = 0.3
 QUOTED = 0.5
 ALIKE = 0.3
-# Sentences of so few characters say nothing on their own.
+# Sentences with so few characters are not ranked on their own.
 _END, _SHORT = re.compile(r"(?<=[.?!;])\s+|(?<=[。？！；])|\n+"), 8
 _QUOTED = re.compile(r"\"[^\"]{1,80}\"|“[^”]{1,80}”|(?<!\w)'[^']{1,80}'(?!\w)|`[^`]{1,80}`")
 

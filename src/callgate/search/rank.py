@@ -11,7 +11,7 @@ from typing import Any
 LARGE = 1000
 # Rare terms come first. Once they have found this many tools, common terms add to the scores of those alone.
 ENOUGH = 1000
-# Terms of so many tools are common: the time to make an array of them is felt.
+# A term of so many tools is common: its array is made in advance.
 COMMON = 50
 # Terms near a word: letters of a part, letters by which lengths differ, how much alike, and how many of each kind.
 _PART, _LETTERS, _LIKENESS, _NEAREST = 4, 2, 0.8, 3
@@ -91,8 +91,8 @@ class Postings:
 def best(
     postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
 ) -> dict[int, float]:
-    """Return the scores of the best ``count`` tools, and of tools equal to the last of them. ``allowed`` limits the
-    tools."""
+    """Return the scores of the best ``count`` tools, and of tools with the same score as the last of them. ``allowed``
+    limits the tools."""
     if len(postings) >= LARGE and _has_numpy():
         return _best_by_numpy(postings, rated, allowed, count)
     scores = {} if allowed is None else dict.fromkeys(allowed, 0.0)
@@ -148,7 +148,7 @@ def _best_by_numpy(
     return dict(zip(chosen.tolist(), scores[chosen].tolist(), strict=True))
 
 
-# The best are put in order so; the others follow.
+# The number of best tools that are reordered.
 REORDERED = 25
 # The share that a tool loses if tools before it have all of its terms of the query.
 ANSWERED = 0.25
@@ -172,7 +172,7 @@ def spread(
         return scores[number] * (1 - ANSWERED * min(answered[number] / sums[number], 1.0))
 
     while first and len(made) < k:
-        chosen = max(first, key=score)  # of equals the one that was before
+        chosen = max(first, key=score)  # of equal ones the first
         made[chosen] = score(chosen)
         first.remove(chosen)
         for term, part in terms[chosen].items():

@@ -43,7 +43,7 @@ def sayable(name: str) -> bool:
 class Announcements:
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._deferred: Sequence[Tool] | None = None  # the tools and the history that were last compared
+        self._deferred: Sequence[Tool] | None = None  # the tools and the history at the last comparison
         self._state: Sequence[object] = ()
 
     def due(self, deferred: Sequence[Tool], loaded: Sequence[Tool] = ()) -> Sequence[Reminder]:
@@ -103,13 +103,13 @@ class Prefetch:
         self._record = record
         self._finder = finder
         self._now = now
-        self._missed = ""  # said before the index was ready
+        self._missed = ""  # the text that was not searched because the index was not ready
 
     def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
         """Return the suggestion for the next request, if any."""
         query = f"{self._missed} {just_said(self._record.ledger)}".strip()[-_QUERY:]
         if not query or all(isinstance(each, ShippedTool) for each in deferred):
-            return ()  # models know the tools that ship by their names, and the start does not wait for an index
+            return ()  # models know the built-in tools by name, so no index is built for them
         hits = self._finder.find_now(query, 2 * MOST_SUGGESTED)
         self._missed = query if hits is None else ""
         known = self._suggested()
@@ -137,7 +137,7 @@ def just_said(ledger: Ledger) -> str:
 def fits(tool: Tool, query: str) -> bool:
     """Return True if the query contains all words of the tool's name, or two of its name, hint and first sentence. A
     ranking always has a first result, and most texts are about no tool."""
-    from callgate.search.fields import ToolText, own_name  # with the first search, not with the start
+    from callgate.search.fields import ToolText, own_name  # loaded at the first search
     from callgate.search.query import FAINT, read_words
     from callgate.search.search_terms import terms
 

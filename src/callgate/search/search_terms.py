@@ -48,7 +48,7 @@ def _without_accents(text: str) -> str:
         return text
     # Composed again afterwards: hangul is one character a syllable, and kana keep their voicing marks.
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
-    return unicodedata.normalize("NFC", plain).replace("ı", "i")  # the small letter of a Turkish I, which has no mark
+    return unicodedata.normalize("NFC", plain).replace("ı", "i")  # the Turkish dotless i, which is not decomposed
 
 
 @lru_cache(maxsize=20_000)

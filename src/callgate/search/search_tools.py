@@ -116,7 +116,7 @@ _CALL: Mapping[str, Any] = {
     "required": ["tool_name"],
     "additionalProperties": False,
 }
-# As text they are left to the target, which repairs and judges them as if the model had called it by its own name.
+# Text is accepted too: the target repairs and validates it like in a direct call.
 _TAKEN = {**_CALL, "properties": {**_CALL["properties"], "params": {"type": ["object", "string", "null"]}}}
 _TRY = "Try other words for what the tool does, fewer of them, or the name of its server."
 
@@ -156,7 +156,7 @@ class SearchExtraTools(_SearchTool):
         loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
             found, texts, wrong = await in_thread(lambda: _selected(query.names, loaded, deferred))
-            # One that can be called and is not among the tools may still come, or is not to be found.
+            # A callable name that is not in the list may be added later, or is hidden from search.
             missing = [
                 it if isinstance(it := self._tools.resolve(name, {}), Unknown) else Unknown(name) for name in wrong
             ]
@@ -182,7 +182,7 @@ def _selected(
 ) -> tuple[list[Tool], list[str], list[str]]:
     """Return the tools of these names, notes on loaded and surplus names, and the unknown names."""
     there = {name: each for each in deferred for name in _names(each)}
-    there |= {each.spec.name: each for each in deferred}  # of two that differ in capitals alone, the one that is meant
+    there |= {each.spec.name: each for each in deferred}  # exact matches precede those in another case
     known = {name: each.spec.name for each in loaded for name in _names(each)} | {RESOLVE: RESOLVE}
     found, meant, wrong = dict[str, Tool](), dict[str, None](), list[str]()
     for name in names[:_MOST_RESULTS]:

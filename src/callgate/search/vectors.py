@@ -44,7 +44,7 @@ class ToolVectors:
     def mix(self, query: str, scores: dict[int, float], allowed: Container[int]) -> None:
         """Add vector similarity to the scores, and include the most similar allowed tools."""
         if any(letter > _LATIN and letter.isalpha() for letter in query):
-            return  # The table knows next to nothing of other scripts.
+            return  # The table has hardly any words in other scripts.
         import numpy
 
         # A request of several sentences often asks for several tools: each sentence is compared with the tool that is
@@ -120,7 +120,9 @@ class _Encoder:
 
         made = numpy.zeros((len(texts), WIDTH), dtype=numpy.float32)
         for at, text in enumerate(texts):
-            whole = text.encode("utf-8", "replace").decode()  # JSON may hold half a character, which it refuses
+            whole = text.encode(
+                "utf-8", "replace"
+            ).decode()  # JSON may contain a lone surrogate, which the tokenizer rejects
             # One by one: a batch starts threads, and then warns on stderr when the process forks.
             if pieces := self._tokenizer.encode(whole, add_special_tokens=False).ids:
                 made[at] = self._pieces[pieces].sum(axis=0, dtype=numpy.float32)

@@ -11,9 +11,9 @@ from callgate.words.arguments import Repair
 from callgate.words.late_pattern import late_pattern
 
 _DECIMAL = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
-# JSON inside strings is read once more, so all of it together has a bound of its own.
+# JSON inside strings is parsed again, so its total length has a limit of its own.
 _MAX_INNER_CHARS = 1024 * 1024
-# Every repair is recorded and shown; beyond this it is no slip of the pen.
+# Every repair is recorded and shown; more than this is not an occasional slip.
 MAX_REPAIRS = 1000
 
 

@@ -82,8 +82,8 @@ class Arguments:
 
 
 def read_json(raw: str) -> tuple[JSON, list[Repair]]:
-    """The value of a JSON text, and the repairs: things around the JSON are taken away, things inside are not guessed.
-    None for a text with nothing in it. JSONFault says what is wrong."""
+    """Parse a JSON text and return its value with the repairs around it; the JSON itself is not guessed. The value is
+    None for an empty text. Raise JSONFault for anything else."""
     try:
         return parse(raw), []
     except JSONFault as fault:

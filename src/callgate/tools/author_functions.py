@@ -47,7 +47,7 @@ def caller(fn: Callable[..., Any]) -> Call:
 
 async def _in_thread(fn: Callable[..., Any], values: Mapping[str, Any], run: Run) -> Any:
     value = await in_thread(lambda: fn(**values), threads=threads_of(run.host))
-    # A plain function can hand back a coroutine (a lambda, a decorator); that belongs on the loop.
+    # A plain function can return a coroutine (a lambda, a decorator), which must run on the loop.
     return await value if isawaitable(value) else value
 
 

@@ -85,7 +85,7 @@ _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "icon": ("declared_icon", lambda it: it in ICONS, f"one of {', '.join(ICONS)}"),
     "server": ("server", lambda it: isinstance(it, str), "the name of a server"),
 }
-# Option → its value where its function fails; the default of Traits for the others.
+# Option → its value if its function fails; the default of Traits for others.
 _MOST_CAREFUL: Mapping[str, Any] = {
     "effects": "mutating",
     "locks": exclusive,

@@ -51,7 +51,7 @@ def _section(lines: list[str], at: int) -> tuple[str, bool] | None:
         return None
     title = header["title"].lower()
     underlined = at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1]) is not None
-    # A bare word is a heading only where the form says so, or prose such as "Returns" would open a section.
+    # A bare word is a heading only if it is marked as one, because text may contain a line like "Returns".
     if underlined or (header["colon"] and title in _PARAMETERS | _OTHERS):
         return title, underlined
     return None

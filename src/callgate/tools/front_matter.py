@@ -17,7 +17,7 @@ _KEY = late_pattern(r"([A-Za-z][A-Za-z0-9_-]{0,63}):(?:[ ]+(.*))?")
 _BLOCK = late_pattern(r"([|>])([+-]?)")
 _QUOTED = late_pattern(r'"((?:[^"\\]|\\["\\/nt])*)"|\'((?:[^\']|\'\')*)\'')
 _ESCAPES = {'\\"': '"', "\\\\": "\\", "\\/": "/", "\\n": "\n", "\\t": "\t"}
-# A plain text that begins or goes on like this means something else in YAML.
+# A plain text that matches this has another meaning in YAML.
 _NOT_PLAIN = late_pattern(r"[\[\]{},#&*!|>'\"%@`]|[-?:](?: |$)|.*(?:: |:$| #)")
 
 

@@ -89,7 +89,7 @@ def parse_glob(line: str) -> Glob | None:
 
 
 def _is_any(name: str) -> bool:
-    return len(name) > 1 and not name.strip("*")  # to git more stars are the same
+    return len(name) > 1 and not name.strip("*")  # for git, more stars are equivalent
 
 
 def _globs(lines: Iterable[str]) -> Iterable[Glob]:

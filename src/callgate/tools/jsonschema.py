@@ -40,10 +40,10 @@ _SINGLE = {
     "else": "otherwise",
 }
 _LISTS = {"allOf": "all_of", "anyOf": "any_of", "oneOf": "one_of", "prefixItems": "prefix"}
-# Those whose schemas judge the same value, and those that only ask a question about it.
+# Keywords whose schemas judge the same value, and those that only test it.
 _PARTS = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
 _ASKING = {"not", "if", "contains"}
-# An object schema with none of these takes any object.
+# An object schema without any of these accepts any object.
 _SAYS_MORE = (
     *("properties", "patternProperties", "required", "propertyNames", "dependentRequired", "dependentSchemas"),
     *("additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "not", "if"),
@@ -86,12 +86,12 @@ class _Compiler:
         self.targets: dict[tuple[str, bool, bool], SchemaNode] = {}
         self.pending: list[tuple[SchemaNode, Any, SchemaPath]] = []
         self.heights: dict[SchemaNode, int] = {}
-        # Nodes with a value of their own: they refuse unknown keys unless the schema says otherwise.
+        # Nodes with a value of their own, which reject unknown keys by default.
         self.whole: set[SchemaNode] = set()
 
     def compile(self, *, top: bool) -> SchemaNode:
         root = self.node(self.schema, SchemaPath())
-        # References are compiled one after the other instead of inside each other: a chain of them may be long.
+        # References are compiled iteratively, because a chain of them may be long.
         while self.pending:
             self.fill(*self.pending.pop())
         for node in self.nodes:
@@ -147,7 +147,7 @@ class _Compiler:
             node.rules.append(choice_rule(node.choices, node.wanted))
         node.required = keywords.strings("required")
         self._children(node, keywords)
-        # At the top a schema that lists its properties, or says nothing at all, has no others.
+        # At the top, a schema that lists its properties, or is empty, accepts no others.
         lists_all = place.depth == 0 and ("properties" in schema or "type" not in schema)
         node.free = "object" in node.kinds and not lists_all and not any(schema.get(key) for key in _SAYS_MORE)
         welcome = (schema.get("additionalProperties", False), schema.get("unevaluatedProperties", False))

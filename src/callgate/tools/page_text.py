@@ -79,7 +79,7 @@ def _is_charset(name: str) -> bool:
     try:
         if codecs.lookup(name).name in _NO_CHARSETS:
             return False
-        b"x".decode(name, "replace")  # of an empty text Python does not look at the name
+        b"x".decode(name, "replace")  # for an empty text Python would not check the name
     except (LookupError, ValueError):
         return False
     return True

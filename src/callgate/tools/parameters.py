@@ -33,7 +33,7 @@ class Parameters:
             for each in takes.parameters
             if each.default is not MISSING and not _from_field(each.default)
         }
-        # What the schema has checked needs no second opinion, and scalars need no copy of their own.
+        # The schema has checked these types completely, and scalars need no copy.
         self._plain = all(each.hint in (str, int, bool) for each in takes.parameters)
         self.refuses = not self._plain
         self._validate = validator.validate_json
@@ -46,7 +46,7 @@ class Parameters:
         from pydantic import ValidationError
 
         try:
-            # As JSON, which strict types take a date from, though not from a str of Python.
+            # From JSON, because strict types accept a date in JSON but not as a Python str.
             return self._validate(_written(arguments))
         except ValidationError as error:
             return Rejected(faults_of(error))
@@ -113,7 +113,7 @@ def _adapter(
 ) -> tuple[Any, dict[str, Any]] | Exception:
     """Return the validator and its schema, or the exception."""
     from pydantic import ConfigDict, TypeAdapter
-    from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+    from typing_extensions import TypedDict  # pydantic rejects that of typing before Python 3.12
 
     fields: dict[str, Any] = {}
     for each in parameters:
@@ -173,7 +173,7 @@ def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
         value = json.loads(adapter.dump_json(value, warnings="error"))
         adapter.validate_json(json.dumps(value, allow_nan=False))
     except Exception:
-        # `limit: int = None` and sentinels: the default is the function's own business.
+        # `limit: int = None` and sentinels have no JSON form.
         return
     schema["default"] = value
 

@@ -85,11 +85,11 @@ class SchemaNode:
     premise: "SchemaNode | None" = None
     then: "SchemaNode | None" = None
     otherwise: "SchemaNode | None" = None
-    open: bool = False  # says that other keys are welcome
-    free: bool = False  # says nothing about keys
-    closed: bool = False  # refuses keys that no part of it names
-    sealed: bool = False  # the same, said by the schema itself: a free part then does not welcome them
-    target: bool = False  # a reference leads here
+    open: bool = False  # accepts other keys explicitly
+    free: bool = False  # has no condition on keys
+    closed: bool = False  # rejects keys that no part of it names
+    sealed: bool = False  # the same by the schema itself: a free part does not accept them then
+    target: bool = False  # a target of references
 
     @property
     def always(self) -> "tuple[SchemaNode, ...]":
@@ -119,7 +119,7 @@ class SchemaNode:
         about_items = self.prefix or self.items or self.contains
         more = {each for each, says in ((dict, about_keys), (list, about_items)) if says}
         types = self.types
-        if self.combines:  # `int | None` is a choice and nothing else
+        if self.combines:  # for example `int | None`
             only_choice = not self.kinds and self.none_of is None and len(list(self.parts())) == len(self.any_of)
             types = frozenset[type]().union(*(branch.simple for branch in self.any_of if only_choice))
         return frozenset() if self.rules else types - more

@@ -141,7 +141,7 @@ class SchemaWalk:
     def _closed(self, node: SchemaNode, value: dict[str, Any], *, sound: bool) -> Iterator[Fault]:
         only = ", ".join(shown(key, 40) for key in islice(node.known, 20)) or "no keys"
         for key in self._unnamed(node, value, value, sealed=node.sealed):
-            # A branch that does not fit names no keys: until it does, its keys are not to blame.
+            # A branch that does not match names no keys, so its keys are not reported.
             if sound or key not in node.known:
                 yield join("", key), f"unexpected key, wanted only {only}"
 

@@ -116,7 +116,7 @@ def _resolve(each: Declared, namespace: tuple[dict[str, Any], dict[str, Any]], t
     if annotation is MISSING:
         return Any
 
-    # get_type_hints resolves nested strings too, and only this parameter's trouble is this parameter's.
+    # get_type_hints resolves nested strings too; a separate holder limits errors to this parameter.
     class Holder:
         pass
 

@@ -1,7 +1,7 @@
 """Staging from inside a call: the function ``stage``, its arguments, the store of pending actions, and tasks outside
 of calls."""
 
-# What is staged comes from outside and may not keep to its types.
+# Staged values come from outside and may have other types.
 # pyright: reportUnnecessaryIsInstance=false
 
 import asyncio
@@ -134,7 +134,7 @@ def _with_both(name: str, callback: Any) -> Callback:
         raise UsageError(f"{name} must be a function of (reason, extra), or of the reason alone, not {callback!r}")
     try:
         takes = signature(callback)
-    except (ValueError, TypeError):  # it does not tell its parameters
+    except (ValueError, TypeError):  # its parameters are unknown
         return callback
     if _binds(takes, "reason", None):
         return callback

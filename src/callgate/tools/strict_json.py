@@ -170,7 +170,7 @@ def _check_size(text: str, limits: JSONLimits) -> None:
     if len(text) > limits.chars:
         raise JSONFault("size", f"$: got {len(text)} characters, wanted at most {limits.chars}")
     opened = text.count("[") + text.count("{")
-    # Counting inside strings too can only overestimate, and it is enough for nearly every call.
+    # Brackets inside strings are counted too, which only overestimates.
     if opened <= limits.depth and (len(text) <= limits.values or opened + text.count(",") <= limits.values):
         return
     raw = text.encode("utf-8", "surrogatepass").replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -229,11 +229,11 @@ def _diagnosed(text: str) -> JSONFault:
             "extra", f"$: got {what} after the end of the JSON ({near}), wanted one value and nothing else"
         )
     lines = tuple(islice(_content_faults(value, "$"), MAX_LINES))
-    # Only a caller close to the recursion limit fails without a fault of the text.
+    # Without a fault in the text, the caller was close to the recursion limit.
     return JSONFault("content", *(lines or ("$: got JSON that could not be read, wanted less nesting",)))
 
 
-# What may stand at the very end of a text that was cut inside a number, a word or an escape.
+# The end of a text that was cut inside a number, a word or an escape.
 _CUT_TOKEN = late_pattern(r"-|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul")
 _CUT_ESCAPE = late_pattern(r"\\u[0-9a-fA-F]{0,4}\Z")
 

@@ -134,7 +134,7 @@ class FunctionTool(Generic[P, R]):
     def _values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         values = self._shape.convert(arguments)
         if isinstance(values, Rejected):
-            # They were valid when read: a validator looks at the world, and the world changed.
+            # They were valid when read: a validator depends on state that has changed.
             raise ToolFailure("The arguments are not valid any more:\n" + "\n".join(values.errors))
         return values
 

@@ -19,7 +19,7 @@ _NAME = late_pattern(r"[A-Za-z0-9_-]{1,64}")
 _LONGEST = 100
 # Names that are compared letter by letter; of more, those that share the most pieces of three letters.
 _COMPARED = 100
-# Looks for a piece in a name, in all: a model waits for them on the loop's thread. Fewer pieces say too little.
+# The limit on comparisons of pieces with names, which block the loop; and the fewest useful pieces.
 _LOOKS, _FEWEST_PIECES = 100_000, 8
 _SIGNS = late_pattern(r"[\W_]+")
 _WORDS = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
@@ -54,7 +54,7 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
     if not wanted:
         return ()
     same = [wanted] if wanted in owners else []
-    # Short pieces are contained in everything.
+    # Short names are contained in most others.
     inside = [each for each in owners if min(len(each), len(wanted)) >= 3 and (each in wanted or wanted in each)]
     inside.sort(key=lambda each: abs(len(each) - len(wanted)))
     from difflib import get_close_matches  # only for a name that is not known

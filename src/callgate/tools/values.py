@@ -47,7 +47,7 @@ def _content(value: object, tool: str) -> tuple[Content, ...]:
         return (_from_bytes(bytes(cast(bytes, value)), tool),)
     if isinstance(value, list | tuple):
         items = cast(Sequence[object], value)
-        # A single part among strings says that the list is content and not data.
+        # A single content part among strings marks the list as content.
         if any(isinstance(item, Text | Image | Resource) for item in items):
             return tuple(part for item in items for part in _content(item, tool))
     return (Text(_as_text(cast(object, value), tool)),)
@@ -130,7 +130,7 @@ def _json(value: object, tool: str) -> str:
         simple = to_jsonable_python(value, bytes_mode="base64", fallback=_other)
         text = _dumped(simple)
         if "NaN" in text or "Infinity" in text:
-            # These have no JSON; as strings they reach the model instead of vanishing.
+            # These have no JSON form, so they are sent as strings.
             text = _dumped(json.loads(text, parse_constant=str))
     except Exception as error:
         kind = type(value).__name__

@@ -55,7 +55,7 @@ def _lines(text: str | bytes) -> list[bytes]:
             line = text.count("\n", 0, error.start) + 1
             raise fault(line, "", "Half a character, which no file can hold. Write the character whole.") from None
     lines = text.removeprefix(BOM_UTF8).split(b"\n")
-    # The newline at the very end is easily lost, and means nothing.
+    # A missing newline at the end has no meaning.
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
 
 

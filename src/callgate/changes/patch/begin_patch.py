@@ -12,7 +12,7 @@ _END_OF_FILE = b"*** End of File"
 _OVER = (b"*** End Patch", FENCE)
 _MOVE = b"*** Move to:"
 _FILE = re.compile(rb"\*\*\* (Add|Delete|Update) File:(.*)", re.DOTALL)
-# Line numbers out of the other form say nothing here, and neither does what git writes after them.
+# Line numbers of the other format are ignored, with the text after them.
 _NUMBERED = re.compile(rb"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 _BODY = "Begin each line with a space (context), `-` or `+`."
 
@@ -87,7 +87,7 @@ class _BeginReader:
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if line.startswith(b"+"):
-                # Empty lines in between are meant; those at the end only keep the sections apart.
+                # Empty lines in between are content; those at the end separate sections.
                 found += [b""] * empty
                 found.append(line[1:].removesuffix(b"\r") if carried else line[1:])
                 empty = 0

@@ -96,8 +96,8 @@ class _Page:
         self._done = at
 
     def _new(self, line: PatchLine, at: int, *, exact: bool) -> _Line:
-        """Return a new line. Its end is that of the patch if the other lines match exactly or the file is empty;
-        otherwise that of the line before it, for the first line that of the file."""
+        """Return a new line. If the other lines match exactly or the file is empty, it has the line end of the patch;
+        otherwise that of the line before it, and the first line that of the file."""
         sure = line.ended is not None
         if line.ended is False or exact:
             return _Line(line.text, b"" if line.ended is False else b"\n", sure)
@@ -196,8 +196,8 @@ class _Page:
     def _find(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], after: int, line: int, aim: int | None = None
     ) -> int | None:
-        """Return the first place of these lines not before ``after``; with ``aim`` the nearest to that line, of two the
-        later. Only places of the rarest wanted line are tried, and each is charged to the effort."""
+        """Return the first index of these lines from ``after`` on, or with ``aim`` the nearest one to that line. Only
+        places of the rarest line are tried, and each is charged to the effort."""
         lines, places = self._view(way)
         keys = [way(text) for text in wanted]
         rarest = min(range(len(keys)), key=lambda index: len(places.get(keys[index], ())))

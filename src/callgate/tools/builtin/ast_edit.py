@@ -58,9 +58,9 @@ def ast_edit() -> FunctionTool[..., Any]:
         where = ScanScope(tuple(paths or ()), language, glob)
         limits = ScanLimits(files=max_files, matches=max_matches)
         made = await rewrite(run.host.normal("."), wanted, where, limits, run.progress)
-        # The diff of many files takes its time, and must not take the event loop's.
+        # In a thread, because the diff of many files takes long.
         result = await in_thread(partial(edit_result, made, run.host.normal(".")), threads=threads_of(run.host))
-        if run.cancelled:  # the thread was waited for nevertheless, and its staged changes would not be read
+        if run.cancelled:  # nobody would receive the staged changes
             raise CancelledError
         if made.changes.files:
             stage(made.changes.label, made.changes, source_tool_name=NAME, details=result.details)

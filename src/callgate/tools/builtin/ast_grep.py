@@ -46,7 +46,7 @@ def ast_grep() -> SearchTool:
         where = ScanScope(tuple(paths or ()), language, glob)
         root = run.host.normal(".")
         left_out = ExcludedFiles(rules, root, 0, secrets=True)
-        named = {*where.paths}  # these the gate has judged
+        named = {*where.paths}  # the gate has judged these
 
         def leaves_out(path: str) -> bool:
             return path not in named and left_out.takes(path)

@@ -30,7 +30,7 @@ NAME = "Bash"
 FOLDER = "folder"
 """The argument with the working folder, which a model does not write."""
 DEFAULT_SECONDS, MOST_SECONDS = 120.0, 600.0
-_LEEWAY = 30.0  # seconds for a command that is being ended before the executor gives it up
+_LEEWAY = 30.0  # seconds between the timeout of the command and that of the call
 
 
 def bash(sandbox: Confinement | None = None, *, background_after: float | None = None) -> "BashTool":
@@ -80,7 +80,9 @@ class BashTool:
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         folder = self._last if self._context is None else self._context().get(WORKING_FOLDER)
-        if isinstance(raw, Mapping) and isinstance(raw.get(FOLDER), str):  # read again: it was judged with this one
+        if isinstance(raw, Mapping) and isinstance(
+            raw.get(FOLDER), str
+        ):  # parsed again: keep the folder that was judged
             folder = raw[FOLDER]
             raw = {name: value for name, value in raw.items() if name != FOLDER}
         outcome = self.inner.read(raw)

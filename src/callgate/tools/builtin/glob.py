@@ -43,7 +43,7 @@ def glob() -> SearchTool:
         names = name_filter([rest])
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
         skip = len(place.path) + 1 if place.path else 0
-        left_out = ExcludedFiles(rules, place.folder, skip, secrets=False)  # names alone are no secret
+        left_out = ExcludedFiles(rules, place.folder, skip, secrets=False)  # file names are not secret
 
         def wanted(path: str) -> bool:
             return names.fits(path[skip:]) and not left_out.takes(path)
@@ -73,6 +73,6 @@ def glob() -> SearchTool:
 
 
 def _start(pattern: str, path: str) -> str:
-    from callgate.tools.ripgrep.globs import split_base  # loaded with the first call
+    from callgate.tools.ripgrep.globs import split_base  # loaded at the first call
 
     return split_base(pattern, path)[0]

@@ -95,7 +95,7 @@ def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str
     cells = file_kinds.cells_of(data) if path.endswith(".ipynb") else None
     if cells is not None:
         return _cells(run, path, data, cells, offset, limit)
-    found = read_guessed(data)  # a notebook that is broken is shown as text too, so that it can be repaired
+    found = read_guessed(data)  # also for an invalid notebook, so that it can be repaired
     if found is None:
         raise ToolFailure(f"{path} is a binary file of {len(data):,} bytes, which has no text to show.")
     return _text(run, path, data, found, offset, limit)

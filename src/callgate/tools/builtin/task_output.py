@@ -83,7 +83,7 @@ def _read(task: BackgroundTask, since: int | None, tail: int | None) -> tuple[st
     start = max(end - _MOST_BYTES, 0) if since is None else min(since, end)
     data = task.output.read(start, min(end - start, _MOST_BYTES))
     cursor = start + len(data)
-    if data and cursor < end:  # a character that is cut in two is left for the next time
+    if data and cursor < end:  # leave an incomplete character for the next call
         whole = data.decode(errors="ignore").encode()
         if len(data) - len(whole) < 4 and data.startswith(whole):
             data, cursor = whole, start + len(whole)

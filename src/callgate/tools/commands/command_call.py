@@ -30,15 +30,15 @@ from callgate.words.noun import noun
 
 _GRACE = 2.0
 _MOMENT = 0.1  # seconds
-_MOST_HOSTS = 100  # that are on record for one command
+_MOST_HOSTS = 100  # recorded for one command
 _ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 # Read by a shell before the command, or where it looks for a folder or a file; with SSH_CLIENT some run ~/.bashrc.
 _DROPPED = frozenset(
     ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "SSH_CLIENT", "SSH2_CLIENT")
 )
-# What moves a shell, and all that may become the name of a builtin when it is expanded.
+# Commands that change the folder of a shell, and expansions that may become such a command.
 _MAY_MOVE = re.compile(r"[$`{*?\[]|cd|pushd|popd|eval|source|enable|(?:^|[\s;&|(!])\.(?:\s|$)")
-_JOINS = re.compile(r"\\\n|[\\\"']")  # parts of a word may be apart by these
+_JOINS = re.compile(r"\\\n|[\\\"']")  # may separate the parts of a word
 _SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
 
 
@@ -71,7 +71,7 @@ class CommandCall:
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def in_background(self) -> Result:
-        tasks_of(self._run.host)  # before anything is started
+        tasks_of(self._run.host)  # raises before anything is started
         process = await self._start(None)
         if isinstance(process, Result):
             return process
@@ -113,7 +113,7 @@ class CommandCall:
             return await self._result(-1, f"It took longer than {seconds:g} s and was ended.", "timed_out")
         self._moved_to = "" if where is None else _folder_in(where)
         left = ""
-        if process.running:  # some helpers of programs take a moment longer than the program
+        if process.running:  # child processes may end slightly later
             with suppress(TimeoutError):
                 async with asyncio.timeout(_MOMENT):
                     await process.gone()

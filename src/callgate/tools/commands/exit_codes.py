@@ -48,7 +48,7 @@ def meaning_of(command: str, code: int) -> str | None:
     analysis = shell.analyse(command)
     script = analysis.script
     if code <= 0 or analysis.fault is not None or "!" in command or len(script.operators) >= len(script.commands):
-        return None  # a negation turns the meaning around
+        return None  # a negation inverts the exit code
     words = [[word.value or "" for word in simple.words] for simple in script.commands]
     for earlier, operator in zip(words, script.operators, strict=False):
         plain = operator in _PASSES_ON or (operator == "&&" and earlier[:1] and earlier[0] in _RARELY_FAIL)

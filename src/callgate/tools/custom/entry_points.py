@@ -79,6 +79,6 @@ def _is_brought_along(point: EntryPoint, installed: Installed) -> bool:
         return True
     place = os.path.realpath(str(point.dist.locate_file("")))
     inside = is_within(place, os.path.realpath(installed.workspace))
-    # The environment that this very program runs in may lie in a workspace: it is as trusted as the program is.
+    # The environment of this process may be inside a workspace: it is as trusted as the process.
     own_folders = map(os.path.realpath, (*site.getsitepackages(), site.getusersitepackages()))
     return inside and not any(is_within(place, own) for own in own_folders)

@@ -127,7 +127,7 @@ def _check_factory(factory: Callable[..., Any]) -> None:
         signature(factory).bind(None)
     except TypeError:
         raise BadOffer("the factory must take one parameter, the API", factory) from None
-    except ValueError:  # one that does not tell what it takes
+    except ValueError:  # its parameters are unknown
         return
 
 

@@ -30,7 +30,7 @@ def load(file: ToolFile, name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    # The one way for an import to find something that leaves sys.meta_path and sys.path_hooks to others.
+    # The only way to make it importable without changing sys.meta_path and sys.path_hooks.
     _finders()[place] = _Beside(name, file.beside)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -49,7 +49,7 @@ class _Bytes(InspectLoader):
         self._file = file
 
     def is_package(self, fullname: str) -> bool:
-        return False  # where it is one, its spec says so
+        return False  # its spec marks a package
 
     def get_source(self, fullname: str) -> str:
         """Return the source for tracebacks, even if the file is gone."""

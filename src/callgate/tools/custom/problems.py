@@ -48,7 +48,7 @@ def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
     if isinstance(error, SyntaxError) and error.filename == file:
         text, line = f"{type(error).__name__}: {error.msg}", error.lineno or 1
     elif isinstance(error, SyntaxError):
-        text = in_words(error)  # its message says where
+        text = in_words(error)  # its message has the place
     elif isinstance(error, ToolDefinitionError):
         text = str(error)
     return Problem(file, line, sentence(text), layer)

@@ -112,7 +112,7 @@ async def in_time(job: Callable[[], T], patience: float, clock: Clock | None = N
     finally:
         timer.cancel()
         if sys.path != paths:
-            # What one file needs must not change what all others, and this program, import later.
+            # A path that one file adds must not affect later imports.
             sys.path[:] = paths
 
 
@@ -184,7 +184,7 @@ def _of_repository(config: Config) -> ToolFolder:
     place = config.root / ".callgate" / _TOOLS
     if not isinstance(config.trust, Trusted):
         return ToolFolder(place, "project")
-    shown = fingerprint(config.root)  # before it is asked about: what comes after is not in it
+    shown = fingerprint(config.root)  # before the trust is checked, so that later changes are not included
     trusted = not shown.problem and config.still_trusted(shown.digest)
     contents = frozenset(each.sha256 for each in shown.files if each.kind == "file")
     return ToolFolder(place, "project", trusted=trusted, contents=contents)

@@ -79,7 +79,7 @@ def _pdf(path: str, data: bytes, pages: str | None) -> Result:
         texts = [(number, reader.pages[number - 1].extract_text()) for number in range(first, last + 1)]
     except ToolFailure:
         raise
-    except Exception as error:  # a library for broken files of all kinds raises all kinds
+    except Exception as error:  # the library may raise anything for an invalid file
         raise ToolFailure(f"{path} is a PDF file that cannot be read: {error}") from error
     parts: list[str] = []
     room = CHARACTERS

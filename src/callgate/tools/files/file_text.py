@@ -48,7 +48,7 @@ def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
         text = "\n".join(rows)
     last = offset + len(rows) - 1
     long = [number for number in long if number <= last]
-    # A line that is too long even alone counts as known: there is no way to see more of it.
+    # A line that is too long even alone counts as known, because no more of it can be shown.
     edges = [offset - 1, *(long if limit > 1 else ()), last + 1]
     known = joined([(low + 1, high - 1) for low, high in pairwise(edges) if low + 1 <= high - 1])
     notes = list(_notes(lines, offset, last, long, width))

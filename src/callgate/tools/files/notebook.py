@@ -74,7 +74,7 @@ class Notebook:
         text = self._dumped(self._layout)
         try:
             text.encode()
-        except UnicodeEncodeError:  # half a character can be written as an escape alone
+        except UnicodeEncodeError:  # a lone surrogate must be escaped
             text = self._dumped({**self._layout, "ensure_ascii": True})
         return write_text(text, self._form)
 
@@ -91,7 +91,7 @@ class Notebook:
 
     @property
     def _has_ids(self) -> bool:
-        """True from version 4.5 on."""
+        """True if cells have ids, as from version 4.5 of the format."""
         version = (self._document.get("nbformat", 4), self._document.get("nbformat_minor", 0))
         return version >= (4, 5) or any("id" in cell for cell in self._cells)
 

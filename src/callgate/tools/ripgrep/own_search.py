@@ -42,7 +42,7 @@ _IN_LINES = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
 class BadPattern(ToolFailure):
-    """The message is for the model."""
+    """A pattern that Python cannot compile; the message is for the model."""
 
 
 def compiled(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[str]:

@@ -53,7 +53,7 @@ def available_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
     return found
 
 
-@cache  # once per start: looking at packages takes some milliseconds, and the line is written once
+@cache  # searching packages takes milliseconds, and the line must be written once
 def _usual() -> SearchEngine:
     found = available_engine({})
     if found.mode != "packaged":

@@ -79,7 +79,7 @@ async def search(
         found = [each for each in _READERS[request.find](whole) if wanted(each.path)]
         if request.before or request.after:
             found = [replace(each, count=len(_MATCHING.findall(each.written))) for each in found]
-        # A NUL is before all that a name may have, so a folder comes before its neighbours that begin like it.
+        # A NUL sorts before any character of a name, so a folder precedes names that it is a prefix of.
         return tuple(sorted(found, key=lambda each: each.path.replace("/", "\0")))
 
     return Found(read() if len(output) < _LITTLE else await in_thread(read, threads=threads_of(host)), cut)
@@ -175,7 +175,7 @@ async def search_root(host: Host, path: str) -> SearchRoot:
         status = files.status(path)
         if files.on_disk:
             return status, _in_repository(DiskTree(), status.path), search_engine()
-        # A program would not see these files: they are searched in this one.
+        # A process could not access these files: they are searched in this one.
         return status, _in_repository(PortTree(files), status.path), search_engine({VARIABLE: "builtin"})
 
     status, inside, engine = await in_thread(look, threads=threads_of(host))

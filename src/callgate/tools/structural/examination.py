@@ -131,7 +131,7 @@ def _read(request: ScanRequest, file: SourceFile) -> bytes:
 
 
 def _tree(text: str, language: str) -> "SgNode":
-    from ast_grep_py import SgRoot  # optional, and 46 MB of grammars
+    from ast_grep_py import SgRoot  # an optional dependency of 46 MB
 
     return SgRoot(text, language).root()
 

@@ -21,7 +21,7 @@ START = "import sys; sys.path[:] = sys.argv[1:]; from callgate.tools.structural.
 
 def serve() -> None:
     """Work until the input ends."""
-    gc.disable()  # nothing here is in a circle, so looking for circles is time lost
+    gc.disable()  # there are no reference cycles to collect
     taken, given = sys.stdin.buffer, sys.stdout.buffer
     asked: ScanRequest | None = receive(taken)
     while asked is not None:

@@ -48,7 +48,7 @@ async def examine_all(
 
 
 def _own_program() -> tuple[str, ...]:
-    # Isolated: neither the current folder nor the environment has a say in what is imported.
+    # Isolated: neither the current folder nor the environment affects imports.
     return sys.executable, "-I", "-S", "-X", "utf8", "-c", START, *(path for path in sys.path if os.path.isabs(path))
 
 
@@ -114,7 +114,7 @@ class _Worker:
                     at, batch = work.todo.popleft()
                     self.tried = True
                     results = self._examined(batch)
-                    # If the program died on one file of a batch, the others need not suffer for it.
+                    # If the process died on one file of a batch, examine each file alone.
                     work.put(at, [self._alone(file) for file in batch] if results is None else results)
         finally:
             self._end()
@@ -166,5 +166,5 @@ class _Worker:
         program, self._program = self._program, None
         if program is not None:
             program.kill()
-            with suppress(OSError), program:  # closes its streams and waits for it; something may never have been sent
+            with suppress(OSError), program:  # closes its streams, where unsent data may be left, and waits for it
                 pass
