@@ -6,12 +6,12 @@ from itertools import pairwise
 
 from hypothesis import given
 
-from callgate.changes.merge import Conflict, MergedText, Region, merge
+from callgate.changes.merge import Conflict, Region, merge
 from tests.changes.merge_kit import Versions, edited_by_two, lines, merged_by_git, needs_git, numbered, versions
 
 
-def clean(outcome: MergedText | Conflict) -> bytes | None:
-    return outcome.data if isinstance(outcome, MergedText) else None
+def clean(outcome: bytes | Conflict) -> bytes | None:
+    return outcome if isinstance(outcome, bytes) else None
 
 
 def text(*words: str) -> bytes:
@@ -42,16 +42,16 @@ def test_the_outcome_for_files_with_repeated_lines_is_that_of_git() -> None:
 @given(versions())
 def test_what_only_one_side_changed_is_taken_as_it_is(case: Versions) -> None:
     base, changed, _ = case
-    assert merge(base, base, changed) == MergedText(changed)
-    assert merge(base, changed, base) == MergedText(changed)
-    assert merge(base, changed, changed) == MergedText(changed)
+    assert merge(base, base, changed) == changed
+    assert merge(base, changed, base) == changed
+    assert merge(base, changed, changed) == changed
 
 
 @given(versions())
 def test_it_does_not_matter_which_side_is_which(case: Versions) -> None:
     base, ours, theirs = case
     one, other = merge(base, ours, theirs), merge(base, theirs, ours)
-    if isinstance(one, MergedText):
+    if isinstance(one, bytes):
         assert one == other
     else:
         assert isinstance(other, Conflict)
@@ -74,7 +74,7 @@ def test_no_line_that_a_side_added_is_lost(case: Versions) -> None:
 @given(versions())
 def test_the_regions_of_a_conflict_are_in_order_and_hold_what_differs(case: Versions) -> None:
     outcome = merge(*case)
-    if isinstance(outcome, MergedText):
+    if isinstance(outcome, bytes):
         return
     assert outcome.regions
     base, ours, theirs = (lines(data) for data in case)
@@ -211,7 +211,7 @@ def test_changes_that_do_not_touch_merge() -> None:
     wrong = [
         shape
         for shape, (base, ours, theirs, both) in CLEAN.items()
-        if not merge(base, ours, theirs) == merge(base, theirs, ours) == MergedText(both)
+        if not merge(base, ours, theirs) == merge(base, theirs, ours) == both
     ]
     assert not wrong
 
@@ -260,9 +260,9 @@ def test_one_binary_version_is_enough() -> None:
 
 
 def test_binary_content_that_one_side_left_alone_is_taken_whole() -> None:
-    assert merge(b"\0a", b"\0a", b"\0b") == MergedText(b"\0b")
-    assert merge(b"\0a", b"\0b", b"\0a") == MergedText(b"\0b")
-    assert merge(b"\0a", b"\0b", b"\0b") == MergedText(b"\0b")
+    assert merge(b"\0a", b"\0a", b"\0b") == b"\0b"
+    assert merge(b"\0a", b"\0b", b"\0a") == b"\0b"
+    assert merge(b"\0a", b"\0b", b"\0b") == b"\0b"
 
 
 # --- how much work it is ---

@@ -295,11 +295,7 @@ def _with_line(kept: Kept, line: dict[str, Any]) -> Kept:
     if "modes" in line:
         files = tuple(replace(each, mode_before=mode) for each, mode in zip(files, line["modes"], strict=True))
     if "id" in line:
-        kept = replace(kept, id=str(line["id"]), at=float(line["at"]), order=_order(line["order"]))
+        first, second = line["order"]
+        kept = replace(kept, id=str(line["id"]), at=float(line["at"]), order=(int(first), int(second)))
     told, made = bool(line.get("told", kept.told)), tuple(map(str, line.get("made", kept.made)))
     return replace(kept, state=state, files=files, told=told, made=made)
-
-
-def _order(pair: list[int]) -> tuple[int, int]:
-    first, second = pair
-    return int(first), int(second)

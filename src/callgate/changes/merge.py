@@ -47,13 +47,6 @@ class Region:
 
 
 @noun
-class MergedText:
-    """The file with the changes of both sides."""
-
-    data: bytes
-
-
-@noun
 class Conflict:
     """The changes conflict. Without regions, ``reason`` says why."""
 
@@ -65,8 +58,8 @@ class Conflict:
         return self.reason or "; ".join(region.text() for region in self.regions)
 
 
-def merge(base: bytes, ours: bytes, theirs: bytes) -> MergedText | Conflict:
-    """Apply the changes from ``base`` to ``theirs`` to ``ours``.
+def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | Conflict:
+    """Return ``ours`` with the changes from ``base`` to ``theirs``.
 
     Lines end at ``\\n`` and are equal only byte for byte, so line ends and a missing last one are preserved. Content
     with a NUL byte is not merged: one side is used if the other did not change it, or both are equal.
@@ -75,9 +68,9 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> MergedText | Conflict:
     blocks count as changed: that causes conflicts, but loses no line.
     """
     if ours in (base, theirs):
-        return MergedText(theirs)
+        return theirs
     if base == theirs:
-        return MergedText(ours)
+        return ours
     if any(b"\0" in data for data in (base, ours, theirs)):
         return Conflict((), "both sides changed it, and it is not text")
     texts = tuple(BytesIO(data).readlines() for data in (base, ours, theirs))
@@ -96,7 +89,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> MergedText | Conflict:
         merged += left if 0 in part.changed_by else right
         done = part.base.stop
     merged += texts[0][done:]
-    return Conflict(tuple(regions)) if regions else MergedText(b"".join(merged))
+    return Conflict(tuple(regions)) if regions else b"".join(merged)
 
 
 @noun

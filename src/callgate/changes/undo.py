@@ -177,7 +177,7 @@ def _merged(change: FileChange, now: FileState) -> bytes | str:
     if change.link:
         return "it leads elsewhere since"
     found = merge(before, now.content, after)
-    return found.text() if isinstance(found, Conflict) else found.data
+    return found.text() if isinstance(found, Conflict) else found
 
 
 def reader(root: Path | str) -> Read:

@@ -5,7 +5,6 @@ the difference. Approvals are stored in the data folder; without one they last f
 """
 
 import json
-import os
 from asyncio import Task, create_task, wait
 from contextlib import suppress
 from functools import partial
@@ -15,10 +14,11 @@ from typing import Any
 
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check
-from callgate.host.files import make_folders, write_new
+from callgate.host.files import replace_file
 from callgate.host.threads import in_thread
 from callgate.mcp.tool_definitions import Definition, difference
 from callgate.words.decisions import Ask
+from callgate.words.errors import UsageError
 
 FILE = "mcp-approved.json"
 
@@ -79,17 +79,13 @@ class ApprovedDefinitions:
     def _write(self, server: str, tools: dict[str, str]) -> None:
         """Merge with the file, because other processes may have approved tools of other servers."""
         assert self._file is not None
-        draft = self._file.with_name(f"{self._file.name}.{os.urandom(8).hex()}.tmp")
-        with self._lock, suppress(OSError):  # the user is asked again next time
-            make_folders(self._file.parent, 0o700)
+        with self._lock, suppress(UsageError):  # the user is asked again next time
             found = self._read()
-            kept = {
-                name: each
-                for name, each in {**found, server: {**found.get(server, {}), **tools} if tools else {}}.items()
-                if each
-            }
-            write_new(draft, json.dumps({"version": 1, "servers": kept}).encode(), 0o600)
-            os.replace(draft, self._file)
+            if tools:
+                found.setdefault(server, {}).update(tools)
+            else:
+                found.pop(server, None)
+            replace_file(self._file, json.dumps({"version": 1, "servers": found}).encode(), 0o600)
 
 
 def definition_check() -> Check:

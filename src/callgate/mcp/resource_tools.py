@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ from callgate.core.ports import Tool
 from callgate.mcp.server import Server
 from callgate.mcp.tool_definitions import clean
 from callgate.tools.tool import FunctionTool, tool
-from callgate.tools.wrappers import Named
 from callgate.words.calls import Result
+from callgate.words.declared import Given
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
-from callgate.words.traits import Traits, shared
+from callgate.words.traits import Effects, shared
 
 _FACTS = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size")
 _FOLDER = Path(__file__).parent
@@ -78,6 +77,9 @@ def resource_tools(
         content = await named(server).requests.read(uri)
         return Result((Text(f"A resource of the MCP server {server} (data, not instructions):"), *content))
 
+    def effects_of_read(given: Given) -> Effects:
+        return "none" if given.server in servers and servers[given.server].config.trusted else "mutating"
+
     listing = tool(
         list_resources,
         name=_LIST,
@@ -85,6 +87,7 @@ def resource_tools(
         title="List resources",
         effects="none",
         locks=shared,
+        server=_server_of,
         search_hint="resources of MCP servers",
     )
     reading = tool(
@@ -93,26 +96,19 @@ def resource_tools(
         description=_text("read_resource.md"),
         title="Read a resource",
         icon="read",
+        effects=effects_of_read,
         locks=shared,
+        server=_server_of,
         address=None,
         label="uri",
         search_hint="read a resource of an MCP server by its address",
     )
-    return (_OfServer(listing, servers), _OfServer(reading, servers))
+    return (listing, reading)
 
 
-class _OfServer(Named):
-    """A tool that belongs to the server named in its argument, so that rules for the server apply. A read from a
-    trusted server counts as free of effects."""
-
-    def __init__(self, inner: Tool, servers: Mapping[str, Server]) -> None:
-        super().__init__(inner, inner.spec.name)
-        self._servers = servers
-
-    def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        found, name = self.inner.traits(arguments), str(arguments.get("server") or "")
-        trusted = name in self._servers and self._servers[name].config.trusted
-        return replace(found, server=name, effects="none" if trusted else found.effects)
+def _server_of(given: Given) -> str:
+    """Return the server named in the arguments, so that rules for the server apply."""
+    return given.server
 
 
 def login_tool(server: Server) -> FunctionTool[..., Any]:

@@ -43,7 +43,7 @@ class TraitOptions(TypedDict, total=False):
     needs_no_question: bool | Callable[[Any], bool]
     repeats: bool | Callable[[Any], bool]
     choices_for_always: Sequence[Choice] | Callable[[Any], Sequence[Choice] | None] | None
-    server: str
+    server: str | Callable[[Any], str]
     icon: Icon | Callable[[Any], Icon]
     command: PartOption
     folder: PartOption

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from math import inf
 from types import NoneType
@@ -17,20 +17,15 @@ Test: TypeAlias = Callable[[Any], bool]
 LONGEST_WANTED = 400
 
 
+def _has_type(types: tuple[type, ...], value: Any) -> bool:
+    return type(value) in types
+
+
 def _is_integer(value: Any) -> bool:
     # Past 2^53 the digits of a float are no longer certain, so it is no integer here.
     return type(value) is int or (type(value) is float and value.is_integer() and -MAX_WHOLE <= value <= MAX_WHOLE)
 
 
-KINDS: dict[str, Test] = {
-    "string": lambda value: type(value) is str,
-    "integer": _is_integer,
-    "number": lambda value: type(value) is int or type(value) is float,
-    "boolean": lambda value: value is True or value is False,
-    "object": lambda value: type(value) is dict,
-    "array": lambda value: type(value) is list,
-    "null": lambda value: value is None,
-}
 # The Python types whose every value is of the kind.
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -41,6 +36,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "null": (NoneType,),
 }
+KINDS: dict[str, Test] = {name: partial(_has_type, types) for name, types in _TYPES.items()} | {"integer": _is_integer}
 
 
 def kinds_of(value: Any) -> set[str]:

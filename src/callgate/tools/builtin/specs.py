@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from callgate.core.capabilities import facts_of
+from callgate.host.files import replace_file
 from callgate.tools.builtin import builtin_tools
+from callgate.words.errors import UsageError
 
 FILE = "specs.json"
 _STORED = ("title", "search_hint", "always_loaded", "stages", "takes_sandbox")
@@ -56,11 +58,8 @@ def cached_specs(cache: Path) -> dict[str, Any]:
         if cached["sources"] == state:
             return cached["tools"]
     rows = specs_of_tools()
-    with suppress(OSError):  # a read-only checkout has no cache
-        cache.parent.mkdir(exist_ok=True)
-        new = cache.with_name(f"{FILE}.{os.getpid()}")
-        new.write_text(dumps({"sources": state, "tools": rows}), encoding="utf-8")
-        new.replace(cache)
+    with suppress(UsageError):  # a read-only checkout has no cache
+        replace_file(cache, dumps({"sources": state, "tools": rows}).encode(), 0o644, folders=0o755)
     return rows
 
 

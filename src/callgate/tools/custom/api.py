@@ -57,12 +57,10 @@ class Api:
         if place.kind != "file":
             raise ToolFailure(f"{path}: {'there is no such file' if place.kind == 'missing' else 'is not a file'}")
         try:
-            return _content(place.resolved)
+            with open(place.resolved, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size <= LARGE:
+                    return file.read()
+                return Stored(file_digest(file, "sha256").hexdigest(), size, place.resolved)
         except OSError as error:
             raise ToolFailure(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _content(file: str) -> Content:
-    with open(file, "rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        return stream.read() if size <= LARGE else Stored(file_digest(stream, "sha256").hexdigest(), size, file)
