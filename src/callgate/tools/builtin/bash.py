@@ -19,11 +19,10 @@ from callgate.tools.builtin import prompt_text
 from callgate.tools.commands.command_call import BashSettings, CommandCall
 from callgate.tools.session_state import WORKING_FOLDER
 from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.wrappers import Named
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
-from callgate.words.changes import ChangeSet
 from callgate.words.declared import Given
-from callgate.words.errors import ToolFailure
 from callgate.words.traits import Effects, Locks, Traits, exclusive, workspace
 
 NAME = "Bash"
@@ -52,25 +51,19 @@ def _seconds(timeout: float | None) -> float:
     return min(wanted, MOST_SECONDS)
 
 
-class BashTool:
+class BashTool(Named):
     """A tool that follows the working folder of its session."""
 
-    previews = False
-
     def __init__(self, settings: BashSettings) -> None:
+        declared = _declared()
+        super().__init__(declared, NAME, declared.aliases)
         self._settings = settings
         self._context: Callable[[], Mapping[str, Any]] | None = None
         self._last: str | None = None
-        self.inner = _declared()
-        self.spec = self.inner.spec
-        self.aliases = self.inner.aliases
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
 
     @property
     def facts(self) -> ToolFacts:
-        return replace(self.inner.facts, takes_sandbox=True, sandbox=self._settings.sandbox)
+        return replace(super().facts, takes_sandbox=True, sandbox=self._settings.sandbox)
 
     def bind(self, facts: SessionFacts) -> None:
         """Take the working folder from the context of the session, and its sandbox unless the tool has one."""
@@ -80,10 +73,8 @@ class BashTool:
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         folder = self._last if self._context is None else self._context().get(WORKING_FOLDER)
-        if isinstance(raw, Mapping) and isinstance(
-            raw.get(FOLDER), str
-        ):  # parsed again: keep the folder that was judged
-            folder = raw[FOLDER]
+        if isinstance(raw, Mapping) and isinstance(raw.get(FOLDER), str):
+            folder = raw[FOLDER]  # parsed again: keep the folder that was judged
             raw = {name: value for name, value in raw.items() if name != FOLDER}
         outcome = self.inner.read(raw)
         if folder is None or isinstance(outcome, Rejected):
@@ -94,9 +85,6 @@ class BashTool:
         folder, written = _split(arguments)
         found = self.inner.traits(written)
         return found if folder is None else replace(found, declared=replace(found.declared, folder=folder))
-
-    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        raise ToolFailure(f"{NAME} has no preview")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         folder, written = _split(arguments)
