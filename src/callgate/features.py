@@ -1,4 +1,4 @@
-"""Features of sessions: the interface for your own, and functions that make ours.
+"""Features of sessions: the interface for new features, and functions that make the built-in ones.
 
     Session(model, tools, features=[search_feature(many_tools), Feature("budget", BudgetPart)])
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from callgate.assembly.settings import hooks_feature
-    from callgate.compaction.feature import compaction_feature
+    from callgate.compaction.compaction_feature import compaction_feature
     from callgate.conversation.feature import (
         Feature,
         FeaturePart,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         context_feature,
     )
     from callgate.mcp.mcp_feature import servers_feature
-    from callgate.notices.feature import NoticesPart
+    from callgate.notices.notices_feature import NoticesPart
     from callgate.search.search_feature import search_feature
     from callgate.staging.default_handlers import DefaultHandler
     from callgate.staging.feature import staging_feature
@@ -33,10 +33,10 @@ _HOMES: Mapping[str, str] = {
     "FeaturePart": "callgate.conversation.feature",
     "Handler": "callgate.conversation.feature",
     "InjectedCall": "callgate.conversation.feature",
-    "NoticesPart": "callgate.notices.feature",
+    "NoticesPart": "callgate.notices.notices_feature",
     "OpenSession": "callgate.conversation.feature",
     "Reminder": "callgate.conversation.feature",
-    "compaction_feature": "callgate.compaction.feature",
+    "compaction_feature": "callgate.compaction.compaction_feature",
     "context_feature": "callgate.conversation.feature",
     "hooks_feature": "callgate.assembly.settings",
     "search_feature": "callgate.search.search_feature",

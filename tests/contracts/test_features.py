@@ -21,7 +21,7 @@ from callgate.features import (
     staging_feature,
 )
 from callgate.mcp.server_list import ServerList
-from callgate.notices.feature import notices_feature
+from callgate.notices.notices_feature import notices_feature
 from callgate.session.nesting import nesting_feature
 from callgate.session.remembered import remembered_feature
 from callgate.session.user_questions import questions_feature

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from callgate import Session
-from callgate.compaction.feature import CompactionPart
+from callgate.compaction.compaction_feature import CompactionPart
 from callgate.conversation.ports import Model
 from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn

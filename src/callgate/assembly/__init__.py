@@ -31,7 +31,7 @@ from callgate.assembly.options import (
     session_gate,
     set_mode,
 )
-from callgate.compaction.feature import CompactionPart, compaction_feature
+from callgate.compaction.compaction_feature import CompactionPart, compaction_feature
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import Feature, OpenSession
 from callgate.conversation.feature_set import FeatureSet
@@ -41,7 +41,7 @@ from callgate.conversation.record import Record
 from callgate.core.capabilities import all_tools, journal_notes
 from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Gate, Host
-from callgate.notices.feature import notices_feature
+from callgate.notices.notices_feature import notices_feature
 from callgate.session.conversation import Conversation
 from callgate.session.meter import SessionMeter
 from callgate.session.nesting import NAME as NESTING

@@ -1,4 +1,4 @@
-"""The use of a model's window by a session: counts, limits, and how much of a history may stay as it is."""
+"""The use of the context window: token counts, limits, and the number of messages that a compaction keeps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,12 +16,11 @@ from callgate.words.window import ContextLimits, chars_of, context_limits, spec_
 TAIL_MESSAGES = 10
 MOST_SHARE = 20_000
 UNKNOWN = 10 * MOST_SHARE
-"""Tokens for messages in a window of unknown size, for the shares of it alone."""
+"""The assumed number of tokens for messages in a window of unknown size."""
 
 
 class ContextGauge:
-    """Counts the next request of a session. ``fixed`` is its part that is no history: the system prompt and the tools,
-    in characters."""
+    """Counts the tokens of the next request of a session."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._opened = opened
@@ -34,8 +33,8 @@ class ContextGauge:
         return self._record.ledger
 
     def limits(self, model: Model) -> ContextLimits | None:
-        """None if the window of the model is not known. Where the system prompt and the tools take most of it, messages
-        have half of the rest before they are compacted."""
+        """Return the limits of the window, or None if its size is not known. If the system prompt and the tools take
+        most of it, messages may fill half of the rest before they are compacted."""
         able = model.abilities
         if able.context_tokens is None:
             return None
@@ -50,22 +49,22 @@ class ContextGauge:
         return self.meter.tokens(self.fixed)
 
     def count(self) -> TokenCount:
-        """The tokens of the next request: the history, and the growth that reminders and words typed meanwhile will
-        bring."""
+        """Return the tokens of the next request: the history, due reminders and queued messages."""
         count = self.meter.count(self._ledger.view, self.fixed)
         typed = sum(len(queued.text) for queued in self._ledger.waiting.values() if queued.steers)
         growth = self.meter.tokens(self._opened.features.due_chars + typed)
         return replace(count, estimated=count.estimated + growth)
 
     def use(self, model: Model) -> ContextUse:
-        """The use of the window, kind by kind, for people."""
+        """Return the use of the window by kind of content."""
         count = self.count()
         shares = self.meter.shares(self._ledger.view, self._fixed_kinds(), count.total)
         return ContextUse(count, shares, self.limits(model))
 
     def _fixed_kinds(self) -> dict[ShareKind, int]:
-        """The characters of the system prompt and of the tools, those from files and those about skills apart."""
-        from callgate.prompt.prompt_part import enclosed_length  # both for people who ask alone
+        """Return the characters of the system prompt and of the tools. Instructions from files and skills are counted
+        separately."""
+        from callgate.prompt.prompt_part import enclosed_length  # loaded when a person asks for the use
         from callgate.tools.skills import SKILL
 
         system, specs = self._opened.equipment.system, self._specs()
@@ -83,7 +82,7 @@ class ContextGauge:
 
     @property
     def fixed(self) -> int:
-        """The characters of the system prompt and the tools, which seldom change."""
+        """The characters of the system prompt and the tools. They are cached, because they seldom change."""
         specs = self._specs()
         known, chars = self._tool_chars
         if len(specs) != len(known) or not all(map(is_, specs, known)):
@@ -92,8 +91,8 @@ class ContextGauge:
         return len(self._opened.equipment.system) + chars
 
     def tail(self, model: Model) -> int:
-        """The number of messages that stay as they are: what a person said last and was not answered; results that the
-        model has not seen yet, up to a third of the space; and before that as much as ``share`` allows."""
+        """Return the number of last messages that stay as they are: the prompts that are not answered, results that the
+        model has not received, up to a third of the space, and before them as many as ``share`` allows."""
         messages, space = self._ledger.messages, self._space(model)
         total = self.meter.tokens(chars_of(messages))
         best = 0
@@ -107,8 +106,8 @@ class ContextGauge:
         return self._grown(best, best + TAIL_MESSAGES, room)
 
     def _grown(self, tail: int, most: int, room: int) -> int:
-        """A tail of at most so many messages, in which those that are added have at most ``room`` tokens; as it is if
-        nothing would be left to sum up."""
+        """Return the longest tail of at most ``most`` messages whose additional messages have at most ``room`` tokens,
+        and that leaves messages for the summary."""
         messages = self._ledger.messages
         best, fixed = tail, len(messages) - tail
         for keep in range(tail + 1, min(len(messages) - 1, most) + 1):
@@ -119,17 +118,17 @@ class ContextGauge:
         return best
 
     def share(self, model: Model) -> int:
-        """The tokens that a tail may have, and so many again the files that are put back."""
+        """Return the number of tokens for the tail; the files that are restored have as many again."""
         return min(MOST_SHARE, self._space(model) // 10)
 
     def _space(self, model: Model) -> int:
-        """The tokens that there are for messages."""
+        """Return the number of tokens for messages."""
         limits = self.limits(model)
         return UNKNOWN if limits is None else max(0, limits.usable - self.fixed_tokens)
 
 
 def covered_by(messages: Sequence[Message], tail: int) -> int:
-    """The number of messages before a tail of at least so many."""
+    """Return the number of messages before a tail of at least ``tail`` messages."""
     kept = kept_from(messages, tail)
     ids = (at for at, message in enumerate(messages) if message.id == kept)
     return len(messages) if kept is None else next(ids, len(messages))

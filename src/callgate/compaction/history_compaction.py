@@ -1,11 +1,10 @@
-"""Keeps the history within the window of the model: by short forms of old results, or by a summary as a boundary.
+"""Keeps the history within the window of the model: it cuts old results, or replaces messages by a summary.
 
-There is one compaction, whoever asks for it: a person (manual), the count of tokens before a request (automatic), or a
-model that refused a request as too long (reactive). Nothing is on record before its boundary, so an end of the program
-in the middle changes nothing.
+A compaction is started by a person (manual), by the count of tokens before a request (automatic), or by a model that
+refused a request as too long (reactive). The boundary is its only event, so a crash before it changes nothing.
 """
 
-# A summary comes from outside and may not keep to its type.
+# The summary of a foreign function may have another type.
 # pyright: reportUnnecessaryIsInstance=false
 
 import asyncio
@@ -13,9 +12,9 @@ from dataclasses import replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Literal
 
-from callgate.compaction.aside import UnusedAnswers
 from callgate.compaction.context_gauge import ContextGauge, covered_by
-from callgate.compaction.restored import restored
+from callgate.compaction.plain_request import UnusedAnswers
+from callgate.compaction.restored_context import restored_text
 from callgate.compaction.summaries import WrittenSummary, summarized
 from callgate.conversation.feature import OpenSession
 from callgate.conversation.ledger import Ledger, boundary_parts
@@ -36,14 +35,14 @@ if TYPE_CHECKING:
     from callgate.transcript.compact import Summarize
 
 MOST_FAILURES = 3
-"""In a row; then the history is not compacted by itself any more."""
+"""After so many failures in a row only a person compacts."""
 INTERRUPTED = "it was interrupted"
 
 Trigger = Literal["manual", "automatic", "reactive"]
 
 
 class HistoryCompaction:
-    """The compaction of one session. ``automatic`` is false if the settings say that only a person compacts."""
+    """The compaction of one session. ``automatic``: it is also started without a person."""
 
     def __init__(self, opened: OpenSession, summarize: "Summarize | None", *, automatic: bool) -> None:
         self._opened = opened
@@ -63,7 +62,7 @@ class HistoryCompaction:
         return self._record.ledger
 
     def use(self) -> ContextUse:
-        """The use of the window, kind by kind, for people."""
+        """Return the use of the window by kind of content."""
         return self._gauge.use(self._opened.equipment.model)
 
     # ---- before and after requests ------------------------------------------------------------------------------
@@ -95,7 +94,7 @@ class HistoryCompaction:
         return self._automatic and self._failures < MOST_FAILURES
 
     async def _by_itself(self, model: Model, trigger: Trigger, limits: ContextLimits | None) -> bool:
-        """True if there is a boundary. Three failures in a row switch it off."""
+        """Compact without a person. Return True if a boundary was written."""
         reason = await self._compact(model, trigger, "", None)
         if reason == INTERRUPTED:
             return False
@@ -112,7 +111,7 @@ class HistoryCompaction:
         return reason is None
 
     def _warn(self, count: TokenCount, limits: ContextLimits) -> None:
-        """Once, until the history is shorter again."""
+        """Write a note when the context is nearly full; once until the history is shorter again."""
         near = count.total >= limits.warning
         if near and not self._warned:
             then = f"it is compacted at {limits.automatic:,}" if self._on else "it is not compacted by itself"
@@ -131,7 +130,7 @@ class HistoryCompaction:
     # ---- short forms of old results -----------------------------------------------------------------------------
 
     def _trim(self, limits: ContextLimits, total: int) -> bool:
-        """Cuts old results, all at once, if that makes so much room that it is not needed again soon."""
+        """Cut all old results if this frees at least a tenth of the window."""
         view, how = self._ledger.view, Trim()
         found = trimmed(view.messages, at=self._now(), over=how.over, keep_last=how.keep, done=view.replaced)
         sizes = {
@@ -150,13 +149,13 @@ class HistoryCompaction:
     # ---- the boundary -------------------------------------------------------------------------------------------
 
     def interrupt(self) -> bool:
-        """False if no summary is being written."""
+        """Cancel the summary. Return False if none is being written."""
         if self._summarizing is None:
             return False
         return self._summarizing.cancel()
 
     async def manual(self, sent: Compact) -> str | None:
-        """Compacts as a person says; gives the reason if it was not done."""
+        """Compact at the request of a person. Return the reason if it was not done."""
         if sent.keep < 0:
             return "keep is a number of messages"
         if not self._ledger.messages:
@@ -169,7 +168,8 @@ class HistoryCompaction:
         return reason
 
     async def _compact(self, model: Model, trigger: Trigger, focus: str, keep: int | None) -> str | None:
-        """Writes a boundary; gives the reason if there is none. Without ``keep`` the tail is as long as is useful."""
+        """Write a boundary, or return the reason if there is none. ``keep``: the number of messages that stay; None: as
+        many as the gauge says."""
         features = self._opened.features
         blocked = await features.compacting("PreCompact", focus, trigger)
         if blocked is not None:
@@ -182,7 +182,7 @@ class HistoryCompaction:
         written = await self._summary(model, history, focus)
         if isinstance(written, str):
             return written
-        tail += len(ledger.messages) - many  # said since then, so not part of the summary
+        tail += len(ledger.messages) - many  # added meanwhile, so not part of the summary
         boundary = await self._boundary(model, written, tail)
         boundary = replace(boundary, trigger=trigger, focus=focus, tokens_before=before.total)
         chars = self._gauge.fixed + chars_of(self._after(boundary))
@@ -197,7 +197,7 @@ class HistoryCompaction:
         return None
 
     async def _summary(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
-        """The summary by the caller's function or by a model; the reason if there is none."""
+        """Return the summary, or the reason if there is none. Publish the time that it took."""
         clock, name = self._clock, "summary"
         began = clock.monotonic()
         self._record.publish(PhaseStarted(self._now(), name, "summary", model.name))
@@ -228,7 +228,7 @@ class HistoryCompaction:
         return WrittenSummary(text)
 
     def _writers(self, model: Model) -> list[Model]:
-        """The cheaper model first, unless the history is too long for it."""
+        """Return the models to ask: the cheaper one first, unless the history is too long for it."""
         cheap = self._opened.cheap
         if cheap is None or cheap is model:
             return [model]
@@ -239,7 +239,7 @@ class HistoryCompaction:
         ledger = self._ledger
         covered = covered_by(ledger.messages, tail)
         chars = round(self._gauge.share(model) * self._gauge.meter.per_token)
-        put_back = await restored(self._opened.host, ledger, covered, chars)
+        restored = await restored_text(self._opened.host, ledger, covered, chars)
         counted, usage = ledger.counted, written.usage
         return Compacted(
             at=self._now(),
@@ -250,7 +250,7 @@ class HistoryCompaction:
             counted=counted if usage is None else replace(counted, usage=counted.usage + usage),
             paused=ledger.paused,
             unreported=self._opened.features.unreported,
-            restored=put_back,
+            restored=restored,
             covered=covered,
             model=written.model,
             usage=usage,
@@ -259,7 +259,7 @@ class HistoryCompaction:
         )
 
     def _after(self, boundary: Compacted) -> list[Message]:
-        """The history behind the boundary, as it would be sent."""
+        """Return the history after the boundary, as it would be sent."""
         tail = {message.id for message in self._ledger.messages[boundary.covered :]}
         kept = [message for message in self._ledger.history() if message.id in tail]
         return [Message("", "user", boundary_parts(boundary)), *kept]

@@ -1,23 +1,29 @@
-"""Summaries of a history by a model: the material it is given, and what counts as a summary."""
+"""Summaries and recaps of a history, written by a model."""
 
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from callgate.compaction.aside import PlainAnswer, UnusedAnswers, ask, instructions
+from callgate.compaction.plain_request import PlainAnswer, UnusedAnswers, ask, instructions
 from callgate.conversation.ports import Model
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import CallPart, Image, Message, Part, Resource, ResultPart, Text, Usage
-from callgate.words.model import WHOLE
+from callgate.words.model import WHOLE, RequestOptions
 from callgate.words.noun import noun
 from callgate.words.window import ANSWER, SMALL, context_limits
 
 _ATTEMPTS = 4
-"""Requests at most, each with less material, while the model says that it is too long."""
+"""The largest number of requests; each has less material than the one that the model refused as too long."""
 _SHORTER = (None, 8_000, 2_000, 500)
-"""Characters of one text or result in the material, until all of it fits; then the oldest messages are left out."""
+"""The lengths to which each text and result is cut, one after the other, until the material fits; then the oldest
+messages are left out."""
 _FIRST = 4_000
-"""Characters of the first message, which is never left out: it says what all is about."""
+"""The length to which the first message is cut. It is never left out, because it names the task."""
+
+RECAP_WORDS = 40
+_RECAP_MATERIAL = 12_000
+"""The characters of the conversation in a request for a recap: its beginning and its end."""
+_RECAP_TOKENS = 300
 
 _BEFORE = "The conversation so far was too long and was replaced by this summary of it."
 _TASK = "Here is the transcript of the conversation. Write the summary of it as you were told."
@@ -25,7 +31,7 @@ _TASK = "Here is the transcript of the conversation. Write the summary of it as 
 
 @noun
 class WrittenSummary:
-    """``model`` is empty where no model wrote it."""
+    """A summary. ``model`` is empty if a function wrote it."""
 
     text: str
     model: str = ""
@@ -35,13 +41,17 @@ class WrittenSummary:
 async def summarized(
     models: Sequence[Model], messages: Sequence[Message], focus: str, per_token: float, unused: UnusedAnswers
 ) -> WrittenSummary | str:
-    """The summary of the first model that writes one; the reason if none does. ``focus`` is the wish of a person,
-    ``per_token`` the number of characters in a token. ``unused`` is told of the answers that are no summary."""
+    """Return the summary of the first model that writes one, or the reasons why none does.
+
+    focus      what the summary should emphasize
+    per_token  the number of characters in a token
+    unused     records the costs of answers that are no summary
+    """
     reasons: list[str] = []
     for model in models:
         try:
             found = await _by(model, messages, focus, per_token, partial(unused.pay, model.name))
-        except Exception as error:  # whatever a model of others raises
+        except Exception as error:  # a foreign model may raise anything
             found = in_words(error)
         if isinstance(found, WrittenSummary):
             return found
@@ -52,7 +62,7 @@ async def summarized(
 async def _by(
     model: Model, messages: Sequence[Message], focus: str, per_token: float, unused: Callable[[Usage], None]
 ) -> WrittenSummary | str:
-    system, wish = instructions("summary.md"), _wish(focus)
+    system, wish = instructions("summary.md"), _focus_text(focus)
     window, output = model.abilities.context_tokens, model.abilities.output_tokens
     room = most = None
     if window is not None:
@@ -75,12 +85,12 @@ async def _by(
     return "the history is too long to be summed up"
 
 
-def _wish(focus: str) -> str:
+def _focus_text(focus: str) -> str:
     return f"\n\nThe person asks that the summary minds this above all: {focus}" if focus.strip() else ""
 
 
 def _checked(answer: PlainAnswer, left_out: int) -> WrittenSummary | str:
-    """A text that was cut off would lack its end: the next step."""
+    """Return the summary, or why the answer is none. An answer that was cut off would lack the next step."""
     text = answer.text.strip()
     if answer.stop == "refusal":
         return "the model refused to write it"
@@ -92,12 +102,26 @@ def _checked(answer: PlainAnswer, left_out: int) -> WrittenSummary | str:
     return WrittenSummary(f"{_BEFORE}\n\n{text}{note}", answer.model, answer.usage)
 
 
+async def recap_of(messages: Sequence[Message], model: Model, paid: UnusedAnswers) -> str:
+    """Return one line of at most 40 words on the state of the conversation. Raise the errors of the model. ``paid``
+    records the costs, because the line itself is not on record."""
+    text, _left_out = material(messages, _RECAP_MATERIAL)
+    options = RequestOptions(thinking="off")
+    lost = partial(paid.pay, model.name)
+    answer = await ask(model, instructions("recap.md"), text, lost=lost, most=_RECAP_TOKENS, options=options)
+    paid.pay(model.name, answer.usage)
+    words = answer.text.split()
+    if not words or answer.stop not in WHOLE:
+        raise ModelError(f"{model.name} wrote no recap ({answer.stop}).")
+    return " ".join(words) if len(words) <= RECAP_WORDS else f"{' '.join(words[:RECAP_WORDS])} …"
+
+
 # ---- the material -----------------------------------------------------------------------------------------------
 
 
 def material(messages: Sequence[Message], room: int | None) -> tuple[str, int]:
-    """A transcript of at most ``room`` characters, and the number of messages that were left out of it: the oldest
-    ones, but never the first. A call goes with its result."""
+    """Return a transcript of at most ``room`` characters, and the number of messages left out: the oldest ones, but
+    never the first one. A call and its result are left out together."""
     groups: list[str] = []
     for most in _SHORTER:
         groups = [_group(each, most) for each in grouped(messages)]
@@ -115,7 +139,7 @@ def material(messages: Sequence[Message], room: int | None) -> tuple[str, int]:
 
 
 def grouped(messages: Sequence[Message]) -> list[list[Message]]:
-    """Messages that belong together: a message with calls and that with their results."""
+    """Group each message with calls with the message of their results."""
     groups: list[list[Message]] = []
     for message in messages:
         if message.role == "tool" and groups:
@@ -134,7 +158,7 @@ def _said(message: Message, most: int | None) -> str:
 
 
 def _words(part: Part) -> str:
-    """Empty for what only its provider can read, and for thoughts: what came of them is there."""
+    """Return a part as text; empty for thoughts and for parts that only their provider can read."""
     match part:
         case Text():
             return part.text

@@ -1,10 +1,10 @@
-"""The title of a session, written by a model in the background after the first prompt."""
+"""The feature ``titles``: a model writes the title of a session in the background, after the first prompt."""
 
 import re
 from collections.abc import Callable
 from functools import partial
 
-from callgate.compaction.aside import UnusedAnswers, ask, instructions
+from callgate.compaction.plain_request import UnusedAnswers, ask, instructions
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ports import Model
 from callgate.core.ports import Timer
@@ -16,7 +16,7 @@ from callgate.words.model import WHOLE, RequestOptions
 
 _ATTEMPTS = 2
 _PROMPT = 2_000
-"""Characters of the prompt that the model is shown."""
+"""The number of characters of the prompt in the request."""
 _LONGEST = 80
 _MOMENT = 2.0
 """Seconds between the end of a run and the request."""
@@ -26,12 +26,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u20
 
 
 class TitleWriter(FeaturePart):
-    """Writes the title once. The session works on meanwhile, and closing cancels the request. A title that a person
-    set or removed stays as it is.
+    """Writes the title once, in the background. ``close`` cancels the request. A title that a person set or removed is
+    not replaced.
 
-    The request is sent with the first calls of the model, so never before the request that it is about; or a moment
-    after the end of the run, so that a program that makes one run and ends sends none. ``is_spare`` is false if the
-    same model answers: it is asked only after the run.
+    The request is sent with the first calls of the model; or a moment after the run, so that a program with a single
+    run sends none. The model of the session itself is asked only after the run.
     """
 
     def __init__(self, opened: OpenSession, model: Model) -> None:
@@ -58,7 +57,7 @@ class TitleWriter(FeaturePart):
         return parts
 
     @property
-    def _is_spare(self) -> bool:
+    def _is_other_model(self) -> bool:
         return self._model is not self._opened.equipment.model
 
     async def close(self, *, discard: bool) -> None:
@@ -69,7 +68,7 @@ class TitleWriter(FeaturePart):
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, MessageAdded):
-            if self._is_spare and event.message.role == "assistant" and event.message.calls:
+            if self._is_other_model and event.message.role == "assistant" and event.message.calls:
                 self._begin()
         elif isinstance(event, RunEnded) and event.reason == "done" and self._timer is None:
             self._timer = self._clock.call_later(_MOMENT, self._begin)
@@ -102,12 +101,12 @@ class TitleWriter(FeaturePart):
 
 
 def title_of(text: str) -> str:
-    """The first line that says something, without quotation marks; empty if there is none."""
+    """Return the first line with text, without quotation marks; empty if there is none."""
     lines = (" ".join(_MARKS.sub("", _CONTROL.sub(" ", line)).split()) for line in text.splitlines())
     title = next(filter(None, lines), "")
     return title if len(title) <= _LONGEST else title[: _LONGEST - 1].rstrip() + "…"
 
 
 def titles_feature(model: Model) -> Feature:
-    """A title for the session, written by ``model`` after the first prompt."""
+    """Return the feature that lets ``model`` write the title of the session."""
     return Feature("titles", lambda opened: TitleWriter(opened, model))

@@ -9,7 +9,7 @@ list.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -46,7 +46,7 @@ ToolPhase = Literal["add", "defer", "stage"]
 
 @noun
 class Reminder:
-    """A message for the model that no person wrote. ``about`` is the id of its subject."""
+    """A message of the session to the model. ``about`` is the id of its subject."""
 
     text: str
     about: str
@@ -139,7 +139,7 @@ class TurnEquipment(Protocol):
 
 
 class PartQuestions(Protocol):
-    """Questions of one part to all parts of its session."""
+    """The merged members of all parts that a part may use."""
 
     @property
     def due_chars(self) -> int: ...
@@ -151,7 +151,7 @@ class PartQuestions(Protocol):
 
 
 class SessionPort(Protocol):
-    """The session of a part, once it is complete."""
+    """The session, as its parts use it."""
 
     @property
     def equipment(self) -> TurnEquipment: ...
@@ -169,55 +169,49 @@ class SessionPort(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class OpenSession:
     """The session as its parts use it.
 
     record    the record of the session; its ledger is complete when ``FeaturePart.begin`` is called
     host      the world that tools touch
     journal   where the record is stored
-    path      the names of the agents from the root to this session; the path of the record
-    label     the type of this agent
     lineage   the calls around this session, and its id
     settings  how calls run
+    price     the function that makes dollars of tokens, if prices are known
     cheap     a cheaper model for requests beside the conversation, if there is one
+    label     the type of this agent
     config    the Config of the session, or None; a feature reads its own settings there
     hides     True for the name of a tool, and of its MCP server, if a rule denies every call; None without rules
+    features  the merged members of all parts, from ``FeaturePart.begin`` on
     """
 
-    features: PartQuestions
-    """All parts of the session. From ``FeaturePart.begin`` on."""
+    record: Record
+    host: Host
+    journal: Masking
+    _: KW_ONLY
+    settings: ExecutorSettings
+    lineage: tuple[str, ...] = ()
+    price: Price | None = None
+    cheap: Model | None = None
+    label: str = "agent"
+    config: Any = None
+    hides: Callable[[str, str], bool] | None = None
+    features: PartQuestions = field(init=False)
+    _session: SessionPort | None = None
+    _parts: dict[str, FeaturePart] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        record: Record,
-        host: Host,
-        journal: Masking,
-        *,
-        lineage: tuple[str, ...] = (),
-        settings: ExecutorSettings,
-        price: Price | None = None,
-        cheap: Model | None = None,
-        label: str = "agent",
-        config: Any = None,
-        hides: Callable[[str, str], bool] | None = None,
-    ) -> None:
-        self.record = record
-        self.host = host
-        self.journal = journal
-        self.path = record.path
-        self.lineage = lineage
-        self.settings = settings
-        self.price = price
-        self.cheap = cheap
-        self.label = label
-        self.config = config
-        self.hides = hides
-        self.now = host.clock.now
-        self._session: SessionPort | None = None
-        self._parts: dict[str, FeaturePart] = {}
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names of the agents from the root to this session."""
+        return self.record.path
+
+    @property
+    def now(self) -> Callable[[], float]:
+        return self.host.clock.now
 
     def bind(self, session: SessionPort) -> None:
-        """The session is complete."""
+        """Store the session when it is complete."""
         self._session = session
 
     @property
@@ -231,20 +225,20 @@ class OpenSession:
         return self.session.equipment
 
     def store(self, feature: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Put a fact of a feature on record; its part folds FeatureRecorded into its state."""
+        """Write a FeatureRecorded, which the part of the feature folds into its state."""
         self.record.write(FeatureRecorded(self.now(), feature, kind, data))
 
     def add(self, name: str, part: FeaturePart) -> None:
         self._parts[name] = part
 
     def part(self, name: str, kind: type[P]) -> P | None:
-        """The part of another feature, or None if this session has no such feature. A feature uses only parts that its
-        ``needs`` name: these are open already."""
+        """Return the part of another feature, or None if this session does not have it. Only features that ``needs``
+        names are sure to be open."""
         found = self._parts.get(name)
         return found if isinstance(found, kind) else None
 
     def needed(self, name: str, kind: type[P]) -> P:
-        """The part of a feature that ``needs`` names. UsageError if another kind of part has replaced it."""
+        """Return the part of a feature that ``needs`` names. UsageError if a part of another class replaced it."""
         found = self.part(name, kind)
         if found is None:
             raise UsageError(f"the feature {name!r} is needed here, with a part that is a {kind.__name__}")
@@ -264,7 +258,7 @@ class FeaturePart:
     """The handlers of inputs, by class: a class of ``words.inputs``, or a frozen dataclass of the feature. UsageError
     at start if two parts have one class."""
     checks: Sequence[Check] = ()
-    """Checks for the gate, beside the rules: a Deny stands, an Ask asks, an Allow lifts no rule."""
+    """Further checks of the gate. A Deny denies, an Ask asks; an Allow does not override a rule."""
     context: Mapping[str, Any] = MappingProxyType({})
     """The first ``run.context`` of the session. UsageError at start if another part sets the same key."""
     phase: ToolPhase = "add"
@@ -280,25 +274,25 @@ class FeaturePart:
         return inner
 
     def reset(self) -> None:
-        """Clear the state: the live events are about to be folded from the beginning."""
+        """Clear the state, before all live events are folded again."""
 
     def folded(self, ledger: Ledger) -> None:
-        """All live events were folded, at the start or after a move in the tree of messages."""
+        """Called after all live events were folded, at the start or after a move in the tree of messages."""
 
     # ---- start, prompt, end -------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The session is complete. No event loop may be running yet."""
+        """Called when the session is complete. There may be no event loop yet."""
 
     async def recover(self) -> None:
-        """Called before any work: bring what is outside of the log in line with the log."""
+        """Called before any work: make files and other external state consistent with the log."""
 
     async def starting(self, *, resumed: bool) -> str | None:
         """Called before the first work of this program. Return the reason if the session must not start."""
         return None
 
     async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...] | str:
-        """Return the parts of a person's message, with additions, or the reason why it is not sent."""
+        """Return the parts of a prompt, with additions, or the reason for a refusal."""
         return parts
 
     async def calling(self, by: str) -> str | None:
@@ -306,16 +300,16 @@ class FeaturePart:
         return None
 
     async def close(self, *, discard: bool) -> None:
-        """The session closes, and no turn is under way. ``discard``: pending actions are discarded."""
+        """Called when the session closes, after the last turn. ``discard``: discard pending actions."""
 
     # ---- around a turn ------------------------------------------------------------------------------------------
 
     def calls_before(self, said: Sequence[Message]) -> Sequence[InjectedCall]:
-        """The calls to make before the model is asked. ``said`` are the messages of people since its last one."""
+        """Return calls to make before the next request. ``said``: the prompts since the last answer."""
         return ()
 
     async def before_resume(self, tools: Sequence[str]) -> None:
-        """Wait until calls of these tools, which were left open, can be judged. May be cancelled."""
+        """Wait until open calls of these tools can be judged. May be cancelled."""
 
     async def make_room(self, model: Model) -> str | None:
         """Shorten the history if the next request would be too long. Return the reason if it cannot be sent."""
@@ -326,7 +320,7 @@ class FeaturePart:
         return False
 
     def before_request(self, abilities: Abilities) -> Iterable[Reminder | ToolChoice]:
-        """Reminders for a model with these abilities, and a tool choice if the feature ``owns`` that field."""
+        """Return reminders for a model with these abilities, and a tool choice if the feature owns this field."""
         return ()
 
     def admits(self, name: str, traits: Traits) -> Result | None:
@@ -334,25 +328,25 @@ class FeaturePart:
         return None
 
     def message_over(self, message_id: str, *, whole: bool) -> None:
-        """The message ended; ``whole`` is false if it was cut off."""
+        """Called when a message of the model has ended. ``whole`` is false if it was cut off."""
 
     def file_outcome(self, change: str) -> str:
-        """After a crash: a sentence for the model about the change of files with this id."""
+        """Return a sentence for the model about a change of files that a crash interrupted."""
         return ""
 
     async def after_turn(self, ended: TurnEnded) -> None:
         """Called after a turn that was not interrupted."""
 
     def holds_open(self) -> TurnCause | None:
-        """The cause of another turn, if the run may not end yet."""
+        """Return the cause of another turn if the run must not end yet."""
         return None
 
     async def ending(self, *, again: bool) -> str | None:
-        """Return a text for the model if the run may not end yet. ``again``: a text was given before in this run."""
+        """Return a text for the model if the run must not end yet. ``again``: this happened before in this run."""
         return None
 
     async def compacting(self, event: Literal["PreCompact", "PostCompact"], text: str, trigger: str) -> str | None:
-        """Called before and after the history is compacted. Return the reason if it must not be."""
+        """Called before and after a compaction. Return the reason if it must not happen."""
         return None
 
     @property
@@ -364,24 +358,24 @@ class FeaturePart:
 
     @property
     def unreported(self) -> tuple[str, ...]:
-        """Ids of facts that the model still has to be told after a compaction; stored with its boundary."""
+        """The ids of facts that are to be reported to the model after a compaction; stored with its boundary."""
         return ()
 
     @property
     def due_chars(self) -> int:
-        """The length of the reminders that the next request would bring."""
+        """The length of the reminders of the next request."""
         return 0
 
     @property
     def seconds(self) -> float:
-        """The seconds of work so far that measures of turns list as hooks."""
+        """The seconds of work so far, counted as hooks in the measures of a turn."""
         return 0.0
 
     async def moving(self) -> None:
         """Called before the conversation moves to another message."""
 
     def interrupt(self, because: str) -> bool:
-        """Stop what this part does at the moment. False if it does nothing that a person could interrupt."""
+        """Stop the current work of this part. Return False if there is none."""
         return False
 
 
@@ -402,8 +396,8 @@ class Feature:
 
 
 def in_order(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """The features, each behind the ones it needs. UsageError for one that is missing, a cycle, or a field with two
-    owners."""
+    """Sort features so that each follows the ones it needs. UsageError for a missing feature, a cycle, or two owners of
+    one field."""
     by_name = {each.name: each for each in features}
     owners: dict[str, str] = {}
     for each in by_name.values():
@@ -429,8 +423,8 @@ class _ContextPart(FeaturePart):
 
 
 def context_feature(context: Mapping[str, Any]) -> Feature:
-    """The first ``run.context`` of a session: JSON data that tools read, and change by a Result's
-    ``context_update``. Give it again when the session is opened again: only the changes are on record."""
+    """Return the feature that sets the first ``run.context`` of a session: JSON data that tools read, and change by the
+    ``context_update`` of a Result. Only changes are on record: pass it again when the session is opened again."""
     if not isinstance(context, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"context_feature takes a mapping, not {context!r:.80}")
     return Feature("context", lambda opened: _ContextPart(context))

@@ -12,8 +12,8 @@ from callgate.mcp.approvals import definition_check
 from callgate.mcp.late_servers import settled
 from callgate.mcp.resource_tools import READ
 from callgate.mcp.server_list import ServerList
-from callgate.notices.feature import NAME as NOTICES
-from callgate.notices.feature import NoticesPart
+from callgate.notices.notices_feature import NAME as NOTICES
+from callgate.notices.notices_feature import NoticesPart
 from callgate.words.events import Noted
 from callgate.words.messages import Message
 from callgate.words.noun import noun

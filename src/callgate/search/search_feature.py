@@ -13,7 +13,7 @@ NAME = "search"
 
 
 class SearchPart(FeaturePart):
-    """Tool search in one session. ``box`` is its toolbox, available once the tools are wrapped."""
+    """Tool search in one session. ``box`` is set by ``toolbox``."""
 
     phase = "defer"
     box: SearchToolbox

@@ -222,8 +222,8 @@ class Conversation(SessionView):
     async def recap(self) -> str:
         """One line of at most 40 words on where things stand, written by the cheap model. UsageError if nothing was
         said yet; raises as the model does."""
-        from callgate.compaction.aside import UnusedAnswers  # seldom used
-        from callgate.compaction.recaps import recap_of
+        from callgate.compaction.plain_request import UnusedAnswers  # seldom used
+        from callgate.compaction.summaries import recap_of
 
         if not self.messages:
             raise UsageError("Nothing was said yet, so there is nothing to recap.")
@@ -379,7 +379,7 @@ class Conversation(SessionView):
     def context_use(self) -> ContextUse:
         """The use of the model's window by the next request: its tokens, the share of each kind of content, and the
         limits at which people are told, the history is compacted, and nothing is sent."""
-        from callgate.compaction.feature import CompactionPart
+        from callgate.compaction.compaction_feature import CompactionPart
 
         found = self._opened.part("compaction", CompactionPart)
         return (found or CompactionPart(self._opened, None, automatic=False)).history.use()

@@ -11,8 +11,8 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import Record
 from callgate.core.capabilities import all_tools, host_part
 from callgate.core.ports import ToolSource
-from callgate.notices.feature import NAME as NOTICES
-from callgate.notices.feature import NoticesPart
+from callgate.notices.notices_feature import NAME as NOTICES
+from callgate.notices.notices_feature import NoticesPart
 from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
 from callgate.tools.session_state import TodoItem, folder_of, todos_of

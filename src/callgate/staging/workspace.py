@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 from callgate.changes import UNDO
 from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession
-from callgate.notices.feature import NAME as NOTICES
-from callgate.notices.feature import NoticesPart
+from callgate.notices.notices_feature import NAME as NOTICES
+from callgate.notices.notices_feature import NoticesPart
 from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
 from callgate.staging.stack import kept_changes

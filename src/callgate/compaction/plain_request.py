@@ -1,4 +1,4 @@
-"""One request beside the conversation, for a summary, a title or a recap: text in, text out, and no tool is there."""
+"""One request without tools outside the conversation, for a summary, a title or a recap."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +26,7 @@ from callgate.words.turns import AnswerUnused, AsidePurpose
 
 @noun
 class PlainAnswer:
-    """``model`` is the one that answered; ``stop`` is ``cut_off`` where the stream had no end."""
+    """The text that a model answered. ``stop`` is ``cut_off`` if the stream ended without MessageEnded."""
 
     text: str
     model: str
@@ -43,8 +43,11 @@ async def ask(
     most: int | None = None,
     options: RequestOptions | None = None,
 ) -> PlainAnswer:
-    """Asks for at most ``most`` tokens. Raises as the model does; ``lost`` gets the tokens counted until then. Calls
-    in the answer are ignored."""
+    """Return the answer of a model to one text. Raise the errors of the model. Calls in the answer are ignored.
+
+    lost  called with the tokens counted before an error
+    most  the largest number of tokens of the answer
+    """
     request = Request(
         system=system,
         messages=(Message("u1", "user", (Text(text),)),),
@@ -73,12 +76,12 @@ async def ask(
 
 
 def instructions(name: str) -> str:
-    """The text of a file beside this one."""
+    """Return the text of a file of this package."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
 
 
 class UnusedAnswers:
-    """Puts on record what requests beside the conversation cost whose answers are not on record."""
+    """Records the costs of plain requests whose answers are not on record."""
 
     def __init__(self, purpose: AsidePurpose, record: Record, clock: Clock, price: Price | None) -> None:
         self._purpose: AsidePurpose = purpose

@@ -1,10 +1,12 @@
-"""The feature ``notices``: background tasks that ended, undone changes, news of servers and agents.
+"""The feature ``notices``: tells the model about background tasks, undone changes, servers and agents.
 
 A notice is one durable event. It becomes a reminder with the next request, and its id is on record as delivered when
 the turn of that request has ended. With the wake flag it starts a turn in an idle session.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, Reminder
@@ -21,17 +23,19 @@ if TYPE_CHECKING:
 
 NAME = "notices"
 _RUNNING = "running tasks"
-"""The subject of the reminder that names the running tasks after a compaction."""
+"""The subject of the reminder about running tasks after a compaction."""
 
 
 class NoticesPart(FeaturePart):
-    """The notices and the background tasks of one session."""
+    """The notices of one session, and its background tasks."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._opened = opened
         self._record = opened.record
         self._now = opened.now
         self._host = opened.host
+        listeners = host_part(self._host, "task_listeners")
+        self._listeners: list[Callable[[BackgroundTask], None]] = [] if listeners is None else listeners
         self.folds = {
             NoticeAdded: self._added,
             NoticeDelivered: self._delivered,
@@ -69,13 +73,13 @@ class NoticesPart(FeaturePart):
         self._was_compacted = True
 
     def _forked(self, event: Forked) -> None:
-        """The notices belong to the session from which this one was forked."""
+        """Drop the notices: they belong to the session from which this one was forked."""
         self._pending.clear()
 
     # ---- notices ------------------------------------------------------------------------------------------------
 
     def add(self, kind: NoticeKind, text: str, *, id: str = "", wake: bool = False) -> None:
-        """Put a notice on record. A notice with a known id, or with the text of one that is pending, is not added."""
+        """Put a notice on record, unless one has the same id, or a pending one the same text."""
         same = any(each.text == text for each in self._pending.values())
         if id in self._known or (not id and same):
             return
@@ -85,7 +89,7 @@ class NoticesPart(FeaturePart):
 
     @property
     def pending(self) -> tuple[NoticeAdded, ...]:
-        """The notices that the model has not been given, oldest first."""
+        """The notices without a message on record, oldest first."""
         return tuple(self._pending.values())
 
     @property
@@ -123,9 +127,7 @@ class NoticesPart(FeaturePart):
     # ---- background tasks ---------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        listeners = host_part(self._host, "task_listeners")
-        if listeners is not None:
-            listeners.append(self._task_ended)
+        self._listeners.append(self._task_ended)
         for task in self.tasks:
             if task.earlier and task.status == "running":
                 self._opened.session.warn(
@@ -145,15 +147,12 @@ class NoticesPart(FeaturePart):
         return [task for task in self.tasks if task.status == "running"]
 
     def _ended_tasks(self) -> "list[BackgroundTask]":
-        """The tasks that ended, and whose end the model does not know."""
+        """Return the ended tasks that were not reported to the model."""
         return [task for task in self.tasks if task.status != "running" and not task.is_reported]
 
     def running(self) -> dict[str, int]:
-        """The number of running tasks, by kind."""
-        found: dict[str, int] = {}
-        for task in self._running_tasks():
-            found[task.record.kind] = found.get(task.record.kind, 0) + 1
-        return found
+        """Return the number of running tasks by kind."""
+        return dict(Counter(task.record.kind for task in self._running_tasks()))
 
     async def stop(self, task_id: str) -> None:
         """End a task and wait until it has ended. ToolFailure if there is none."""
@@ -183,7 +182,7 @@ class NoticesPart(FeaturePart):
         self.add("agent" if task.record.kind == "agent" else "task", text, id=_notice_id(task))
 
     def _drop_read_tasks(self) -> None:
-        """TaskOutput has already given the end of these tasks to the model."""
+        """Mark notices as delivered if TaskOutput has reported the end of their tasks."""
         for task in self.tasks:
             if task.is_reported and _notice_id(task) in self._pending:
                 self._record.write(NoticeDelivered(self._now(), _notice_id(task)))
@@ -195,9 +194,8 @@ class NoticesPart(FeaturePart):
     async def close(self, *, discard: bool) -> None:
         if self._all_tasks is not None:
             await self._all_tasks.stop_all(self._opened.lineage)
-        listeners = host_part(self._host, "task_listeners")
-        if listeners is not None and self._task_ended in listeners:
-            listeners.remove(self._task_ended)
+        with suppress(ValueError):  # begin was not called
+            self._listeners.remove(self._task_ended)
 
 
 def _notice_id(task: "BackgroundTask") -> str:
@@ -205,5 +203,5 @@ def _notice_id(task: "BackgroundTask") -> str:
 
 
 def notices_feature() -> Feature:
-    """Facts that the model is told between its turns, and the background tasks that most of them are about."""
+    """Return the feature that reports facts to the model between its turns."""
     return Feature(NAME, NoticesPart)

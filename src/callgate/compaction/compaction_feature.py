@@ -15,7 +15,7 @@ NAME = "compaction"
 
 
 class CompactionPart(FeaturePart):
-    """Loads the compaction when the history is compacted, or when the window of the model is known."""
+    """The compaction of one session. Its module is loaded when the window of the model is known, or when it is used."""
 
     def __init__(self, opened: OpenSession, summarize: "Summarize | None", automatic: bool | None) -> None:
         self._opened = opened
@@ -44,9 +44,9 @@ class CompactionPart(FeaturePart):
 
 
 def compaction_feature(summarize: "Summarize | None" = None, *, automatic: bool | None = None) -> Feature:
-    """Trims old results and replaces old messages by a summary.
+    """Return the feature that cuts old results and replaces old messages by a summary.
 
-    summarize  a function that writes the summaries, in place of a model
-    automatic  True: compact before the window is full; False: only a person's Compact does; None: as the setting says
+    summarize  a function that writes the summaries, instead of a model
+    automatic  True: compact before the window is full; False: only the input Compact does; None: the setting decides
     """
     return Feature(NAME, lambda opened: CompactionPart(opened, summarize, automatic))

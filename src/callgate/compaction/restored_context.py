@@ -1,7 +1,7 @@
-"""Texts that a compaction puts back behind its summary: to-do list and plan, a person's last words, files in use.
+"""The text that a compaction adds to its summary: the to-do list, the plan, the last prompt, and files in use.
 
-Files are read as they are now, through the host, and only such as a call of the model has named and a tool has marked
-as read: the same places that it was allowed to see.
+Only files that a call of the model has named and that a tool has marked as read are included: the model was allowed to
+read them. Their present contents are read through the host.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,15 +21,18 @@ from callgate.words.messages import Message
 MOST_FILES = 5
 MOST_CHARS = 50_000
 _ONE_FILE = 20_000
-"""Characters of a file that is put back; a longer one is named only."""
+"""The length of the longest file whose contents are included; of a longer one only the path is."""
 _PROMPT = 4_000
 
 _FILES = "These files were in use. They are shown as they are now; read others again when they are needed."
 
 
-async def restored(host: Host, ledger: Ledger, covered: int, room: int) -> str:
-    """The text; ``covered`` is the number of messages that the summary stands for, ``room`` the characters that there
-    are for files. The last words of a person are repeated while the work on them goes on."""
+async def restored_text(host: Host, ledger: Ledger, covered: int, room: int) -> str:
+    """Return the text. It repeats the last prompt if the run of this prompt has not ended.
+
+    covered  the number of messages that the summary replaces
+    room     the number of characters for files
+    """
     context, messages = ledger.context, ledger.messages
     parts = [carried_over(context)]
     said = _last_prompt(messages, covered) if ledger.running else ""
@@ -43,7 +46,7 @@ async def restored(host: Host, ledger: Ledger, covered: int, room: int) -> str:
 
 
 def _last_prompt(messages: Sequence[Message], covered: int) -> str:
-    """Empty if the person's last message is not covered, or is too long to be repeated."""
+    """Return the last prompt; empty if the summary does not replace it, or if it is too long."""
     at = next((at for at in range(len(messages) - 1, -1, -1) if _by_person(messages[at])), None)
     text = "" if at is None or at >= covered else messages[at].text.strip()
     return text if len(text) <= _PROMPT else ""
@@ -54,8 +57,8 @@ def _by_person(message: Message) -> bool:
 
 
 def used_files(host: Host, context: Mapping[str, Any], messages: Sequence[Message], covered: int) -> Iterator[str]:
-    """The plan, then the files that calls named and that are marked as read, last used first; without those whose
-    calls are still to be seen."""
+    """Yield the plan, then the files that calls named and that are marked as read, last used first. Files whose calls
+    stay in the history are left out."""
     seen = {path for message in messages[covered:] for path in _named(host, context, message)}
     plan = plan_of(context)
     if plan is not None and (plan := host.normal(plan)) not in seen:
@@ -78,7 +81,7 @@ def _named(host: Host, context: Mapping[str, Any], message: Message) -> Iterator
 
 
 def _shown(host: Host, paths: Sequence[str], room: int) -> str:
-    """Blocking."""
+    """Read the files and return them as a reminder. Blocks."""
     try:
         files = files_of(host)
     except ToolFailure:
@@ -100,7 +103,7 @@ def _shown(host: Host, paths: Sequence[str], room: int) -> str:
 
 
 def _text(files: Files, path: str) -> str | None:
-    """Empty for a file that is too long; None for one that is not there or is no text."""
+    """Return the text of a file; empty if it is too long, None if there is no text file."""
     try:
         status = files.status(path)
         if status.kind != "file" or status.size > 4 * _ONE_FILE:
