@@ -22,7 +22,6 @@ from callgate.words.errors import UsageError
 from callgate.words.model import ToolChoice
 
 if TYPE_CHECKING:
-    from callgate.conversation.ports import Model
     from callgate.core.ports import Check, ToolSource
     from callgate.words.calls import Result
     from callgate.words.events import Durable, Event
@@ -40,22 +39,25 @@ V = TypeVar("V")
 # ---- how contributions are merged --------------------------------------------------------------------------------
 
 
-def _each(member: Callable[Concatenate[FeaturePart, P], T]) -> Callable[Concatenate[FeatureSet, P], list[T]]:
-    """Call all parts and return their results."""
+def _any(member: Callable[Concatenate[FeaturePart, P], T]) -> Callable[Concatenate[FeatureSet, P], bool]:
+    """Call all parts. Return True if one of them returns a true value."""
 
-    def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> list[T]:
-        return [getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__)]
+    def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> bool:
+        results = [getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__)]
+        return any(results)
 
     return merged
 
 
-def _each_async(
+def _any_async(
     member: Callable[Concatenate[FeaturePart, P], Awaitable[T]],
-) -> Callable[Concatenate[FeatureSet, P], Coroutine[Any, Any, list[T]]]:
-    """Call all parts, one after the other, and return their results."""
+) -> Callable[Concatenate[FeatureSet, P], Coroutine[Any, Any, bool]]:
+    """Call all parts, one after the other. Return True if one of them returns a true value."""
 
-    async def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> list[T]:
-        return [await getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__)]
+    async def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> bool:
+        name = member.__name__
+        results = [await getattr(part, name)(*args, **options) for part in parts.overriding(name)]
+        return any(results)
 
     return merged
 
@@ -140,14 +142,14 @@ class FeatureSet:
 
     # ---- one row for each member ------------------------------------------------------------------------------------
 
-    reset = _each(FeaturePart.reset)
-    folded = _each(FeaturePart.folded)
-    begin = _each(FeaturePart.begin)
-    message_over = _each(FeaturePart.message_over)
-    recover = _each_async(FeaturePart.recover)
-    before_resume = _each_async(FeaturePart.before_resume)
-    after_turn = _each_async(FeaturePart.after_turn)
-    moving = _each_async(FeaturePart.moving)
+    reset = _any(FeaturePart.reset)
+    folded = _any(FeaturePart.folded)
+    begin = _any(FeaturePart.begin)
+    message_over = _any(FeaturePart.message_over)
+    recover = _any_async(FeaturePart.recover)
+    before_resume = _any_async(FeaturePart.before_resume)
+    after_turn = _any_async(FeaturePart.after_turn)
+    moving = _any_async(FeaturePart.moving)
     holds_open = _first(FeaturePart.holds_open)
     _admits = _first(FeaturePart.admits)
     starting = _first_async(FeaturePart.starting)
@@ -155,10 +157,8 @@ class FeatureSet:
     make_room = _first_async(FeaturePart.make_room)
     ending = _first_async(FeaturePart.ending)
     compacting = _first_async(FeaturePart.compacting)
-    _calls_before = _each(FeaturePart.calls_before)
-    _file_outcomes = _each(FeaturePart.file_outcome)
-    _interrupt = _each(FeaturePart.interrupt)
-    _too_long = _each_async(FeaturePart.too_long)
+    interrupt = _any(FeaturePart.interrupt)
+    too_long = _any_async(FeaturePart.too_long)
 
     # ---- members with a rule of their own ---------------------------------------------------------------------------
 
@@ -197,10 +197,7 @@ class FeatureSet:
             await part.close(discard=discard)
 
     def calls_before(self, said: Sequence[Message]) -> tuple[InjectedCall, ...]:
-        return tuple(call for calls in self._calls_before(said) for call in calls)
-
-    async def too_long(self, model: Model) -> bool:
-        return any(await self._too_long(model))
+        return tuple(call for part in self.overriding("calls_before") for call in part.calls_before(said))
 
     def before_request(self, abilities: Abilities) -> tuple[Sequence[Reminder], ToolChoice]:
         """Return the reminders in the order of their phases, and the tool choice."""
@@ -217,11 +214,7 @@ class FeatureSet:
         return due, wanted
 
     def file_outcome(self, change: str) -> str:
-        return next(filter(None, self._file_outcomes(change)), "")
-
-    def interrupt(self, because: str) -> bool:
-        """Interrupt all parts. Return True if one of them stopped something."""
-        return any(self._interrupt(because))
+        return next(filter(None, (part.file_outcome(change) for part in self.overriding("file_outcome"))), "")
 
     @property
     def wakes(self) -> tuple[str, ...]:
