@@ -7,7 +7,9 @@ settings  the gate and the features that a Config brings; loaded when one is giv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from callgate.assembly.options import (
     AnyPath,
@@ -57,6 +59,7 @@ from callgate.words.modes import Mode
 
 if TYPE_CHECKING:
     from callgate.config import Config
+    from callgate.search.search_feature import SearchPart
 
 T = TypeVar("T")
 MakeSystem = Callable[[Record], tuple[str, Iterable[str]]]
@@ -108,19 +111,23 @@ class Session(Conversation):
     ) -> None:
         if not callable(system):
             of_kind("system", system, str)
-        setup, limits, nesting = as_setup(model), as_limits(limits, config), as_nesting(nesting)
+        limits, nesting = as_limits(limits, config), as_nesting(nesting)
+        parent = nesting.parent
+        setup = as_setup(model, parent.setup if isinstance(parent, Session) else None)
         if config is not None:
             check_config(config, gate, host)
         opened = open_session(as_journal(journal), host, setup, limits, nesting, config)
         parts = FeatureSet.open((*_own_features(opened, setup, nesting), *features), opened)
         record, journal, host = opened.record, opened.journal, opened.host
         record.adopt(Ledger(parts.follow(journal.read()), context=as_context(parts.context)), parts.folds)
-        toolbox = parts.toolbox(as_toolbox(tools))
+        box = as_toolbox(tools)
+        toolbox = parts.toolbox(box)
         gate, notes = session_gate(gate, opened, parts.checks, all_tools(toolbox))
         set_mode(opened, mode)
         chosen, unopened = recorded_model(record, setup)
         system, more = system(record) if callable(system) else (system, ())
-        parent, place = nesting.parent, opened.needed(NESTING, NestingPart)
+        place = opened.needed(NESTING, NestingPart)
+        self.setup, self._own_tools, self._shared = setup, box, {"system": system, "limits": limits}
         equipment = Equipment(
             model=chosen,
             toolbox=toolbox,
@@ -153,6 +160,32 @@ class Session(Conversation):
             limits=limits.run,
             notes=(*notes, *more, *unopened, *journal_notes(journal)),
         )
+
+    def derive(
+        self,
+        label: str = "agent",
+        *,
+        model: Model | ModelSetup | None = None,
+        tools: Tools | None = None,
+        features: Iterable[Feature] = (),
+        **options: Any,
+    ) -> Session:
+        """Open a session inside this one. Rules, checks, hooks, sandbox, mode and limits of this session, and of those
+        around it, hold for it, whatever it is given.
+
+        label     names the new session, see ``Nesting``
+        model     answers in place of the model of this session
+        tools     its tools, in place of those of this session and of its MCP servers
+        features  further features
+        options   other parameters of Session, in place of those of this session: ``system``, ``mode``, ``journal``, …
+        """
+        if tools is None:
+            tools = [copy(each) for each in self._own_tools.tools()]
+            search = cast("SearchPart | None", self.part("search"))
+            features = (*(() if search is None else (search.shared(),)), *features)
+        model = replace(self.setup, model=self._work.answerer, cheap=None) if model is None else model
+        given: dict[str, Any] = {**self._shared, **options}
+        return Session(model, tools, features=features, nesting=Nesting(self, label), **given)
 
 
 def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> Iterator[Feature]:

@@ -198,8 +198,15 @@ class _NoModel:
 NO_MODEL = _NoModel()
 
 
-def as_setup(model: Model | ModelSetup) -> ModelSetup:
-    return model if isinstance(model, ModelSetup) else ModelSetup(model)
+def as_setup(model: Model | ModelSetup, outer: ModelSetup | None = None) -> ModelSetup:
+    """Return the setup. A model of a nested session has the prices and the other models of the ``outer`` setup."""
+    if isinstance(model, ModelSetup):
+        return model if outer is None or model.price is not None else replace(model, price=outer.price)
+    setup = ModelSetup(model)
+    if outer is None:
+        return setup
+    others = [each for name, each in outer.by_name.items() if name not in setup.by_name]
+    return replace(setup, models=others, open_model=outer.open_model, price=outer.price)
 
 
 def as_limits(limits: SessionLimits | None, config: Config | None) -> SessionLimits:
@@ -277,7 +284,9 @@ def session_gate(
 
         sandbox, notes = sandbox_of(tools, configs, opened.host)
         facts = replace(facts, sandbox=sandbox, withheld=withheld_of(configs, opened.host))
-    for each in tools:
+    bound = {id(each) for part in place.around for each in part.tools}
+    place.tools = tuple(each for each in tools if id(each) not in bound)  # others are those of a session around
+    for each in place.tools:
         bind(each, facts)
     if config is not None:
         notes = (*map(str, config.notes), *notes)

@@ -23,6 +23,10 @@ class SearchPart(FeaturePart):
         self._source = source
         self._mode = mode or ("on" if opened.config is None else opened.config.settings.tools_search)
 
+    def shared(self) -> Feature:
+        """Return the feature with the same deferred tools for another session."""
+        return search_feature(self._source, self._mode)
+
     def toolbox(self, inner: ToolSource) -> ToolSource:
         def window() -> int | None:
             return self._opened.equipment.model.abilities.context_tokens

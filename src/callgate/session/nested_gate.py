@@ -14,7 +14,7 @@ from callgate.core.ports import Case, Gate, Hooked
 from callgate.session.nesting import NestingPart
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny
-from callgate.words.modes import MODES
+from callgate.words.modes import MODES, Mode
 
 _DECISIONS = (Allow, Ask, Deny)
 Level = tuple[Gate, Callable[[Case], Case]]
@@ -34,11 +34,7 @@ class NestedGate:
         self._asking: dict[str, int] = {}  # the outermost level that asks about a call
 
     def _levels(self) -> Iterator[Level]:
-        around: list[NestingPart] = []
-        part = self._place.parent
-        while part is not None:
-            around.insert(0, part)
-            part = part.parent
+        around = self._place.around
         for part in around:
             yield part.gate, partial(_seen_from, part, self._place)
         nearest = next((part for part in reversed(around) if not part.inherits_gate), None)
@@ -86,16 +82,10 @@ class NestedGate:
             elif allow is None or gate is not self._own or not self._place.inherits_gate:
                 allow = verdict
         found = next((ask for ask in asks if ask.unconditional), asks[0] if asks else allow)
-        if isinstance(found, Ask) and (mode := self._silent_mode()) is not None:
-            return unasked(found, mode)
+        silent: Mode | None = next((part.mode for part in self._place.around if MODES[part.mode].never_asks), None)
+        if isinstance(found, Ask) and silent is not None:
+            return unasked(found, silent)
         return found and replace(found, arguments=arguments, changed_by=changed_by, context=context)
-
-    def _silent_mode(self) -> Any:
-        """Return the mode of a session around this one that never asks, if there is one."""
-        part = self._place.parent
-        while part is not None and not MODES[part.mode].never_asks:
-            part = part.parent
-        return None if part is None else part.mode
 
     # ---- while it waits, and afterwards -------------------------------------------------------------------------
 

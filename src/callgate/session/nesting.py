@@ -42,7 +42,7 @@ from callgate.words.spending import SPENDING, spent_in
 if TYPE_CHECKING:
     from callgate.conversation.allowance import Allowance
     from callgate.conversation.ports import Journal, Masking
-    from callgate.core.ports import Gate
+    from callgate.core.ports import Gate, Tool
     from callgate.session.work import Work
 
 NAME = "nesting"
@@ -60,10 +60,12 @@ class NestingPart(FeaturePart):
     parent         the part of the session around it
     gate           the gate of the session alone
     inherits_gate  its gate has only checks of its own: the rules are those of the sessions around it
+    tools          the tools that are bound to the session
     """
 
     gate: Gate
     inherits_gate = False
+    tools: Sequence[Tool] = ()
 
     def __init__(self, opened: OpenSession, parent: NestingPart | None) -> None:
         self._opened = opened
@@ -116,6 +118,11 @@ class NestingPart(FeaturePart):
         self._in_own_thread(lambda: self._record.relay(path, number, event), wait=False)
 
     # ---- names --------------------------------------------------------------------------------------------------
+
+    @property
+    def around(self) -> tuple[NestingPart, ...]:
+        """The parts of the sessions around this one, the root's first."""
+        return () if self.parent is None else (*self.parent.around, self.parent)
 
     @property
     def id(self) -> str:
@@ -286,8 +293,8 @@ class NestingPart(FeaturePart):
     @property
     def configs(self) -> tuple[Any, ...]:
         """The configs of the sessions around this one and of itself, the root's first."""
-        own = () if self._opened.config is None else (self._opened.config,)
-        return own if self.parent is None else (*self.parent.configs, *own)
+        found = (part._opened.config for part in (*self.around, self))
+        return tuple(config for config in found if config is not None)
 
     def open_mode(self, wanted: Mode | None) -> None:
         """Set the mode of a nested session that is opened: the wanted one, or the one of the session around it if that

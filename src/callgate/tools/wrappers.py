@@ -4,8 +4,9 @@ The tools of a box may change (those of an MCP server do), so a wrapper asks the
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from callgate.core.capabilities import SessionFacts, ToolFacts, bind, facts_of
 from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
@@ -25,6 +26,12 @@ class Named:
         self.inner = tool
         self.spec: ToolSpec = replace(tool.spec, name=check_name(name))
         self.aliases = tuple(aliases)
+
+    def __copy__(self) -> Self:
+        """Return the tool for another session, over a copy of the inner one."""
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self), inner=copy(self.inner))
+        return copied
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name}, {self.inner!r}>"

@@ -5,6 +5,7 @@ would take most of the startup time.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from callgate.core.capabilities import SessionFacts, ToolFacts, bind, facts_of
@@ -50,6 +51,18 @@ class ShippedTool:
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name}>"
+
+    def __copy__(self) -> "ShippedTool":
+        """Return the tool for another session. It is made anew."""
+        copied = object.__new__(ShippedTool)
+        plans = self._facts.for_plan_mode is not None
+        vars(copied).update(vars(self), _session=None, _loaded=None)
+        copied._facts = replace(
+            self._facts,
+            general_traits=copied._general_traits,
+            for_plan_mode=copied._for_plan_mode if plans else None,
+        )
+        return copied
 
     def load(self) -> "Tool":
         """Make the tool once. May be called in any thread: making one twice does no harm."""
