@@ -9,16 +9,6 @@ from pathlib import Path
 from tests.house.test_layers import imports, module_name
 from tests.house.tree import SRC
 
-KNOWN = frozenset(
-    {
-        "callgate.assembly.agent",
-        "callgate.assembly.servers",
-        "callgate.session.conversation",
-        "callgate.session.run",
-    }
-)
-"""Modules that are in a cycle today. No module is added; one that is in no cycle any more is removed."""
-
 
 def cycles(edges: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     """Return the strongly connected components with more than one node or with an edge to itself (Tarjan)."""
@@ -56,14 +46,8 @@ def import_edges(src: Path) -> dict[str, set[str]]:
 
 
 def test_no_module_imports_itself_through_others() -> None:
-    found = [[each for each in component if each not in KNOWN] for component in cycles(import_edges(SRC))]
-    new = [", ".join(component) for component in found if component]
-    assert not new, "import cycles:\n" + "\n".join(new)
-
-
-def test_the_list_of_known_cycles_only_shrinks() -> None:
-    left = {module for component in cycles(import_edges(SRC)) for module in component}
-    assert not KNOWN - left, f"in no cycle any more, so remove from KNOWN: {sorted(KNOWN - left)}"
+    found = [", ".join(component) for component in cycles(import_edges(SRC))]
+    assert not found, "import cycles:\n" + "\n".join(found)
 
 
 def test_cycles_are_found_over_lazy_and_type_only_imports_and_not_over_packages(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.assembly.agent import ServerFlags
+from callgate.assembly.options import ServerFlags
 from callgate.assembly.servers import server_configs
 from callgate.config import Config, load_config
 from callgate.mcp.mcp_names import is_valid, server_name, tool_names

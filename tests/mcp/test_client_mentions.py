@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from callgate import SessionLimits
-from callgate.assembly.agent import ServerFlags, agent_session
+from callgate.assembly.agent import agent_session
+from callgate.assembly.options import ServerFlags
 from callgate.config import Config
 from callgate.mcp.mcp_feature import MOST_MENTIONED, ResourceMention, mentions_in, servers_feature
 from callgate.mcp.resource_tools import resource_tools

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from callgate import Session
-from callgate.assembly.agent import ServerFlags, agent_session
+from callgate.assembly.agent import agent_session
+from callgate.assembly.options import ServerFlags
 from callgate.config import Config, load_config
 from callgate.mcp.server_config import ServerConfig, as_entry
 from callgate.testing import ScriptedModel, call, say, turn

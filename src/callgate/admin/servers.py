@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from callgate.assembly.agent import ServerFlags
+from callgate.assembly.options import ServerFlags
 from callgate.assembly.servers import KeptSecrets, server_configs, unset_variables
 from callgate.config import Config, load_config
 from callgate.host.files import read_regular, replace_file

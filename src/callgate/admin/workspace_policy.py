@@ -133,7 +133,7 @@ class WorkspacePolicy:
         """Return the names of the MCP servers; empty if no rule is about one."""
         if not any(rule.tool.startswith("mcp__") for rule in self.rulebook.rules):
             return []
-        from callgate.assembly.agent import ServerFlags  # only where a rule is about one
+        from callgate.assembly.options import ServerFlags  # only where a rule is about one
         from callgate.assembly.servers import server_configs
 
         return [each.name for each in server_configs(self.config, ServerFlags()).servers]

@@ -22,7 +22,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from callgate.assembly import Session
-from callgate.assembly.options import ModelSetup, as_setup
+from callgate.assembly.options import ModelSetup, ServerFlags, as_setup
 from callgate.assembly.prompting import ENVIRONMENT, PromptSubject, PromptWishes, environment_of, prompt_for
 from callgate.config import Config
 from callgate.conversation.feature import Feature
@@ -42,21 +42,11 @@ from callgate.tools.wrappers import Merged
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, Event, MetadataSet, TurnStarted
-from callgate.words.noun import noun
 from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:
     from callgate.mcp.server_list import ServerList
     from callgate.tools.custom.problems import Problem
-
-
-@noun
-class ServerFlags:
-    """MCP servers of the command line: ``given`` are files or JSON texts, which count before all others; ``strict``:
-    they alone."""
-
-    given: tuple[str, ...] = ()
-    strict: bool = False
 
 
 BARE = ("Bash", "Edit", "Read")

@@ -102,6 +102,18 @@ class Nesting:
     name: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerFlags:
+    """MCP servers of the command line.
+
+    given   files or JSON texts, which have priority over all others
+    strict  use only these
+    """
+
+    given: tuple[str, ...] = ()
+    strict: bool = False
+
+
 class DecisionGate(CheckGate):
     """The gate of a session without settings.
 

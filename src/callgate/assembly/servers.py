@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from callgate.assembly.options import ServerFlags
 from callgate.assembly.settings import denied_whole
 from callgate.config import Config
 from callgate.mcp import OWN_FILE, PROJECT_FILE
@@ -22,7 +23,6 @@ from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
     from callgate.assembly import Session
-    from callgate.assembly.agent import ServerFlags
 
 
 class KeptSecrets:

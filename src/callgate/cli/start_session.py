@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from callgate import Model, ModelSetup, Session, Store
-from callgate.assembly.agent import ServerFlags, agent_session
+from callgate.assembly.agent import agent_session
 from callgate.assembly.models import AgentModels, keep_keys_private, open_models
-from callgate.assembly.options import Journal
+from callgate.assembly.options import Journal, ServerFlags
 from callgate.assembly.prompting import PromptPart, PromptWishes
 from callgate.assembly.settings import broken_settings
 from callgate.cli.start_options import StartOptions

@@ -4,23 +4,32 @@ plain code."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from callgate.words.decisions import Question
 from callgate.words.endings import RunReason
 from callgate.words.errors import StateError, UsageError
-from callgate.words.events import InputRefused, RunEnded
+from callgate.words.events import Event, InputRefused, RunEnded, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Message, Spent, Text
 from callgate.words.model import RunOptions
 from callgate.words.spending import by_model, spent_in
 
-if TYPE_CHECKING:
-    from callgate.session.conversation import Conversation
-
 T = TypeVar("T")
+
+
+class Runs(Protocol):
+    """The part of a session that a run needs."""
+
+    @property
+    def status(self) -> SessionStatus: ...
+    @property
+    def questions(self) -> tuple[Question, ...]: ...
+    @property
+    def messages(self) -> tuple[Message, ...]: ...
+    def send(self, sent: Input) -> Awaitable[list[Event]]: ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class RunResult(Generic[T]):
         return sum(spent.cost or 0.0 for spent in self.costs)
 
 
-async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[Any]:
+async def run(session: Runs, sent: Input | str, kind: Any) -> RunResult[Any]:
     """Send the input and wait for the end. An answer that does not fit ``kind`` is sent back once with its faults."""
     sent = Prompt(sent) if isinstance(sent, str) else sent
     if kind is str:
@@ -72,7 +81,7 @@ async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[
     return replace(result, output=found) if result.ok else result
 
 
-async def _run_once(session: Conversation, sent: Input) -> RunResult[Any]:
+async def _run_once(session: Runs, sent: Input) -> RunResult[Any]:
     events = await session.send(sent)
     costs = by_model(spent for event in events if (spent := spent_in(event)) is not None)
     if session.status == "waiting_confirmation":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
 from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault, fine, warning
-from callgate.assembly.agent import ServerFlags
+from callgate.assembly.options import ServerFlags
 from callgate.formats.display import counted
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 
