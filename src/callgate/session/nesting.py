@@ -83,6 +83,7 @@ class NestingPart(FeaturePart):
         self.folds = {PolicyAdded: self._policy_added}
         if parent is not None:
             self.folds |= dict.fromkeys(SPENDING, self._spent)
+            self._record.listen(parent._relay)  # before the first event
         self.mailbox = AnswerMailbox(
             opened.journal,
             opened.host.clock,
@@ -100,7 +101,6 @@ class NestingPart(FeaturePart):
         if parent is not None:
             parent._children[self.path[-1]] = self
             parent._listen()
-            self._record.listen(parent._relay)
         if parent is not None or self._opened.journal.session:
             self._listen()
 
