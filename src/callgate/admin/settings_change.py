@@ -160,7 +160,11 @@ def edit_toml(text: str, path: tuple[str, ...], value: object) -> str:
         return text
     try:
         document = tomlkit.parse(body)
-        _put(document, path, None if value is None else tomlkit.item(value), tomlkit.table)
+        item: Any = value
+        if isinstance(value, dict):  # a table with a header of its own could not be removed alone
+            item = tomlkit.inline_table()
+            item.update(cast(dict[str, Any], value))
+        _put(document, path, item, tomlkit.table)
         changed = tomlkit.dumps(document)
         if "\r\n" in body:
             changed = changed.replace("\r\n", "\n").replace("\n", "\r\n")
