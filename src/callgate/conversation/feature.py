@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callgate.conversation.ports import Masking, Model
     from callgate.conversation.record import Record
     from callgate.core.ports import Check, Gate, Host, ToolSource
-    from callgate.words.calls import Result
+    from callgate.words.calls import Result, ToolCall
     from callgate.words.events import TurnEnded
     from callgate.words.limits import ExecutorSettings
     from callgate.words.messages import Message
@@ -150,6 +150,24 @@ class PartQuestions(Protocol):
     ) -> Awaitable[str | None]: ...
 
 
+class PersonCall(Protocol):
+    """A call that a person makes beside a turn, through the gate and the locks. Its questions are answered with yes. It
+    is not on record and the model does not read it.
+
+    stopped  the reason of an interrupt; empty without one
+    """
+
+    stopped: str
+
+    def interrupt(self, because: str) -> None:
+        """Cancel the call, also before ``run``."""
+        ...
+
+    async def run(self, tools: ToolSource, call: ToolCall, name: str) -> Result:
+        """Make the call, and return its result. ``name`` names it among the holders of locks."""
+        ...
+
+
 class SessionPort(Protocol):
     """The session, as its parts use it."""
 
@@ -162,6 +180,10 @@ class SessionPort(Protocol):
 
     def end_message(self) -> None:
         """Take no more calls into the message of a program: a call of it waits for ``FeaturePart.message_over``."""
+        ...
+
+    def person_call(self) -> PersonCall:
+        """Return a call of a person, which has not started."""
         ...
 
     def warn(self, text: str) -> None:

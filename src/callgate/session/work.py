@@ -7,6 +7,7 @@ from typing import Any
 
 from callgate.conversation.allowance import Allowance, budget_in
 from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature import PersonCall
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
 from callgate.conversation.ports import Model
@@ -153,6 +154,12 @@ class Work:
             self.prompt(Prompt(text))
         else:
             self.loop.steer(text)
+
+    def person_call(self) -> PersonCall:
+        """Return a call of a person beside the turn, which has not started."""
+        from callgate.conversation.person_calls import UnrecordedCall  # loaded with the first one
+
+        return UnrecordedCall(self.equipment)
 
     def end_message(self) -> None:
         """Take no more calls into the message of a program: one of its calls waits for the end of the message."""

@@ -1,17 +1,13 @@
 """The feature ``staging``: actions that are pending, and the tool ``resolve`` that applies or discards them.
 
-A person's resolution runs through an executor of its own, whose questions are answered with yes.
+A person resolves an action beside the turn, so the resolution is a ``PersonCall``.
 """
 
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, Reminder
-from callgate.conversation.ledger import Ledger
-from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import CallExecutor
-from callgate.core.ports import Case, Gate, ToolSource
+from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, PersonCall, Reminder
+from callgate.core.ports import ToolSource
 from callgate.staging import reminders
 from callgate.staging.default_handlers import DefaultHandler, PlanMode, SessionHandler, plan_approval
 from callgate.staging.resolve import NOTHING, bound
@@ -20,11 +16,9 @@ from callgate.staging.state import MODE, WHOLE_TURN, State
 from callgate.staging.toolbox import StagingToolbox
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, ToolCall
-from callgate.words.decisions import Ask
 from callgate.words.events import Noted, TurnEnded
 from callgate.words.inputs import Resolve
 from callgate.words.model import Abilities, ToolChoice
-from callgate.words.modes import MODES
 from callgate.words.pending import RESOLVE, Staged
 from callgate.words.traits import Traits
 from callgate.words.turns import TurnCause
@@ -46,7 +40,7 @@ class RelaxedStaging(FeaturePart):
         self._state = State()
         self.folds = self._state.folds
         self.inputs = {Resolve: Handler(self._resolve_sent, "anytime", recover=True)}
-        self._works: set[_Work] = set()
+        self._works: set[PersonCall] = set()
         self._handlers = tuple(handlers)
         self._planning = PlanMode(record, opened.host)
         self._default_handlers = [
@@ -116,18 +110,16 @@ class RelaxedStaging(FeaturePart):
 
     def _resolve_sent(self, sent: Resolve) -> Coroutine[Any, Any, str | None]:
         """Register the resolution, so that it can be interrupted before it starts."""
-        work = _Work()
+        work = self._opened.session.person_call()
         self._works.add(work)
         return self._resolve(sent, work)
 
     def interrupt(self, because: str) -> bool:
         for work in self._works:
-            work.stopped = because
-            if work.executor is not None:
-                work.executor.interrupt(because)
+            work.interrupt(because)
         return bool(self._works)
 
-    async def _resolve(self, sent: Resolve, work: "_Work") -> str | None:
+    async def _resolve(self, sent: Resolve, work: PersonCall) -> str | None:
         try:
             staged = work.stopped or self._named(sent)
             if not isinstance(staged, Staged):
@@ -137,8 +129,8 @@ class RelaxedStaging(FeaturePart):
                 arguments["extra"] = sent.extra
             call = ToolCall(f"{RESOLVE}-{staged.id}", RESOLVE, arguments)
             with self.stack.claimed(staged):
-                work.executor = self._executor(staged, sent)
-                result = await _approved(work.executor, call)
+                tools = Toolbox(bound(self.stack, staged, sent.action, by="person"))
+                result = await work.run(tools, call, f"p{staged.number}")
             return result.text if result.is_error else None
         finally:
             self._works.discard(work)
@@ -156,20 +148,6 @@ class RelaxedStaging(FeaturePart):
         if staged.id in self._state.claimed:
             return f"the model is resolving {staged.label}: answer its question, or wait for the end of it"
         return staged
-
-    def _executor(self, staged: Staged, sent: Resolve) -> CallExecutor:
-        equipment, session = self._opened.equipment, self._record.ledger
-        # The resolution comes from a person, who can answer questions.
-        ledger = Ledger(mode="default" if MODES[session.mode].never_asks else session.mode)
-        ledger.policies = session.policies
-        return CallExecutor(
-            Toolbox(bound(self.stack, staged, sent.action, by="person")),
-            cast(Gate, _WithoutRequests(equipment.gate)),
-            host=self._opened.host,
-            record=Record(MemoryJournal(), ledger),
-            settings=replace(self._opened.settings, patience=None),
-            lineage=(*self._opened.lineage, f"p{staged.number}"),
-        )
 
 
 class StagingPart(RelaxedStaging):
@@ -211,42 +189,6 @@ class StagingPart(RelaxedStaging):
     def _is_unforced(self, abilities: Abilities) -> bool:
         """Return True if the model cannot be forced to resolve the action, or the last message is its own."""
         return self._state.detour and (self._state.answered or "named" not in abilities.force)
-
-
-class _Work:
-    """A resolution by a person: the reason of an interrupt, and the executor once it runs."""
-
-    def __init__(self) -> None:
-        self.stopped = ""
-        self.executor: CallExecutor | None = None
-
-
-async def _approved(executor: CallExecutor, call: ToolCall) -> Result:
-    """Run the call, and answer each of its questions with yes."""
-    async with executor:
-        executor.add(call)
-        executor.close()
-        await executor.stalled()
-        while executor.questions:
-            for question in executor.questions:
-                executor.answer(question.yes())
-            await executor.stalled()
-    result = executor.calls()[0].result
-    assert result is not None
-    return result
-
-
-class _WithoutRequests:
-    """The gate without the hooks that answer questions for a person."""
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._gate, name)
-
-    def requested(self, case: Case, ask: Ask) -> None:
-        return None
 
 
 def staging_feature(
