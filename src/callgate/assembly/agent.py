@@ -4,7 +4,7 @@
     async with await agent_session(config, model, journal=await Store(config.root, config.data).create()) as session:
         …
 
-A repository counts by trust: without it, its tools and skills are left out, and a note says which.
+Tools and skills of a repository that is not trusted are left out, with a note.
 """
 
 from __future__ import annotations
@@ -164,22 +164,21 @@ async def agent_session(
 
 
 def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
-    """A quick look, so that a session without servers loads nothing for them."""
+    """Return False if no server can be configured, so that nothing is loaded for them."""
     own = () if config.folder is None else (config.folder / OWN_FILE,)
     return bool(flags.given) or (not flags.strict and any(file.exists() for file in (*own, config.root / PROJECT_FILE)))
 
 
 def deferrable(found: Sequence[Tool]) -> list[Tool]:
-    """Those of an agent's tools that its model finds by search."""
+    """Return the tools of an agent that its model finds by search."""
     few = sum(each.spec.name not in BUILTIN for each in found) <= FEW_CUSTOM
     found = [each for each in found if each.spec.name in BUILTIN or not few]
     return [each for each in found if not facts_of(each).always_loaded]
 
 
 def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:
-    """Loads the tools in a thread while the model is silent after the first request: the first call does not wait for
-    them, and the request did not. Once a call has arrived the rest is loaded when it is called, so that loading does
-    not compete with the work."""
+    """Load the tools in a thread after the first request is sent, so that neither the request nor the first call waits
+    for them. After a call has arrived, each remaining tool is loaded when it is called."""
     left = deque(tools)
     thread: Thread | None = None
 
@@ -260,8 +259,8 @@ def _as_fault(report: Problem) -> SettingsFault:
 
 
 def _has_custom(config: Config) -> bool:
-    """True if a folder of tools is there, or an installed package may offer some. Loading them costs more than this
-    look, and most people have none."""
+    """Return True if there is a folder of tools, or an installed package may offer tools. This check is cheaper than
+    loading them."""
     folders = [config.root / ".callgate", *(() if config.folder is None else (config.folder,))]
     return any((folder / "tools").is_dir() for folder in folders) or _offers_entry_points("callgate.tools")
 

@@ -1,5 +1,4 @@
-"""Options that people pass, made into the parts of a session, an executor or a runner; UsageError for those that cannot
-be."""
+"""Converts the options of a session, an executor or a runner into their parts; UsageError for invalid options."""
 
 from __future__ import annotations
 
@@ -134,7 +133,7 @@ class DecisionGate(CheckGate):
 
 
 def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
-    """The models by their names, the first one first."""
+    """Return the models by name, in their order."""
     found: dict[str, Model] = {}
     for each in (model, *models):
         missing = [name for name in ("name", "abilities", "stream") if not hasattr(each, name)]
@@ -145,7 +144,7 @@ def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
 
 
 def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """UsageError for what is not JSON data: every call gets a copy of the context, and changes go on record."""
+    """Return the context. UsageError if it is not JSON data: each call gets a copy, and changes are on record."""
     of_kind("context", context, Mapping)
     for name, value in (context or {}).items():
         try:
@@ -161,13 +160,13 @@ def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def of_kind(option: str, value: object, kind: type) -> None:
-    """UsageError for an option that is given and is not of this kind."""
+    """Raise UsageError for an option that is given and has another type."""
     if value is not None and not isinstance(value, kind):
         raise UsageError(f"{option}= takes {kind.__name__}, not {value!r:.80} ({type(value).__name__})")
 
 
 def as_gate(gate: Gate | Iterable[Check] | None, checks: Iterable[Check] = ()) -> Gate:
-    """The gate given, or the default one with the checks given. ``checks`` are those of features."""
+    """Return the given gate, or the default one with the given checks. ``checks`` are the checks of features."""
     if gate is None or isinstance(gate, Iterable):
         return DecisionGate(standard_checks(own=(*own_checks(gate or ()), *checks)))
     if not hasattr(gate, "judge"):
@@ -246,7 +245,7 @@ def open_session(
     nesting: Nesting,
     config: Config | None,
 ) -> OpenSession:
-    """The session for its features, with an empty record."""
+    """Return the session for its features, with an empty record."""
     parent, label, own_log = nesting.parent, nesting.label or "agent", journal
     if host is None and config is not None:
         host = config.root
@@ -362,7 +361,7 @@ def set_mode(opened: OpenSession, mode: Mode | None) -> None:
 
 
 def check_config(config: Config, gate: Gate | Iterable[Check] | None, host: Host | AnyPath | None) -> None:
-    """UsageError for options that contradict a config."""
+    """Raise UsageError for options that contradict a config."""
     if hasattr(gate, "judge"):
         raise UsageError("pass either a gate or config: a config makes the gate; gate=[Check(…)] adds your own to it")
     if isinstance(host, str | PathLike):

@@ -43,7 +43,7 @@ _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
 
 
 class Conversation(SessionView):
-    """One conversation with a model that may call tools. ``callgate.Session`` makes its parts."""
+    """One conversation with a model that may call tools. ``callgate.Session`` creates its parts."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Conversation(SessionView):
         return self
 
     def __enter__(self) -> Self:
-        """For plain code, together with ``run_sync``."""
+        """Support ``with`` in synchronous code, together with ``run_sync``."""
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -97,7 +97,7 @@ class Conversation(SessionView):
 
     @property
     def id(self) -> str:
-        """The same after every restart; empty when the session is not kept."""
+        """The id of the stored session, the same after a restart; empty if the session is not stored."""
         return self._journal.session
 
     @property
@@ -107,8 +107,8 @@ class Conversation(SessionView):
 
     @property
     def status(self) -> SessionStatus:
-        """``paused`` means that a turn on record was left unfinished, or that prompts wait since an earlier life: send
-        Continue, or a new Prompt."""
+        """The status. ``paused``: a turn is unfinished or prompts of an earlier program are queued. Send Continue or a
+        new Prompt."""
         return self._work.status
 
     @property
@@ -123,18 +123,18 @@ class Conversation(SessionView):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for people about this start, such as settings that were skipped: each becomes a Noted event when the
-        first input is worked on. A door that stays can show them before that."""
+        """Notes for people about this start, such as skipped settings. Each becomes a Noted event with the first work;
+        an interface can show them before that."""
         return self._work.notes
 
     @property
     def effort_in_force(self) -> EffortInForce:
-        """The effort of the next request: what is wanted, who said it, and the level that the model is sent."""
+        """The effort of the next request: the wanted one, its source, and the level that is sent to the model."""
         return self._work.effort
 
     @property
     def efforts(self) -> tuple[Effort, ...]:
-        """The levels of effort that the model knows, lowest first."""
+        """The levels of effort that the model supports, lowest first."""
         return self._work.answerer.abilities.efforts
 
     @property
@@ -165,8 +165,10 @@ class Conversation(SessionView):
     @overload
     async def run(self, sent: Input | str, *, output: type[T]) -> RunResult[T]: ...
     async def run(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
-        """Sends an input and waits until the session rests. With ``output``, a type, the model is told its JSON Schema
-        and the answer is validated; one that does not fit is sent back once. See RunResult."""
+        """Send an input, wait until the session rests, and return a RunResult.
+
+        output  a type: the model receives its JSON Schema and the answer is validated; an invalid one is sent back once
+        """
         return await run(self, sent, output)
 
     @overload
@@ -174,8 +176,8 @@ class Conversation(SessionView):
     @overload
     def run_sync(self, sent: Input | str, *, output: type[T]) -> RunResult[T]: ...
     def run_sync(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
-        """``run`` for plain code, in ``with Session(…) as session``. The session works while this call waits, and not
-        between two calls. UsageError inside a running event loop."""
+        """``run`` for synchronous code, in ``with Session(…) as session``. The session works only while this
+        call waits. UsageError inside a running event loop."""
         return self._sync.wait_for(self.run(sent, output=output), "run_sync")
 
     def events(self, *, after: int | None = None) -> EventStream[SessionEvent]:
@@ -220,8 +222,8 @@ class Conversation(SessionView):
         return self._sync.wait_for(self.call(name, arguments, by=by, id=id), "call_sync")
 
     async def recap(self) -> str:
-        """One line of at most 40 words on where things stand, written by the cheap model. UsageError if nothing was
-        said yet; raises as the model does."""
+        """Return a summary of the work in at most 40 words, written by the cheap model. UsageError if there is no
+        message yet, ModelError if the model fails."""
         from callgate.compaction.plain_request import UnusedAnswers  # seldom used
         from callgate.compaction.summaries import recap_of
 
@@ -236,7 +238,7 @@ class Conversation(SessionView):
         return self._record.listen(listener)
 
     def post(self, sent: Input | str) -> None:
-        """Sends an input without listening. An input that cannot be acted on is answered by an InputRefused event."""
+        """Send an input without waiting for events. An input that is refused causes an InputRefused event."""
         if self.status == "closed":
             raise StateError("the session is closed")
         sent = Prompt(sent) if isinstance(sent, str) else sent
@@ -261,7 +263,7 @@ class Conversation(SessionView):
         return await self._opened.needed(QUESTIONS, UserQuestions).ask(fields, by=by, text=text, name=name, id=id)
 
     def note(self, text: str) -> None:
-        """Puts a note for people on record."""
+        """Put a note for people on record."""
         if self.status != "closed":
             self._record.write(Noted(self._now(), text))
 
@@ -272,17 +274,17 @@ class Conversation(SessionView):
             self._notices.add("server", text)
 
     def deliver(self) -> bool:
-        """Delivers the events so far to listeners now, instead of at the loop's next iteration. False: some of them
-        wait until they are durable."""
+        """Call the listeners with all events so far now, not in the next iteration of the event loop. Return False if
+        some events are not durable yet."""
         return self._record.deliver()
 
     def take_failure(self) -> Exception | None:
-        """The exception that ended the last work, once."""
+        """Return the exception that ended the last work, once."""
         failure, self._work.failure = self._work.failure, None
         return failure
 
     def _take(self, sent: Input) -> str | None:
-        """Acts on an input; gives the reason if it cannot."""
+        """Act on an input. Return the reason for a refusal."""
         name = type(sent).__name__
         match sent:
             case Prompt():
@@ -363,7 +365,7 @@ class Conversation(SessionView):
         return None
 
     async def _open_and_use(self, open_model: Callable[[str], Model], name: str) -> str | None:
-        """Opens a model, in a thread: a command may have to print its key. Gives the reason if it cannot be."""
+        """Open a model in a thread, because a command may print its key. Return the reason for a failure."""
         try:
             model = await asyncio.to_thread(open_model, name)
         except CallgateError as error:
@@ -377,8 +379,8 @@ class Conversation(SessionView):
         self._work.use_model(model)
 
     def context_use(self) -> ContextUse:
-        """The use of the model's window by the next request: its tokens, the share of each kind of content, and the
-        limits at which people are told, the history is compacted, and nothing is sent."""
+        """Return the use of the context window by the next request: its tokens, the share of each kind of content, and
+        the limits for a warning, a compaction, and a refusal."""
         from callgate.compaction.compaction_feature import CompactionPart
 
         found = self._opened.part("compaction", CompactionPart)
@@ -394,8 +396,8 @@ class Conversation(SessionView):
     # ---- for sessions inside this one ---------------------------------------------------------------------------
 
     def running_call(self) -> tuple[str, ...]:
-        """The lineage of the call in whose task this is called, or of the only one that runs. A session made there
-        takes it, so that it never waits for locks that the call around it holds."""
+        """Return the lineage of the call whose task this is, or of the only running call. A session that is opened
+        there uses it and so never waits for locks of that call."""
         executor = self._work.executor
         try:
             task = asyncio.current_task()
@@ -406,8 +408,8 @@ class Conversation(SessionView):
     # ---- the end ------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Stops the work under way, waits for its end, and closes. A session that is kept goes on from there another
-        time; JournalError when the last of it could not be written."""
+        """Stop the current work, wait for its end, and close. A stored session can be continued from there.
+        JournalError if its last events could not be written."""
         await asyncio.shield(self._begin_to_end())
 
     def _begin_to_end(self) -> asyncio.Task[None]:

@@ -11,7 +11,7 @@ from callgate.words.inputs import Branch, Rewind, SetMode, SetTags, SetTitle, Sn
 
 
 class HistoryEdits:
-    """Each edit returns None, or the reason why it was not done."""
+    """Edits the conversation. Each edit returns None, or the reason why it was not done."""
 
     def __init__(self, opened: OpenSession, features: FeatureSet) -> None:
         self._record = opened.record
@@ -26,11 +26,11 @@ class HistoryEdits:
         return self._record.ledger
 
     def touched(self) -> None:
-        """An input arrived: a log that is being read now has to be read again."""
+        """Mark the state as outdated if the log is being read now: an input has arrived."""
         self._is_stale = self._is_stale or self._is_reading
 
     def settle(self, sent: SetMode | SetTitle | SetTags | Snip | Trim) -> str | None:
-        """Edits that take no time and may be done while a turn is under way."""
+        """Do an edit that is allowed during a turn."""
         match sent:
             case SetMode():
                 self._record.write(ModeSet(self._now(), sent.mode))
@@ -63,7 +63,7 @@ class HistoryEdits:
         return None if found else "no result is that long"
 
     async def move(self, sent: Rewind | Branch) -> str | None:
-        """Moves to another place in the tree of messages, then reads the live events from the log."""
+        """Move to another message of the tree, then read the live events from the log."""
         await self.read_again()
         message = next((each for each in self._ledger.messages if each.id == sent.message_id), None)
         message = message or await self._journal.recall(sent.message_id)
@@ -81,7 +81,7 @@ class HistoryEdits:
         return None
 
     async def read_again(self) -> None:
-        """Makes the ledger anew from the live events of the log, after a move."""
+        """Build the ledger again from the live events of the log, after a move."""
         while self._is_stale:
             self._is_stale, self._is_reading = False, True
             try:

@@ -74,7 +74,8 @@ class SessionMeter:
         )
 
     def _lost_by(self, model: str, request: Request, usage: Usage) -> str:
-        """The part of the request that changed, if it read less from the cache than the one before; else nothing."""
+        """Return the changed part of the request if it read less from the cache than the request before; otherwise
+        an empty string."""
         if self._before is None:
             return ""
         model_before, before, used = self._before
@@ -92,12 +93,12 @@ class SessionMeter:
 
 
 def _seconds(measured: float) -> float:
-    """The number, or nothing where a clock that jumped gave none: a record cannot hold infinity."""
+    """Return the number, or 0.0 if it is negative or infinite because the clock jumped."""
     return measured if isfinite(measured) and measured > 0 else 0.0
 
 
 def _covered(spans: Iterable[Span]) -> float:
-    """The seconds that at least one of the spans covers."""
+    """Return the seconds that at least one of the spans covers."""
     total, upto = 0.0, float("-inf")
     for start, end in sorted(spans):
         if end > upto:

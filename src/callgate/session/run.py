@@ -1,5 +1,4 @@
-"""One run of a session from an input to its end: the result as a value, typed if a type is given; for async and for
-plain code."""
+"""One run of a session, from an input to its result, in asynchronous and synchronous code."""
 
 from __future__ import annotations
 
@@ -100,19 +99,19 @@ async def _run_once(session: Runs, sent: Input) -> RunResult[Any]:
 
 
 def last_answer(messages: Sequence[Message]) -> str:
-    """The text of the model's last message; empty where it has said nothing."""
+    """Return the text of the last message of the model, or an empty string."""
     return next((message.text for message in reversed(messages) if message.role == "assistant"), "")
 
 
 class SyncLoop:
-    """The event loop of a session that is used from plain code: it runs while a call waits, and not in between."""
+    """The event loop of a session in synchronous code. It runs only while a call waits."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
         self._closed = False
 
     def wait_for(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """UsageError inside a running event loop, which it would block."""
+        """Run the coroutine to its end. UsageError inside a running event loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:

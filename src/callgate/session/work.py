@@ -64,7 +64,7 @@ class Work:
         self.failure: Exception | None = None
 
     def set_status(self, status: SessionStatus) -> None:
-        """Tells of a change. While tasks run beside the turn the status is ``working``."""
+        """Set the status and publish a change. While tasks run beside the turn, the status is ``working``."""
         self._own_status = status
         shown: SessionStatus = "working" if self._beside and status != "closed" else status
         if shown != self.status:
@@ -73,7 +73,7 @@ class Work:
 
     @property
     def executor(self) -> CallExecutor | None:
-        """The executor of the message under way."""
+        """The executor of the current message."""
         return None if self.loop is None else self.loop.executor
 
     @property
@@ -100,7 +100,7 @@ class Work:
 
     @property
     def open_spent(self) -> Spent | None:
-        """Tokens and price of the message of the open turn, which is on record, while its TurnEnded is not."""
+        """Tokens and price of the recorded message of the open turn; its TurnEnded is not recorded yet."""
         opened, price = self._ledger.open_message, self.equipment.price
         if opened is None or opened.message.usage is None:
             return None
@@ -117,7 +117,7 @@ class Work:
         return self._record.ledger
 
     def prompt(self, sent: Prompt) -> None:
-        """Begins to work on a prompt, or puts it on record as waiting."""
+        """Start to work on a prompt, or queue it."""
         sent = _with_budget(sent)
         self._delivers = self._may_resume = True
         if self._task is None and self._prompt is None and not self._ledger.waiting:
@@ -128,7 +128,7 @@ class Work:
         self._start()
 
     def change_waiting(self, sent: EditPrompt | WithdrawPrompt) -> str | None:
-        """Changes or removes a prompt that waits; gives the reason if there is none."""
+        """Change or remove a queued prompt. Return the reason if there is none."""
         queued = self._ledger.waiting.get(sent.id)
         if queued is None:
             return f"no prompt {sent.id!r} waits: it was delivered or withdrawn"
@@ -139,7 +139,7 @@ class Work:
         return None
 
     def go_on(self) -> str | None:
-        """Continues a run that was left unfinished or paused; gives the reason if there is none."""
+        """Continue an unfinished or paused run. Return the reason if there is none."""
         if self.status != "paused" and (self._task is not None or not self._ledger.continues):
             return "nothing was left unfinished"
         open_turn = self._ledger.open_turn
@@ -167,12 +167,12 @@ class Work:
             self.loop.end_message()
 
     def use_model(self, model: Model) -> None:
-        """From the next request on."""
+        """Use this model from the next request on."""
         self._equip(replace(self.equipment, model=model))
 
     @property
     def effort(self) -> EffortInForce:
-        """The effort of the next request and who said it. A model of another kind is taken at its word."""
+        """The effort of the next request and its source."""
         own = self._ledger.options if self._ledger.running else None
         turn = None if own is None or own.request is None else own.request.effort
         wanted = turn or self.equipment.options.effort
@@ -183,7 +183,7 @@ class Work:
         return EffortInForce(wanted, source, None if wanted == "auto" else wanted)
 
     def use_effort(self, effort: WantedEffort) -> None:
-        """From the next request on; a prompt may bring its own."""
+        """Use this effort from the next request on, except for prompts with their own."""
         self._equip(replace(self.equipment, options=replace(self.equipment.options, effort=effort)))
 
     def _equip(self, equipment: Equipment) -> None:
@@ -204,7 +204,7 @@ class Work:
         self._notes = (*self._notes, text)
 
     def run_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> str | None:
-        """Runs an edit as the session's task. Gives the reason if a turn is under way."""
+        """Run an edit as the task of the session. Return the reason if a turn is running."""
         if self._task is not None:
             work.close()
             return BUSY
@@ -214,12 +214,12 @@ class Work:
         return None
 
     def run_beside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
-        """Runs the work while a turn is under way. It is never refused."""
+        """Run the work beside a turn."""
         self._beside.start(self._do(name, work))
         self.set_status(self._own_status)
 
     async def ended(self, because: str) -> None:
-        """Stops what is under way and waits for its end. In a session that is kept, a turn is left open on record."""
+        """Stop the current work and wait for its end. In a stored session, the turn stays open on record."""
         if self._task is not None and not self._task.done():
             self._features.interrupt(because)
             if self.loop is not None:
@@ -315,7 +315,7 @@ class Work:
         await self._features.recover()
 
     async def _has_work(self, loop: Loop) -> bool:
-        """Put the next prompt on record that the features let through. True also for a run that may continue."""
+        """Put the next prompt that the features accept on record. Return True also for a run that may continue."""
         if self._ledger.running and self._may_resume:
             return self._allowed("Continue", await self._features.starting(resumed=True))
         while self._more:
@@ -337,7 +337,7 @@ class Work:
         return self._ledger.continues and self._continues
 
     async def _prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
-        """The prompt with the additions of features; None when one of them does not let it through."""
+        """Return the prompt with the additions of features; None if a feature refuses it."""
         refusal = await self._features.starting(resumed=bool(self._ledger.added))
         found = await self._features.prompted(parts) if refusal is None else refusal
         if isinstance(found, str):
@@ -375,7 +375,7 @@ class Work:
 
 
 def _with_budget(sent: Prompt) -> Prompt:
-    """The prompt with the budget that a person's text names, unless it has one."""
+    """Return the prompt with the token budget that its text names, unless it has one."""
     options = sent.options or RunOptions()
     text = "".join(part.text for part in sent.parts if isinstance(part, Text))
     budget = budget_in(text) if options.budget is None and not options.quoted else None
