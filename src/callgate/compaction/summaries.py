@@ -13,7 +13,7 @@ from callgate.words.noun import noun
 from callgate.words.window import ANSWER, SMALL, context_limits
 
 _ATTEMPTS = 4
-"""The largest number of requests; each has less material than the one that the model refused as too long."""
+"""The largest number of requests. Each has less material than the previous one, which was too long for the model."""
 _SHORTER = (None, 8_000, 2_000, 500)
 """The lengths to which each text and result is cut, one after the other, until the material fits; then the oldest
 messages are left out."""

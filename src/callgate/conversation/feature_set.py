@@ -192,7 +192,7 @@ class FeatureSet:
         return parts
 
     async def close(self, *, discard: bool) -> None:
-        """Close all parts, the one that was opened last first."""
+        """Close all parts in the reverse order of opening."""
         for part in reversed(self.overriding("close")):
             await part.close(discard=discard)
 

@@ -1,1 +1,1 @@
-"""Notices: facts that the model is told between its turns, durable and delivered at most once."""
+"""Notices: durable facts for the model, delivered between its turns at most once."""
