@@ -253,7 +253,7 @@ def test_a_session_that_several_could_be_or_that_is_a_file_is_not_removed(desk: 
         assert (ran.code, ran.out) == (1, "")
         assert all(str(log) in ran.err for log in logs)
     ran = desk.run("session", "remove", str(logs[0]))
-    assert (ran.code, ran.err) == (1, f"callgate: {logs[0]} is a file: a session is removed by its id\n")
+    assert (ran.code, ran.err) == (1, f"callgate: {logs[0]} is a file: give the id of the session\n")
     assert all(log.exists() for log in logs)
 
 
@@ -328,3 +328,15 @@ def _dead() -> int:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
+
+
+# ---- session rename -----------------------------------------------------------------------------------------------
+
+
+def test_a_session_gets_another_title_and_an_empty_one_removes_it(desk: Desk) -> None:
+    log = desk.session()
+    assert desk.good("session", "rename", log.stem, " Prices ").out == f"session {log.stem}: Prices\n"
+    assert "Prices" in desk.good("session", "list").out
+    assert desk.good("session", "rename", "Prices", "").out == f"session {log.stem}: (no title)\n"
+    assert "Prices" not in desk.good("session", "list").out
+    assert desk.good("session", "verify", log.stem).code == 0

@@ -318,11 +318,17 @@ class Archive:
         except OSError as error:
             raise JournalError(f"session {log.stem} cannot be removed: {error.strerror or error}") from error
 
+    def rename(self, which: str, title: str) -> Path:
+        """Set the title of a session; an empty one removes it. Return the log. Raise SessionLocked while it is open."""
+        log = self._exactly(which)
+        self._store.append(log, MetadataSet(time(), "title", title.strip() or None))
+        return log
+
     def _exactly(self, which: str) -> Path:
-        """Return the log of a session for its removal. ``which`` must be an id, a beginning that no other id has, or
+        """Return the log of a session to change. ``which`` must be an id, a beginning that no other id has, or
         the whole title of a session of this workspace."""
         if _is_file(which):
-            raise JournalError(f"{which} is a file: a session is removed by its id")
+            raise JournalError(f"{which} is a file: give the id of the session")
         logs = self._logs()
         found = [log for log in logs if log.stem == which]
         if len(found) > 1:
@@ -332,7 +338,7 @@ class Archive:
             found = [log for log in logs if (len(which) >= 4 and log.stem.startswith(which)) or str(log) in titled]
         if len(found) > 1:
             names = ", ".join(str(log) for log in found[:5])
-            raise JournalError(f"several sessions could be meant by {which!r}: {names}; nothing was removed")
+            raise JournalError(f"several sessions could be meant by {which!r}: {names}; nothing was changed")
         if not found:
             raise JournalError(
                 f"there is no session {which!r}: say its id, a beginning of it (four characters at least) or its whole "

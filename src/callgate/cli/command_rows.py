@@ -145,7 +145,7 @@ GROUPS = {
         CommandGroup(
             _SESSIONS,
             "session",
-            "sessions: list, show, export, import, verify, gc, remove, lock",
+            "sessions: list, show, export, import, rename, verify, gc, remove ...",
             "session_commands",
             f"About the sessions that are kept. {DATA_FOLDER}",
         ),

@@ -235,6 +235,13 @@ def remove(which: str) -> int:
     return 0
 
 
+def rename(which: str, title: str) -> int:
+    """Set the title of a session that no program has open. An empty title removes it. In the terminal: /title."""
+    log = admin.sessions.Archive().rename(which, title)
+    put_text(f"session {log.stem}: {title.strip() or '(no title)'}")
+    return 0
+
+
 def lock(which: str | None) -> int:
     """Show the process that has a session open for writing."""
     log, holder, name = admin.sessions.Archive().holder(which)
@@ -275,6 +282,7 @@ def _checksum(text: str) -> str:
 
 
 _WHICH = ArgumentRow("ID?", SESSION_HELP, "which")
+_ONE = ArgumentRow("ID", "its id, a beginning of it that no other has, or its whole title", "which")
 _ALL = ArgumentRow("--all", "every session of every folder", "every")
 _OUTPUT = (
     ArgumentRow("-o --output FILE", "where to write (default: standard output)"),
@@ -349,7 +357,14 @@ _ROWS = (
         "session remove",
         remove,
         "remove one session",
-        (ArgumentRow("ID", "its id, a beginning of it that no other has, or its whole title", "which"),),
+        (_ONE,),
+    ),
+    CommandRow(
+        "session rename",
+        rename,
+        "set the title of a session",
+        (_ONE, ArgumentRow("TITLE", "the new title, in quotes")),
+        examples=('callgate session rename 20261119 "Prices in euros"',),
     ),
     CommandRow(
         "session lock",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from callgate.conversation.record import Record
     from callgate.core.ports import Check, Gate, Host, ToolSource
     from callgate.words.calls import Result, ToolCall
+    from callgate.words.decisions import AskedField, FieldAnswer
     from callgate.words.events import TurnEnded
     from callgate.words.limits import ExecutorSettings
     from callgate.words.messages import Message
@@ -173,6 +174,12 @@ class SessionPort(Protocol):
 
     @property
     def equipment(self) -> TurnEquipment: ...
+
+    async def ask(
+        self, fields: Sequence[AskedField] = (), *, by: str, text: str = "", name: str = "question", id: str = ""
+    ) -> tuple[FieldAnswer, ...] | None:
+        """Ask the user a question outside of a call, see ``Session.ask``."""
+        ...
 
     def wake(self) -> None:
         """Start a turn if the session is idle and a part has a reason for one (``FeaturePart.wakes``)."""

@@ -19,6 +19,8 @@ FIELDS = {
     "parameter_descriptions": (0.6, 40),
     "parameter_values": (0.8, 10),
 }
+# Bonus for a name all of whose words are in the query.
+COVERED_NAME = 1.8
 # The share of a field's weight that its length divides, and the sum at which a term has half its full weight (BM25F).
 LENGTH = 0.75
 SATURATION = 1.2

@@ -6,7 +6,7 @@ index that was updated equals one that was built at once. An index is used by on
 
 from collections.abc import Callable, Mapping, Sequence
 
-from callgate.search.fields import READ, ToolText, own_name, weigh_terms
+from callgate.search.fields import COVERED_NAME, READ, ToolText, own_name, weigh_terms
 from callgate.search.query import FAINT, Asked, read_words, without_stops
 from callgate.search.rank import Postings, best, spread
 from callgate.search.search_terms import terms
@@ -17,8 +17,7 @@ from callgate.words.noun import noun
 POOL = 50
 # Those that are as good as the last of them come in addition, up to so many in all, in the order of their names.
 MOST_EQUAL = 200
-# Bonus for a name all of whose words are in the query, and the share that a tool gets of the best of its server.
-COVERED_NAME = 1.8
+# The share that a tool gets of the score of the best tool of its server.
 SIBLINGS = 0.5
 # The share that is added of the score of the best sentence of the query, and of words that are neighbours both in the
 # query and in the tool.

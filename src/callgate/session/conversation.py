@@ -20,8 +20,6 @@ from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
 from callgate.session.program_calls import CLOSED
 from callgate.session.run import RunResult, SyncLoop, run
-from callgate.session.user_questions import NAME as QUESTIONS
-from callgate.session.user_questions import UserQuestions
 from callgate.session.view import SessionView
 from callgate.session.work import BUSY, Work
 from callgate.words import inputs
@@ -260,7 +258,7 @@ class Conversation(SessionView):
         name    a name for the kind of question, shown in place of a tool's
         id      keeps the question open over a restart: the next asker with this id gets the answer, which is given once
         """
-        return await self._opened.needed(QUESTIONS, UserQuestions).ask(fields, by=by, text=text, name=name, id=id)
+        return await self._work.ask(fields, by=by, text=text, name=name, id=id)
 
     def note(self, text: str) -> None:
         """Put a note for people on record."""

@@ -1,7 +1,7 @@
 """The work of a session: runs the loop for each prompt, continues what was left open, and runs tasks between turns."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,10 @@ from callgate.core.capabilities import model_effort
 from callgate.core.executor import CallExecutor
 from callgate.session.history import HistoryEdits
 from callgate.session.program_calls import ProgramCalls
+from callgate.session.user_questions import NAME as QUESTIONS
+from callgate.session.user_questions import UserQuestions
 from callgate.tools.staging import TaskSet, outside_calls
+from callgate.words.decisions import AskedField, FieldAnswer
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.limits import LoopLimits
@@ -62,6 +65,14 @@ class Work:
         self.calls = ProgramCalls(equipment.record, start=self._start, executor=lambda: self.executor)
         self.closing = False
         self.failure: Exception | None = None
+
+    async def ask(
+        self, fields: Sequence[AskedField] = (), *, by: str, text: str = "", name: str = "question", id: str = ""
+    ) -> tuple[FieldAnswer, ...] | None:
+        """Ask the user a question outside of a call, see ``Session.ask``."""
+        questions = self._features.parts[QUESTIONS]
+        assert isinstance(questions, UserQuestions)
+        return await questions.ask(fields, by=by, text=text, name=name, id=id)
 
     def set_status(self, status: SessionStatus) -> None:
         """Set the status and publish a change. While tasks run beside the turn, the status is ``working``."""

@@ -15,7 +15,7 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal
 from callgate.host.threads import in_thread
 from callgate.transcript.answer_files import tidy_answers
-from callgate.transcript.disk_journal import DiskJournal, write_log
+from callgate.transcript.disk_journal import DiskJournal, append_to_log, write_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import holder_of
 from callgate.transcript.question_answers import AnswerTaken, answer_question, questions_in
@@ -153,6 +153,12 @@ class Store:
         log = self.new_log(session)
         write_log(log, self.masker, events)
         return log.stem
+
+    def append(self, log: Path, *events: Durable) -> None:
+        """Append events to a log that no program has open. Raise SessionLocked if a program has it open."""
+        fd, loaded = locked_log(log, time())
+        quarantined = repair(fd, log, loaded, time())
+        append_to_log(log, self.masker, loaded, fd, events if quarantined is None else (quarantined, *events))
 
     def new_log(self, session: str | None = None) -> Path:
         """The place of a new session, with this id if one is given."""

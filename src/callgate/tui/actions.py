@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import ACTIONS, KeyAction, bound_keys
 from callgate.words.inputs import Continue, Interrupt, MoveToBackground, SetMode
-from callgate.words.modes import Mode
+from callgate.words.modes import MODES, Mode
 
 if TYPE_CHECKING:
     from callgate.config import Config
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TWICE = 0.8
 """Seconds within which a second press of a key counts as a double press."""
-CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
+CYCLE: tuple[Mode, ...] = tuple(mode for mode, rules in MODES.items() if rules.in_cycle)
 """The modes that the key cycles through; other modes are set with /mode."""
 
 

@@ -21,6 +21,7 @@ class ModeRules:
     allows_edits     allows changes of files in the workspace
     allows_all       allows every call
     never_asks       replaces each question by a denial
+    in_cycle         the key for the next mode reaches it
     """
 
     meaning: str
@@ -29,12 +30,13 @@ class ModeRules:
     allows_edits: bool = False
     allows_all: bool = False
     never_asks: bool = False
+    in_cycle: bool = False
 
 
 MODES: Mapping[Mode, ModeRules] = {
-    "default": ModeRules("asks about what no rule covers", 2),
-    "accept_edits": ModeRules("edits files of the workspace without asking", 1, allows_edits=True),
-    "plan": ModeRules("looks around and changes nothing", 3, forbids_changes=True),
+    "default": ModeRules("asks about what no rule covers", 2, in_cycle=True),
+    "accept_edits": ModeRules("edits files of the workspace without asking", 1, allows_edits=True, in_cycle=True),
+    "plan": ModeRules("looks around and changes nothing", 3, forbids_changes=True, in_cycle=True),
     "bypass": ModeRules("asks only where a rule or hard safety does", 0, allows_all=True),
     "dont_ask": ModeRules("denies what it would have to ask about", 3, never_asks=True),
 }
