@@ -1,12 +1,12 @@
-"""Client for servers of the Model Context Protocol. Their tools are judged by the gate like all others.
+"""Client for servers of the Model Context Protocol. The gate decides calls of their tools like all other calls.
 
 server_config     parse the configuration of servers from files and flags
 mcp_names         make the names of servers and tools valid and unique
 tool_definitions  limit, clean and compare the definitions of tools
 approvals         store approved definitions in the data folder; ask about changed ones
-server            keep one server connected: ``server_requests`` sends requests, ``server_questions`` asks the user
+server            keep one server connected; ``server_requests`` sends requests, ``server_questions`` asks the user
 server_tool       the tools and prompts of a server; ``server_results`` converts answers to Results
-server_list       all servers of a session as a source of tools; ``late_servers`` for those not connected yet
+server_list       all servers of a session as a source of tools; ``late_servers`` for servers that are not connected yet
 resource_tools    the tools ListMcpResources and ReadMcpResource
 server_context    the state of a server, and what it needs from the session
 link              the connection on the SDK, over ``stdio_transport`` or ``http_transport``
@@ -14,8 +14,8 @@ http_bodies       limit HTTP answers before the SDK parses them
 forms             convert forms of servers to questions; ``oauth`` logs in; ``server_log`` writes the log file
 mcp_feature       the feature ``mcp`` of a session
 
-Nothing of the package ``mcp`` is imported before a server is configured: ``link`` and what it imports are loaded in a
-thread when the first server connects. See docs/decisions/0046-mcp.md.
+The package ``mcp`` (the SDK) is imported only when the first server connects: ``link`` and its imports are then loaded
+in a thread. See docs/decisions/0046-mcp.md.
 """
 
 PROJECT_FILE, OWN_FILE = ".mcp.json", "mcp.json"

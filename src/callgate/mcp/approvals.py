@@ -1,7 +1,7 @@
-"""Approved tool definitions. The user is asked before a call of a tool whose definition has changed since.
+"""Stores approved tool definitions, and asks the user before a call of a tool whose definition has changed.
 
-A definition is approved by the first allowed call of the tool; a changed one, when the user allows a call after seeing
-the difference. Approvals are stored in the data folder; without one they last for the session.
+The first allowed call of a tool approves its definition. A changed definition is approved when the user allows a call
+after seeing the difference. Approvals are stored in the data folder; without a data folder they last for the session.
 """
 
 import json
@@ -24,7 +24,7 @@ FILE = "mcp-approved.json"
 
 
 class ApprovedDefinitions:
-    """The approved definitions by server and tool.
+    """The approved tool definitions, by server and tool.
 
     server  the identity of a server: name and, for a project's server, the project
     tool    the tool's name as rules use it
@@ -38,17 +38,18 @@ class ApprovedDefinitions:
         self._lock = Lock()
 
     def load(self) -> None:
-        """Read the file. An unreadable file counts as empty, so every tool needs approval again. Blocks."""
+        """Read the file of approvals. Blocks. An unreadable file is treated as empty, so every tool needs approval
+        again."""
         if not self._loaded:
             self._loaded = True
             self._known = self._read()
 
     def before(self, server: str, tool: str) -> str | None:
-        """Return the text of the approved definition, or None."""
+        """Return the text of the approved definition, or None if none is approved."""
         return self._known.get(server, {}).get(tool)
 
     def approve(self, server: str, tool: str, definition: Definition) -> None:
-        """Approve a definition now and store it in a thread; ``written`` waits for that."""
+        """Approve a definition at once and store it in a thread; ``written`` waits until it is stored."""
         if self.before(server, tool) != definition.text:
             tools = self._known.setdefault(server, {})
             tools[tool] = definition.text
@@ -62,7 +63,7 @@ class ApprovedDefinitions:
             await wait(self._writing)
 
     def forget(self, server: str) -> None:
-        """Remove the approvals of a server. Blocks."""
+        """Remove all approvals of a server. Blocks."""
         self._known.pop(server, None)
         if self._file is not None and server in self._read():
             self._write(server, {})
@@ -77,7 +78,7 @@ class ApprovedDefinitions:
         return found
 
     def _write(self, server: str, tools: dict[str, str]) -> None:
-        """Merge with the file, because other processes may have approved tools of other servers."""
+        """Merge the approvals into the file, because other processes may have approved tools of other servers."""
         assert self._file is not None
         with self._lock, suppress(UsageError):  # the user is asked again next time
             found = self._read()
@@ -89,8 +90,8 @@ class ApprovedDefinitions:
 
 
 def definition_check() -> Check:
-    """Return a check that asks about a changed definition, and about a new one that reads like an instruction, whatever
-    rules and remembered answers say."""
+    """Return the check that asks the user about a changed definition, and about a new definition that reads like an
+    instruction. It asks regardless of rules and remembered answers."""
 
     def judge(case: Case) -> Ask | None:
         concern = facts_of(case.tool).concern
@@ -103,7 +104,7 @@ def definition_check() -> Check:
 
 
 def concern_about(before: str | None, definition: Definition) -> str:
-    """Return why the user must be asked about a definition, or an empty string."""
+    """Return the reason why the user must be asked about a definition, or an empty string."""
     if before == definition.text:
         return ""
     found = definition.suspicion

@@ -1,6 +1,6 @@
-"""Converts forms of servers to fields of a question, and shows addresses, which are never opened.
+"""Converts the form of a server to fields of a question, and checks an address before it is shown to the user.
 
-The question names the server. Secrets are never requested: a form with a field that looks like one is declined.
+Addresses are never opened. The question names the server. A form with a field that looks like a secret is declined.
 """
 
 import re
@@ -30,18 +30,19 @@ _KINDS: Mapping[str, FieldKind] = {"number": "number", "integer": "integer"}
 
 
 class Person(Protocol):
-    """The user, whom a session can ask."""
+    """The interface through which a session asks the user."""
 
     async def ask(
         self, fields: Sequence[AskedField], *, by: str, text: str, name: str
     ) -> tuple[FieldAnswer, ...] | None:
-        """Ask a question and return the answers; None if it was declined or nobody can be asked. May be cancelled."""
+        """Ask the user a question and return the answers, or None if the user declines or cannot be asked. May be
+        cancelled."""
         ...
 
 
 @noun
 class FormField:
-    """A property of a form, and the field of the question for it."""
+    """A property of a form, with the corresponding field of the question."""
 
     name: str
     schema: Mapping[str, Any]
@@ -49,7 +50,7 @@ class FormField:
 
 
 def form_fields(schema: Mapping[str, Any], message: str = "") -> list[FormField]:
-    """Return the fields of a form. Raise ValueError with the reason if it must not be shown."""
+    """Return the fields of a form. Raise ValueError with the reason if the form must not be shown."""
     if _asks_for_secret(message):
         raise ValueError(_NO_SECRETS)
     properties: Any = schema.get("properties")
@@ -60,7 +61,7 @@ def form_fields(schema: Mapping[str, Any], message: str = "") -> list[FormField]
 
 
 def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) -> dict[str, Any]:
-    """Return the answers as the content of the form, converted to the types of its properties."""
+    """Return the user's answers as the content of the form, converted to the types of its properties."""
     found: dict[str, Any] = {}
     for field, answer in zip(fields, answers, strict=True):
         text = answer.text.strip()
@@ -72,7 +73,7 @@ def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) ->
 
 
 def form_fault(schema: Mapping[str, Any], fields: Sequence[FormField], content: Mapping[str, Any]) -> str:
-    """Return the first reason why the server would reject this content, or an empty string."""
+    """Return the first reason why the server would reject the content of a form, or an empty string."""
     for field in fields:
         reads = _FORMATS.get(str(field.schema.get("format")))
         try:
@@ -104,7 +105,7 @@ _FORMATS: Mapping[str, Callable[[str], object]] = {
 
 
 def shown_address(url: str) -> str:
-    """Return an address for the user to open, with its host. Raise ValueError for one that must not be shown."""
+    """Return an address for the user to open, and its host. Raise ValueError if the address must not be shown."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -120,12 +121,10 @@ def shown_address(url: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Return a text of a server, made safe to show."""
     return excerpt(clean(text, 2_000), lines=12, chars=1_000).text
 
 
 def _asks_for_secret(text: str) -> bool:
-    """Search the visible text, so that hidden characters inside a word do not hide it."""
     return _SECRET_TEXT.search(clean(text, len(text))) is not None
 
 
@@ -170,7 +169,7 @@ def _limits(schema: Mapping[str, Any]) -> str:
 
 
 def _shown_default(schema: Mapping[str, Any]) -> str:
-    """Return the default of a field, by the labels of its options."""
+    """Return the default of a field; for a field with options, the label of the default option."""
     given, labels = schema["default"], _values(schema)
     if schema["type"] == "boolean":
         return _YES if given else _NO
@@ -188,7 +187,7 @@ def _options(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _values(schema: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of an enumeration with their labels, in any spelling of the protocol versions."""
+    """Return the values of an enumeration with their labels, in the syntax of any protocol version."""
     of: Mapping[str, Any] = schema.get("items") or {} if schema["type"] == "array" else schema
     titled = of.get("oneOf") or of.get("anyOf")
     if titled:

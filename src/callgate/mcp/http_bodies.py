@@ -1,8 +1,8 @@
-"""Limits HTTP answers before the SDK parses them on the event loop.
+"""Limits HTTP response bodies before the SDK parses them on the event loop.
 
-A body, and each event of a stream, has the same size limit as a line on stdio. Large ones are parsed in a thread, and
-lists that are too long are shortened. Compressed bodies are refused, because a small one may expand to any size. A
-server that floods is read more slowly.
+A body, and each event of a stream, has the same size limit as a line on stdio. Large bodies are parsed in a thread, and
+lists that are too long are shortened. Compressed bodies are refused, because a small body may expand to any size. If a
+server sends too many messages, they are read more slowly.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ from callgate.mcp.rate_limit import RateLimit
 from callgate.mcp.stdio_transport import BYTES_A_MESSAGE, LARGEST_LINE, parsed
 
 LARGE = 64 << 10
-"""Bytes from which on a message is parsed in a thread first."""
+"""The size in bytes from which a message is parsed in a thread."""
 _BLANK_LINE = re.compile(rb"\n\r?\n|\r\r")
 _NO_MESSAGE = b"null"
 
 
 class TooLarge(httpx2.StreamError):
-    """Reported by the SDK as the error of the one request that the body answers."""
+    """A response body exceeds the size limit. The SDK reports this as the error of the request."""
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """A body that fails when it, or one event of it, exceeds the size limit. It is read within the ``rate`` limit of
-    its server, and events are passed on whole."""
+    """A response body that fails if the body, or one of its events, exceeds the size limit. It is read within the
+    ``rate`` limit of the server and yields only complete events."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, rate: RateLimit, *, events: bool) -> None:
         self._inner = inner
@@ -59,7 +59,7 @@ class BoundedStream(httpx2.AsyncByteStream):
 
 
 async def bound_body(response: httpx2.Response, rate: RateLimit) -> None:
-    """Limit the body of a response. Used as a response hook."""
+    """Limit the body of a response. Used as a response hook of the HTTP client."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise TooLarge("the answer is compressed, which was not asked for")
     kind = response.headers.get("content-type", "").lower()
@@ -68,8 +68,8 @@ async def bound_body(response: httpx2.Response, rate: RateLimit) -> None:
 
 
 def lighter_message(body: bytes) -> bytes:
-    """Return the message with its lists shortened. An invalid message becomes a short one that the SDK rejects.
-    Blocks."""
+    """Return a JSON message with its lists shortened. Blocks. An invalid message is replaced by a short text that the
+    SDK rejects."""
     match parsed(body):
         case [SessionMessage() as found]:
             return found.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
@@ -78,7 +78,7 @@ def lighter_message(body: bytes) -> bytes:
 
 
 def lighter_events(body: bytes) -> bytes:
-    """Shorten the data of each event. Blocks."""
+    """Return server-sent events with the lists in their data shortened. Blocks."""
     written: list[bytes] = []
     fields: list[bytes] = []
     data: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The HTTP transports: streamable HTTP, and SSE for old servers. ``http_bodies`` limits their answers."""
+"""The HTTP transports: streamable HTTP, and SSE for old servers. ``http_bodies`` limits the response bodies."""
 
 import asyncio
 import json
@@ -33,16 +33,16 @@ _WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs
 def outward_only(
     url: str, resolve: Resolve = system_addresses
 ) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
-    """Return a request hook that limits the hosts which a server may name for its login.
+    """Return a request hook that limits the hosts that a server may name for its login.
 
-    A server on the internet may only name hosts on the internet (by all addresses of the name), over https. So a server
-    cannot make this machine send requests to hosts that the server itself cannot reach. A server counts as local if all
-    its addresses are private.
+    A server on the internet may name only hosts on the internet, over https; every address of the host is checked. So a
+    server cannot make this machine send requests to local hosts. A server whose addresses are all private is not
+    limited.
     """
     own = httpx2.URL(url)
 
     async def near(there: httpx2.URL) -> list[bool]:
-        """Return for each address of the host whether it is private; a private name or literal needs no lookup."""
+        """Return for each address of the host whether the address is private."""
         if is_private(_literal(there.host)):
             return [True]
         try:
@@ -62,7 +62,8 @@ def outward_only(
 
 
 def paced(rate: RateLimit) -> Callable[[httpx2.Request], Coroutine[Any, Any, None]]:
-    """Return a hook that limits how often streams are opened: the SDK reopens one as soon as the server asks for it."""
+    """Return a request hook that limits how often streams are opened, because the SDK reopens a stream at a server's
+    request."""
 
     async def wait(request: httpx2.Request) -> None:
         if request.method == "GET":
@@ -79,7 +80,7 @@ def _literal(host: str) -> str:
 async def web_streams(
     config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
-    """Open the streams of a server with an address. The caller limits how long an answer may take.
+    """Open the read and write streams of an HTTP server. The caller limits the time of a response.
 
     ended  called with a sentence when the server has dropped the session
     """
@@ -125,8 +126,8 @@ async def web_streams(
 
 
 async def helper_headers(helper: str, root: str, env: Mapping[str, str], clock: Clock) -> dict[str, str]:
-    """Run a command and return the headers that it prints as a JSON object. Raise ValueError without quoting its
-    output."""
+    """Run a command and return the headers that it prints as a JSON object. Raise ValueError, without the output, if it
+    fails."""
     try:
         ran = await run_process(
             shlex.split(helper), cwd=root, env=env, clock=clock, timeout=_HELPER_SECONDS, limit=_HELPER_BYTES

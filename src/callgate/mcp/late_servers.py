@@ -1,4 +1,5 @@
-"""Servers that are not connected yet: a tool that waits for them, and answers for calls that come too early."""
+"""Tools for servers that are not connected yet: one that waits for servers, and one that answers calls made too
+early."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ _DESCRIPTION = Path(__file__).with_name("wait_for_servers.md").read_text(encodin
 
 
 def is_late(server: Server) -> bool:
-    """Return True until the first connection attempt has succeeded or failed."""
+    """Return True until the first attempt to connect the server has succeeded or failed."""
     return server.state.status == "connecting" and not server.state.reason
 
 
@@ -28,12 +29,12 @@ def late_ones(servers: Mapping[str, Server]) -> list[Server]:
 
 
 def prefix_of(server: str) -> str:
-    """Return the prefix of the names of a server's tools."""
+    """Return the prefix of a server's tool names, ``mcp__server__``."""
     return f"mcp__{server}__"
 
 
 class WaitingTool(Named):
-    """The tool ``WaitForMcpServers``, offered while servers are still connecting at the start of a session."""
+    """The tool ``WaitForMcpServers``. It is offered while servers are still connecting at the start of a session."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
         late = [each.name for each in late_ones(servers)]
@@ -61,7 +62,7 @@ class WaitingTool(Named):
 
 
 def early_call(name: str, server: Server) -> Tool:
-    """Return a tool that waits for its server and then asks the model to repeat the call."""
+    """Return a tool that waits until its server is connected and then asks the model to repeat the call."""
 
     async def wait(arguments: dict[str, Any]) -> Result:
         await server.settled()
@@ -74,7 +75,7 @@ def early_call(name: str, server: Server) -> Tool:
 
 
 def absent(server: Server) -> str:
-    """Return why the tools of a server are missing and what to do; an empty string if it is connected."""
+    """Return why the tools of a server are missing and what to do next; an empty string if the server is connected."""
     state = server.state
     if state.status == "connected":
         return ""
@@ -87,7 +88,7 @@ def absent(server: Server) -> str:
 
 
 async def settled(servers: Mapping[str, Server], tools: Sequence[str]) -> None:
-    """Wait until the first connection attempt to the servers of these tools has ended."""
+    """Wait until the first attempt to connect each server of these tools has succeeded or failed."""
     wanted = [each for name, each in servers.items() if any(tool.startswith(prefix_of(name)) for tool in tools)]
     await asyncio.gather(*(each.settled() for each in wanted))
 

@@ -1,6 +1,6 @@
-"""The connection to one server, on the SDK. Loaded with the first connection, because the SDK is slow to import.
+"""The connection to one server, made with the SDK. Methods return only plain data and types of Callgate.
 
-It returns plain data and types of Callgate only.
+The module is loaded when the first server connects, because the SDK is slow to import.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from callgate.mcp.tool_definitions import MOST_TOOLS, clean
 from callgate.words.noun import noun
 
 CHILD_VARIABLES = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""The environment variables that a server inherits, beside the ``env`` of its entry."""
+"""The environment variables that a server inherits, in addition to the ``env`` of its entry."""
 _MOST_PAGES = 100
 _MOST_ANSWERS_WAITING = 1_000
 _LOST = "Connection closed"  # text of the SDK; servers use the SDK's error code for errors of their own
@@ -42,7 +42,7 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())  # keeps its warnings
 
 @noun
 class LinkEvents:
-    """Callbacks for messages that a server sends by itself.
+    """Callbacks for messages that a server sends without a request.
 
     changed   called with tools, prompts or resources when that list changed
     resource  called with the address of a changed resource
@@ -60,7 +60,7 @@ Progress = Callable[[float, float | None, str], None]
 
 
 class Link:
-    """An open connection."""
+    """An open connection to one server."""
 
     def __init__(self, client: Client, events: LinkEvents, log: ServerLog) -> None:
         self._client = client
@@ -77,16 +77,16 @@ class Link:
 
     @property
     def said(self) -> str:
-        """The name and version that the server reports."""
         info = self._client.server_info
         return "" if info is None else clean(f"{info.name} {info.version}", 80).replace("\n", " ")
 
     def offers(self, what: str) -> bool:
-        """Return True if the server offers tools, resources or prompts."""
+        """Return True if the server offers this kind of list: tools, resources or prompts."""
         return getattr(self._client.server_capabilities, what, None) is not None
 
     async def tools(self) -> list[Mapping[str, Any]]:
-        """Return the tools, at most one more than the limit so that the caller can detect an excess."""
+        """Return the tools of the server. At most one tool more than the limit is returned, so that the caller detects
+        an excess."""
         return await self._pages("list_tools", "tools", MOST_TOOLS + 1) if self.offers("tools") else []
 
     async def resources(self) -> list[Mapping[str, Any]]:
@@ -107,7 +107,7 @@ class Link:
         return found["messages"]
 
     async def subscribe(self, uris: Sequence[str]) -> None:
-        """Subscribe to changes of these resources if the server supports it. A failure is logged."""
+        """Subscribe to changes of these resources if the server supports subscriptions. A failure is logged."""
         has = self._client.server_capabilities.resources
         new = [uri for uri in uris if uri not in self._uris]
         if has is None or not has.subscribe or not new:
@@ -132,7 +132,7 @@ class Link:
         return await self._request(lambda: self._client.call_tool(name, dict(arguments), progress_callback=report))
 
     def listen(self) -> None:
-        """Open the stream of list changes, which only the modern protocol needs."""
+        """Open the stream of list changes. Only the modern protocol needs it."""
         self.stop()
         if self.version in MODERN_PROTOCOL_VERSIONS:
             self._listening = asyncio.create_task(self._listen())
@@ -171,7 +171,7 @@ class Link:
         return found[:most]
 
     async def _request(self, send: Callable[[], Awaitable[Any]]) -> Mapping[str, Any]:
-        """Return the answer as JSON. Raise LinkFault for any error of the SDK."""
+        """Return the response as JSON. Raise LinkFault for any error of the SDK."""
         try:
             answer = await send()
         except MCPError as error:
@@ -189,7 +189,8 @@ async def _unchecked(name: str, result: object) -> None: ...
 async def open_link(
     config: ServerConfig, context: ServerContext, log: ServerLog, events: LinkEvents, auth: Any = None
 ) -> AsyncGenerator[Link]:
-    """Connect to a server. Raise what the transport raises, or an ExceptionGroup of it."""
+    """Connect to a server and return the connection. Raise the error of the transport, or an ExceptionGroup that
+    contains it."""
     config, roots = config.expanded(context.environ), context.roots
 
     async def elicit(context: ClientRequestContext, params: Any) -> Any:
@@ -255,9 +256,8 @@ async def _with_bounded_answers(
 
 
 class _BoundedAnswers(SdkStream):
-    """A write stream that limits the answers to a server's requests which the server has not yet read.
-
-    Each waiting answer is a task of the SDK, which sets no limit.
+    """A write stream that limits the number of unsent responses to requests of the server. Each unsent response is a
+    task of the SDK, which sets no limit.
 
     ended  called with a sentence when the limit is reached
     """

@@ -1,4 +1,4 @@
-"""The errors of connections, and their texts. Does not import the SDK."""
+"""The errors of connections to servers, and their messages. The SDK is not imported."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -11,7 +11,7 @@ INSTALL = "servers need one more package: pip install 'callgate[mcp]'"
 
 
 class LinkFault(Exception):
-    """A request failed. ``lost``: the connection cannot be used any more."""
+    """A request to a server failed. If ``lost``, the connection cannot be used any more."""
 
     def __init__(self, text: str, *, lost: bool = False) -> None:
         super().__init__(text)
@@ -19,16 +19,16 @@ class LinkFault(Exception):
 
 
 class NeedsLogin(Exception):
-    """The server requires a login, and the user cannot be asked now."""
+    """The server requires a login, but the user cannot be asked now."""
 
 
 class NotInstalled(Exception):
-    """The SDK is not installed."""
+    pass
 
 
 @noun
 class ConnectionFault:
-    """The reason why a connection ended. ``final``: a retry would fail too."""
+    """The reason why a connection ended. If ``final``, a retry would fail too."""
 
     text: str
     final: bool = False
@@ -36,7 +36,7 @@ class ConnectionFault:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return an error as one sentence. Of a validation error, which has pages of text, return the first fault."""
+    """Return an error as one sentence; for a validation error, its first fault."""
     listed: Callable[[], list[dict[str, Any]]] | None = getattr(error, "errors", None)
     if not isinstance(error, ValueError) or listed is None:
         return str(error)
@@ -45,14 +45,14 @@ def sentence_of(error: BaseException) -> str:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the first error inside nested exception groups."""
+    """Return the first error that is not an exception group, searching nested groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[Any]", error).exceptions[0]
     return error
 
 
 def fault_of(error: BaseException, lost: str, where: str) -> ConnectionFault:
-    """Convert an exception to a ConnectionFault.
+    """Convert an exception of a connection to a ConnectionFault.
 
     lost   what the transport reported about its end, if anything
     where  the address of an HTTP server

@@ -1,7 +1,8 @@
 """The feature ``mcp``: MCP servers, and the resources that a message of the user mentions.
 
-``@server:address`` is read before the request to the model, by an ordinary call of ReadMcpResource: gate, record,
-limits and resume apply. A mention grants no permission, because its text may be pasted.
+The resource ``@server:address`` is read before the request to the model, by an ordinary call of ReadMcpResource: it is
+checked by the gate, recorded, limited and resumed like any call. A mention grants no permission, because the text may
+be pasted.
 """
 
 import re
@@ -21,7 +22,7 @@ from callgate.words.tool_search import EXECUTE
 
 NAME = "mcp"
 MOST_MENTIONED = 20
-"""Resources that are read for one message. The user and the model are informed if there are more."""
+"""The most resources that are read for one message. The user and the model are informed if there are more."""
 _LONGEST = 2_000
 _MENTION = re.compile(r"""(?:^|(?<=[\s(\[{]))@(?:"([^"\n]+)"|([^\s"]+))""")
 _END = ",.;:!?)]}>'"
@@ -29,14 +30,15 @@ _END = ",.;:!?)]}>'"
 
 @noun
 class ResourceMention:
-    """A resource named in a message: its server and its address."""
+    """A resource mentioned in a message: its server and its address."""
 
     server: str
     uri: str
 
 
 def mentions_in(text: str, servers: Collection[str]) -> list[ResourceMention]:
-    """Return each mention of these servers once. A quoted address may contain spaces and end with any character."""
+    """Return the resources of these servers that a text mentions, each once. A quoted address may contain spaces and
+    end with any character."""
     found: dict[ResourceMention, None] = {}
     for match in _MENTION.finditer(text) if servers else ():
         server, _, uri = (match[1] or match[2].rstrip(_END)).partition(":")
@@ -46,7 +48,7 @@ def mentions_in(text: str, servers: Collection[str]) -> list[ResourceMention]:
 
 
 class ServersPart(FeaturePart):
-    """The MCP servers of one session. They are closed with it."""
+    """The MCP servers of one session. They are closed with the session."""
 
     checks = (definition_check(),)
 
@@ -87,6 +89,8 @@ def _read(mention: ResourceMention, call_id: str, deferred: bool) -> InjectedCal
 
 
 def servers_feature(servers: ServerList) -> Feature:
-    """Return the feature of MCP servers: resources in messages, and the check of changed tool definitions. The tools of
-    the servers are deferred: pass ``servers`` to ``search_feature`` too."""
+    """Return the feature of MCP servers: it reads mentioned resources and checks changed tool definitions.
+
+    The tools of the servers are deferred: pass ``servers`` to ``search_feature`` too.
+    """
     return Feature(NAME, lambda opened: ServersPart(opened, servers), needs=frozenset({NOTICES}))

@@ -1,7 +1,7 @@
 """The names of servers and their tools in rules and requests: ``mcp__server__tool``.
 
-A rule names a server as ``mcp__server``, so a server name has no double underscore and none at its ends. A tool whose
-own name has other characters is refused, not renamed.
+A rule names a server as ``mcp__server``, so a server name contains no double underscore and does not begin or end with
+an underscore. A tool whose own name has other characters is refused, not renamed.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 LONGEST = 64
-"""Characters of a tool's full name that every provider accepts."""
+"""The most characters of a tool's full name, which every provider accepts."""
 _LONGEST_SERVER = 32
 _GIVEN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _SERVER = re.compile(r"[A-Za-z0-9_. -]{1,64}")
@@ -17,7 +17,7 @@ _ODD = re.compile(r"[^A-Za-z0-9-]+|_+")
 
 
 def server_name(given: str) -> str:
-    """Return the name of a server as used in tool names. Raise ValueError if it has no valid form."""
+    """Return the name of a server as used in tool names. Raise ValueError if no valid name can be made of it."""
     if _SERVER.fullmatch(given) is None:
         raise ValueError("its name has 1 to 64 of A-Z a-z 0-9 _ . - and blanks")
     name = _ODD.sub("_", given).strip("_")
@@ -32,8 +32,8 @@ def is_valid(tool: str) -> bool:
 
 
 def tool_names(server: str, tools: Iterable[str]) -> dict[str, str]:
-    """Return the full names by the names that the server uses; invalid ones are omitted. A name that is too long, or
-    equal to another one, ends with a hash of the original."""
+    """Return the full tool names by the names that the server uses; invalid names are omitted. A full name that is too
+    long or already used ends with a hash of the original name."""
     plain = {tool: f"mcp__{server}__{tool.replace('.', '_')}" for tool in dict.fromkeys(tools) if is_valid(tool)}
     found: dict[str, str] = {}
     for tool, name in sorted(plain.items(), key=lambda pair: "." in pair[0]):

@@ -1,8 +1,8 @@
 """Login to servers with OAuth 2.1.
 
-Discovery, registration, PKCE, the check of the issuer and the refresh of tokens are done by the SDK. This module shows
-the address, listens for the redirect and stores the tokens. The listener is on the loopback interface; its port is part
-of the registration and stored with it. Addresses are shown to the user and never passed to a program.
+The SDK does discovery, registration, PKCE, the check of the issuer and the refresh of tokens. This module shows the
+login address, listens for the redirect and stores the tokens. The listener is on the loopback interface; its port is
+part of the client registration and stored with it. Addresses are shown to the user and never passed to a program.
 """
 
 import asyncio
@@ -49,15 +49,13 @@ class TokenStore(Protocol):
 
 
 Show = Callable[[str, Awaitable[object]], Awaitable[None]]
-"""Show the address to the user and wait until the redirect has arrived. Raises if that is impossible."""
+"""Show the address to the user and wait until the redirect has arrived. Raise if the user cannot be asked."""
 
 
 class KeptTokens:
-    """The storage of the SDK for the tokens and the registration of one server.
-
-    With the tokens it stores their expiry and the endpoints, which the SDK forgets. Tokens stored for another ``url``
-    are not returned, so a changed entry sends no token to another host.
-    """
+    """Stores the tokens and the client registration of one server, as the SDK's token storage. It also stores the
+    expiry of the tokens and the endpoints, which the SDK does not. Tokens that were stored for another ``url`` are not
+    returned, so a changed configuration sends no token to another host."""
 
     def __init__(self, server: str, url: str, store: TokenStore) -> None:
         self._name = server
@@ -68,7 +66,7 @@ class KeptTokens:
         """A client registered by hand. It replaces the stored registration."""
 
     async def restore(self, context: OAuthContext) -> None:
-        """Restore the values that the SDK forgets."""
+        """Restore the expiry of the tokens and the endpoints, which the SDK does not store."""
         self._context = context
         kept = await self._get("tokens")
         with suppress(ValidationError, KeyError, TypeError):
@@ -113,20 +111,20 @@ class KeptTokens:
 
 
 def forget_tokens(server: str, store: TokenStore) -> bool:
-    """Remove the tokens and the registration; return False if there were none. Blocks."""
+    """Remove the tokens and the client registration of a server; return False if there were none. Blocks."""
     removed = [store.remove(f"{key}:{server}") for key in ("tokens", "client")]
     return any(removed)
 
 
 class Callback:
-    """The listener for the redirect of the browser."""
+    """The listener for the redirect of the browser after a login."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
         self._answer: asyncio.Future[AuthorizationCodeResult] | None = None
 
     async def open(self, port: int) -> int:
-        """Listen on this port of the loopback interface, 0 for any free port, and return the port."""
+        """Listen on this port of the loopback interface and return the port; 0 selects any free port."""
         self._answer = asyncio.get_running_loop().create_future()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_LONGEST_REQUEST)
         return self._server.sockets[0].getsockname()[1]
@@ -171,9 +169,9 @@ class Callback:
 async def login_auth(
     server: str, url: str, store: TokenStore, show: Show, client: OAuthClient | None = None
 ) -> OAuthClientProvider:
-    """Return the authentication of requests to a server. It does nothing until the server asks for a login.
+    """Return the authentication of requests to a server. It does nothing until the server requires a login.
 
-    client  a client registered by hand
+    client  a client that was registered manually at the authorization server
     """
     kept = KeptTokens(server, url, store)
     callback = Callback()
@@ -217,7 +215,6 @@ async def login_auth(
 
 
 async def _kept_port(kept: KeptTokens) -> int:
-    """Return the port of an earlier registration, or 0."""
     info = await kept.get_client_info()
     uris = () if info is None else info.redirect_uris or ()
     return next((each.port for each in uris if each.host == "127.0.0.1" and each.port), 0)

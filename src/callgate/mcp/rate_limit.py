@@ -1,11 +1,11 @@
-"""A token bucket that limits how fast messages of a server are processed."""
+"""A token bucket that limits how fast the messages of a server are processed."""
 
 from collections.abc import Callable
 from time import monotonic
 
 
 class RateLimit:
-    """``burst`` and ``per_second`` count messages, or other units of work."""
+    """A token bucket. ``burst`` and ``per_second`` are numbers of messages or of other units of work."""
 
     def __init__(self, burst: float, per_second: float, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -14,12 +14,12 @@ class RateLimit:
         self._counted_at = now()
 
     def spend(self, cost: float) -> float:
-        """Charge the cost and return the seconds to wait before reading more."""
+        """Take ``cost`` tokens and return the seconds to wait before reading more."""
         self._left = self._available() - cost
         return max(-self._left / self._per_second, 0.0)
 
     def takes(self) -> bool:
-        """Take one token and return True if there is one."""
+        """Take one token and return True, or return False if the bucket is empty."""
         self._left = self._available()
         if self._left < 1:
             return False

@@ -26,7 +26,7 @@ _MOMENT = 10.0  # seconds per server when all are listed
 def resource_tools(
     servers: Mapping[str, Server], hides: Callable[[str, str], bool] = lambda tool, server: False
 ) -> tuple[Tool, ...]:
-    """Return the two tools for the resources of all servers, except the servers that ``hides`` selects."""
+    """Return the two tools for the resources of all servers, without the servers for which ``hides`` returns True."""
 
     def shown() -> list[Server]:
         return [each for name, each in servers.items() if not hides(_LIST, name)]
@@ -112,7 +112,7 @@ def _server_of(given: Given) -> str:
 
 
 def login_tool(server: Server) -> FunctionTool[..., Any]:
-    """Return a tool that connects a server after the user has opened the address for the login."""
+    """Return the tool that asks the user to log in to a server and then connects the server."""
 
     async def log_in() -> str:
         return await server.log_in()

@@ -1,6 +1,6 @@
-"""One server: a background task keeps it connected and its lists of tools and prompts current.
+"""One server: a background task keeps the server connected and the lists of its tools and prompts current.
 
-It connects with a timeout and retries with growing delays. A failure affects only the calls of this server.
+The task connects with a timeout and retries with growing delays. A failure affects only the calls of this server.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _REFRESH = 1.0  # least seconds between two refreshes of a list
 
 
 class Server:
-    """A configured server. Used on the event loop of the session.
+    """A configured server and its connection. Used on the event loop of the session.
 
-    requests  sends requests to it
+    requests  sends requests to the server
     """
 
     def __init__(self, config: ServerConfig, context: ServerContext) -> None:
@@ -62,21 +62,22 @@ class Server:
 
     @property
     def identity(self) -> str:
-        """The key under which approvals and tokens are stored; it includes the folder of a project's server."""
+        """The key under which approvals and tokens are stored. For a project's server it includes the project
+        folder."""
         where = self._context.roots[0] if self.config.origin.layer == "project" else ""
         return f"{self.name}@{where}" if where else self.name
 
     # ---- its life -----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Start connecting in a task, also after it was disabled or has failed."""
+        """Start connecting in a task. A disabled or failed server can be started again."""
         if self._keeping is None or self._keeping.done():
             self._settled.clear()
             self._become("connecting")
             self._keeping = asyncio.create_task(self._keep(), name=f"mcp {self.name}")
 
     async def end(self, state: ServerStatus = "disabled") -> None:
-        """Close the connection, end the program and wait for both."""
+        """Close the connection, end the server's program and wait for both."""
         keeping, self._keeping = self._keeping, None
         if keeping is not None:
             keeping.cancel()
@@ -91,11 +92,11 @@ class Server:
         self.begin()
 
     async def settled(self) -> None:
-        """Wait until the first connection attempt has succeeded or failed."""
+        """Wait until the first attempt to connect has succeeded or failed."""
         await self._settled.wait()
 
     async def moved(self) -> None:
-        """Wait until the state or the tools change."""
+        """Wait until the state or the tools of the server change."""
         await self._moved.wait()
 
     async def _keep(self) -> None:
@@ -119,7 +120,7 @@ class Server:
             await wait_seconds(self._clock, pause)
 
     async def _live(self) -> ConnectionFault:
-        """Open one connection, wait until it ends and return why."""
+        """Open one connection, wait until it ends and return the reason."""
         self._lost = ""
         life = self._life = asyncio.create_task(self._connected())
 
@@ -192,7 +193,7 @@ class Server:
                 await wait_seconds(self._clock, pause)
 
     async def _look_again(self, link: Link) -> None:
-        """Refresh the changed lists. If that fails, keep the old lists, so that running calls are not affected, and
+        """Refresh the changed lists. If this fails, keep the old lists, so that running calls are not affected, and
         retry later."""
         stale = self._stale.copy()
         try:
@@ -244,13 +245,12 @@ class Server:
         moved.set()
 
     def list_changed(self, what: str) -> None:
-        """Handle the announcement of the server that a list changed."""
+        """Handle the server's announcement that a list changed."""
         if what in ("tools", "prompts"):
             self._stale.add(what)
             self._woken.set()
 
     def _ended(self, why: str) -> None:
-        """Mark the connection as lost."""
         self._lost = self._lost or why
         self._woken.set()
         if self._link is None and self._life is not None:
@@ -263,15 +263,14 @@ class Server:
             self._context.note(text)
 
     async def log_in(self) -> str:
-        """Connect during a call, in which the user can be asked to log in. Raise ToolFailure if the server stays
-        disconnected."""
+        """Connect during a call, so that the user can be asked to log in. Raise ToolFailure if the server is not
+        connected afterwards."""
         with self.requests.calls.begun() as call, call.waiting():
             self.begin()
             await self.ready()
         return f"The server {self.name} is connected; it has {len(self.tools)} tools."
 
     async def ready(self) -> Link:
-        """Return the open link, after waiting while it is being opened."""
         while self._link is None and self.state.status == "connecting" and self._keeping is not None:
             await self.moved()
         if self._link is None:
@@ -279,7 +278,6 @@ class Server:
         return self._link
 
     def lost(self, link: Link | None, why: str) -> str:
-        """Mark the link as lost because a request failed on it, and return the reason."""
         if link is self._link:  # otherwise there is a new connection already
             self._ended(why)
         return self._lost or why

@@ -1,7 +1,8 @@
 """The configuration of servers in files and flags: ``{"mcpServers": {"name": {…}}}``.
 
-``${VAR}`` and ``${VAR:-default}`` are replaced by environment variables in ``command``, ``args``, ``env``, ``url`` and
-``headers``. ``$VAR``, and a variable that is not set, stay as they are. An invalid entry disables its own server only.
+The variables ``${VAR}`` and ``${VAR:-default}`` are replaced by environment variables in ``command``, ``args``,
+``env``, ``url`` and ``headers``. ``$VAR`` and variables that are not set stay unchanged. An invalid entry disables only
+its own server.
 """
 
 import json
@@ -33,8 +34,8 @@ _OTHERS: Mapping[Transport, tuple[str, ...]] = {"stdio": _OF_ADDRESSES, "http": 
 
 @noun
 class OAuthClient:
-    """A client registered by hand at the authorization server. ``port`` is the local port of the redirect, 0 for
-    any."""
+    """An OAuth client that was registered manually at the authorization server. ``port`` is the local port of the
+    redirect, 0 for any port."""
 
     id: str
     secret: str = ""
@@ -43,9 +44,9 @@ class OAuthClient:
 
 @noun
 class ServerConfig:
-    """The configuration of one server, before variables are replaced.
+    """The configuration of one server, with its variables not yet replaced.
 
-    trusted         its annotations are believed; a project's own file cannot set this
+    trusted         the annotations of its tools are trusted; a file of the project cannot set this
     headers_helper  a command that prints more headers as a JSON object
     """
 
@@ -63,7 +64,7 @@ class ServerConfig:
 
     @property
     def target(self) -> str:
-        """The command line or the address, in one line."""
+        """The command line or the address of the server, in one line."""
         return self.url if self.transport != "stdio" else " ".join((self.command, *self.args))
 
     def unset(self, environ: Mapping[str, str]) -> list[str]:
@@ -74,8 +75,6 @@ class ServerConfig:
         return [*dict.fromkeys(found[1] for found in named if found[2] is None and not environ.get(found[1]))]
 
     def expanded(self, environ: Mapping[str, str]) -> "ServerConfig":
-        """Return the configuration with variables replaced."""
-
         def put(text: str) -> str:
             # A variable that is not set has its default, or stays as it is.
             return _VARIABLE.sub(lambda it: environ.get(it[1]) or (it[0] if it[2] is None else it[2]), text)
@@ -93,7 +92,7 @@ class ServerConfig:
 
 @noun
 class ConfigFault:
-    """A problem in a configuration file, with its line. ``server`` names the server that is disabled by it."""
+    """A problem in a configuration file, with its line. ``server`` names the server that it disables."""
 
     text: str
     origin: Origin
@@ -109,7 +108,8 @@ class ServerConfigs:
     faults: tuple[ConfigFault, ...] = ()
 
     def __add__(self, other: "ServerConfigs") -> "ServerConfigs":
-        """Join two lists. Of two servers with one name the first is used, and a fault reports the other."""
+        """Join two lists of servers. Of two servers with one name, the first is used and the second is reported as a
+        fault."""
         names = {each.name: each for each in self.servers}
         hidden = tuple(
             ConfigFault(
@@ -123,7 +123,7 @@ class ServerConfigs:
 
 
 def read_file(path: Path, layer: Layer) -> ServerConfigs:
-    """Read the servers of a file; none if the file does not exist. Blocks."""
+    """Return the servers in a configuration file; none if the file does not exist. Blocks."""
     try:
         found = read_regular(path, LARGEST)
     except FileNotFoundError:
@@ -136,7 +136,6 @@ def read_file(path: Path, layer: Layer) -> ServerConfigs:
 
 
 def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
-    """Parse the servers of a JSON text."""
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -165,7 +164,8 @@ def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
 
 
 def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig, list[str]]:
-    """Parse one server. Return it with notes on what is ignored. Raise ValueError if it is invalid."""
+    """Parse the configuration of one server. Return it with notes on ignored entries. Raise ValueError if it is
+    invalid."""
     if not isinstance(entry, dict):
         raise ValueError("an object is wanted")
     given = cast("dict[str, object]", entry)
@@ -203,7 +203,6 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
 
 
 def as_entry(server: ServerConfig) -> dict[str, Any]:
-    """Return the JSON entry of a server in a file."""
     found: dict[str, Any] = {"type": server.transport}
     if server.transport == "stdio":
         found |= {"command": server.command, "args": list(server.args), "env": dict(server.env)}
@@ -224,7 +223,7 @@ def as_entry(server: ServerConfig) -> dict[str, Any]:
 
 
 def merged(parts: Iterable[ServerConfigs]) -> ServerConfigs:
-    """Join the lists; the first of two servers with one name is used."""
+    """Join the lists of servers. Of two servers with one name, the first is used."""
     found = ServerConfigs()
     for each in parts:
         found = found + each
@@ -236,7 +235,6 @@ def _fault(text: str, origin: Origin) -> ServerConfigs:
 
 
 def _line_of(text: str, name: str) -> int:
-    """Return the line of the entry's key."""
     found = re.search(re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:", text)
     return text.count("\n", 0, found.start()) + 1 if found else 1
 
@@ -287,5 +285,5 @@ def _pairs(given: Mapping[str, object], key: str) -> Mapping[str, str]:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """Return False also for lone surrogates, which neither a program nor a file accepts."""
+    """Return True for a string that a program and a file accept: a string without lone surrogates."""
     return isinstance(value, str) and "\0" not in value and _HALF.search(value) is None

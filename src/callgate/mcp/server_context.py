@@ -1,4 +1,4 @@
-"""The state of a server, and the parts of the session that it uses."""
+"""The state of a server, and the objects of the session that a server uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ServerStatus = Literal["connecting", "connected", "failed", "needs login", "disa
 
 @noun
 class ServerLimits:
-    """Timeouts in seconds. The timeout of a call is paused while the user is asked."""
+    """The timeouts of a server, in seconds. The timeout of a call is paused while the user is asked."""
 
     connect: float = 30.0
     call: float = 600.0
@@ -29,9 +29,9 @@ class ServerLimits:
 class ServerState:
     """The state of a server.
 
-    seconds  how long it took to connect
+    seconds  the duration of the connection attempt
     said     the name and version that the server reports
-    since    when this state began, in wall time
+    since    the wall time at which this state began
     """
 
     status: ServerStatus
@@ -45,7 +45,7 @@ class ServerState:
 
 @noun
 class ServerContext:
-    """The parts of the session that a server uses.
+    """The objects and callbacks of the session that a server uses.
 
     note    called with a sentence for the user
     inform  called with a sentence for the user and the model

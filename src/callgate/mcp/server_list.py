@@ -16,7 +16,7 @@ Raw = str | Mapping[str, Any]
 
 
 class ServerList:
-    """Created with the configurations, started on the event loop of the session and closed with it.
+    """All servers of a session. They are started on the event loop of the session and closed with the session.
 
     hides  called with the names of a tool and a server; returns True if a rule denies the tool completely, so that the
            model does not see it
@@ -29,13 +29,12 @@ class ServerList:
         self._own = resource_tools(self.servers, self._hidden)
 
     def begin(self, place: ServerContext) -> None:
-        """Start to connect all servers, each in a task of its own."""
         for each in self.configs:
             server = self.servers[each.name] = Server(each, place)
             server.begin()
 
     async def settled(self) -> None:
-        """Wait until the first connection attempt of every server has ended."""
+        """Wait until the first attempt to connect each server has succeeded or failed."""
         await asyncio.gather(*(each.settled() for each in self.servers.values()))
 
     async def aclose(self) -> None:
@@ -56,8 +55,8 @@ class ServerList:
         return (*shown, *waiting, *(self._own if there else ()))
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
-        """Find the tool to call. Before its server is connected, return a tool that waits; if it cannot be connected,
-        return the reason. ``WaitForMcpServers`` can always be called."""
+        """Return the tool to call. While its server is connecting, return a tool that waits for the server; if the
+        server cannot be connected, return the reason. ``WaitForMcpServers`` can always be called."""
         found: Tool | None = next((each for each in self._own if each.spec.name == name), None)
         if name == WAIT and self.servers:
             found = WaitingTool(self.servers)

@@ -1,7 +1,7 @@
 """The log of a server: its standard error, its log messages, and events of its connection.
 
-The last lines are kept in memory. All lines go to a file in the data folder, which is replaced at each start and ends
-at a size limit.
+The last lines are kept in memory. All lines are written to a file in the data folder, up to a size limit; the file is
+replaced at each start.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from callgate.mcp.tool_definitions import clean
 
 FOLDER = "mcp-logs"
 LARGEST = 1 << 20
-"""Bytes of a log file."""
+"""The most bytes of a log file."""
 _LINES = 500
 _LONGEST = 2_000
 _MOST_REFUSED = 20
@@ -25,8 +25,8 @@ _LONGEST_SAMPLE = 200
 
 
 class ServerLog:
-    """Accepts lines from any thread. The file is written only in threads: by the reader of standard error and by
-    ``flush``."""
+    """The log of one server. Lines may be added from any thread; the file is written only in threads, by the reader of
+    standard error and by ``flush``."""
 
     def __init__(self, server: str, folder: Path | None, now: Callable[[], float]) -> None:
         self.path = None if folder is None else folder / FOLDER / f"{server}.log"
@@ -39,12 +39,10 @@ class ServerLog:
         self._refused, self._first = 0, ""
 
     def lines(self) -> tuple[str, ...]:
-        """Return the last lines, made safe to show."""
         with self._lock:
             return tuple(self._lines)
 
     def say(self, text: str) -> None:
-        """Add a line. Does not block."""
         line = f"{strftime('%H:%M:%S', localtime(self._now()))} {visible(text[:_LONGEST])}"
         with self._lock:
             self._lines.append(line)
@@ -52,7 +50,7 @@ class ServerLog:
                 self._unwritten.append(line)
 
     def refuse(self, text: str) -> None:
-        """Log output that is not a message; of many only the first."""
+        """Count output that is not a message, and log the first pieces of it."""
         self._refused += 1
         self._first = self._first or clean(text, _LONGEST_SAMPLE)
         if self._refused <= _MOST_REFUSED:
@@ -60,12 +58,12 @@ class ServerLog:
 
     @property
     def noise(self) -> str:
-        """The number of outputs that were not messages, with the first one; an empty string if there were none."""
+        """The number of outputs that were not messages, with the first output; an empty string if there were none."""
         first = f"{self._refused:,}, first: {self._first!r}"
         return f"lines of its output that are no messages: {first}" if self._refused else ""
 
     def take(self, data: bytes) -> None:
-        """Add a piece of standard error. Called in a thread."""
+        """Add a chunk of standard error to the log. Called in a thread."""
         *whole, rest = (self._partial + data).split(b"\n")
         self._partial = rest[-_LONGEST:]
         for line in whole:

@@ -1,4 +1,5 @@
-"""The running calls of a server, and the questions that it asks during them: a form, an address to open, a login."""
+"""The running calls of a server, and the questions that the server asks the user during a call: a form, an address to
+open, a login."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -19,8 +20,8 @@ _MOST_TRIES = 5
 class RunningCall:
     """A call with a timeout that cancels its task. The timeout is paused while the user is asked.
 
-    expired   the timeout has passed and the task was cancelled
-    declined  the user declined a question of the server, so no further one is asked during this call
+    expired   the task was cancelled because the timeout has passed
+    declined  the user declined a question of the server, so further questions during this call are declined
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -33,7 +34,7 @@ class RunningCall:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Stop the timeout inside the block and restart it from the beginning afterwards."""
+        """Stop the timeout of the call inside the block, and restart it from the beginning afterwards."""
         self._timer.cancel()
         try:
             yield
@@ -52,7 +53,7 @@ class RunningCall:
 
 
 class RunningCalls:
-    """The running calls of one server, oldest first."""
+    """The running calls of one server, in the order of their start."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
@@ -61,12 +62,13 @@ class RunningCalls:
 
     @property
     def newest(self) -> RunningCall | None:
-        """The call to which a question of the server is assigned: the protocol does not always name the call."""
+        """The call to which a question of the server is assigned, because the protocol does not always name the
+        call."""
         return self._calls[-1] if self._calls else None
 
     @contextmanager
     def begun(self) -> Generator[RunningCall]:
-        """Register the current task as a call for the duration of the block."""
+        """Register the current task as a running call for the duration of the block."""
         call = RunningCall(self._clock, self._seconds)
         self._calls.append(call)
         try:
@@ -77,7 +79,8 @@ class RunningCalls:
 
 
 class ServerQuestions:
-    """Asks the user the questions of one server during its newest call. Without a call or a user it declines them."""
+    """Asks the user the questions of one server, during the server's newest call. Without a running call, or if the
+    user cannot be asked, the questions are declined."""
 
     def __init__(self, server: str, calls: RunningCalls, person: Person | None, warn: Callable[[str], None]) -> None:
         self._server = server
@@ -88,7 +91,7 @@ class ServerQuestions:
         self._waiting = 0
 
     async def elicit(self, asked: Mapping[str, Any]) -> Elicited:
-        """Return the action and the content that answer an elicitation request."""
+        """Return the action and the content that answer an elicitation request of the server."""
         if self._calls.newest is None or self._person is None:
             why = "outside of a call" if self._person is not None else "and nobody can answer here"
             self._warn(f"the server {self._server} asked something {why}: it was declined")
@@ -105,7 +108,8 @@ class ServerQuestions:
             return _DECLINED
 
     async def _form(self, says: str, schema: Mapping[str, Any], message: str) -> Elicited:
-        """Repeat the question while an answer violates the schema: a server would fail the call."""
+        """Ask the user to fill in a form. Repeat the question while an answer violates the schema, because the server
+        would fail the call."""
         fields = form_fields(schema, message)
         fault = ""
         for _ in range(_MOST_TRIES):
@@ -119,7 +123,7 @@ class ServerQuestions:
         raise ValueError(fault)
 
     async def show_login(self, address: str, back: Awaitable[object]) -> None:
-        """Show the address until ``back`` is done. Raise NeedsLogin if nobody can be asked or the user declines."""
+        """Show the login address until ``back`` is done. Raise NeedsLogin if the user declines or cannot be asked."""
         if self._calls.newest is None or self._person is None:
             raise NeedsLogin(f"it needs a login: callgate mcp login {self._server}")
         text = f"The MCP server {self._server} needs a login. Open this address: {address}"
@@ -135,7 +139,8 @@ class ServerQuestions:
                 await asyncio.wait({asking})
 
     async def _ask(self, text: str, fields: Sequence[AskedField]) -> tuple[FieldAnswer, ...] | None:
-        """Ask one question at a time with a bounded queue. After a declined question, decline the rest of the call."""
+        """Ask one question at a time; others wait in a bounded queue. After a declined question, decline further
+        questions of the call."""
         if self._waiting >= _MOST_WAITING:
             return None
         self._waiting += 1

@@ -1,6 +1,7 @@
-"""Requests to one server: calls of its tools, resources and prompts. Each is sent once.
+"""Requests to one server: calls of its tools, resources and prompts.
 
-If the connection is lost during a request, its outcome is unknown and it is not repeated.
+Each request is sent once. If the connection is lost during a request, the outcome is unknown and the request is not
+repeated.
 """
 
 from __future__ import annotations
@@ -31,26 +32,26 @@ _MOMENT = 5.0  # seconds for a list during completion, and for a subscription
 _LONGEST_TYPED = 500
 _LONGEST_PROMPT = 100_000
 MOST_WATCHED = 100
-"""Resources of one server whose changes are reported."""
+"""The most resources of one server whose changes are reported."""
 
 
 class ServerConnection(Protocol):
-    """The connection of a server."""
+    """The interface through which requests use the connection of a server."""
 
     @property
     def tools(self) -> Sequence[ServerTool]: ...
 
     async def ready(self) -> Link:
-        """Return the open link, after waiting while it is being opened. Raise ToolFailure if it cannot be opened."""
+        """Return the open connection; wait while it is being opened. Raise ToolFailure if it cannot be opened."""
         ...
 
     def lost(self, link: Link | None, why: str) -> str:
-        """Mark the link as lost because a request failed on it, and return the reason."""
+        """Mark the connection as lost because a request failed on it, and return the reason."""
         ...
 
 
 class WatchedResources:
-    """The resources that were read from one server. A change of a resource is reported once for each read.
+    """The resources that were read from one server. A change of a resource is reported once after each read.
 
     inform  called with a sentence for the user and the model
     """
@@ -61,13 +62,13 @@ class WatchedResources:
         self._were_read: set[str] = set()
 
     async def add(self, uri: str, link: Link) -> None:
-        """Subscribe to a resource that was just read."""
+        """Subscribe to a resource after it was read."""
         if uri in self._were_read or len(self._were_read) < MOST_WATCHED:
             self._were_read.add(uri)
             await link.subscribe([uri])
 
     async def renew(self, link: Link) -> None:
-        """Repeat the subscriptions on a new connection."""
+        """Repeat all subscriptions on a new connection."""
         await link.subscribe(sorted(self._were_read))
 
     def changed(self, uri: str) -> None:
@@ -77,7 +78,7 @@ class WatchedResources:
 
 
 class ServerRequests:
-    """Sends requests over the connection of one server, each within the timeout of a call.
+    """Sends requests to one server. Each request is limited by the timeout of a call.
 
     calls    the requests in progress
     watched  the resources that were read
@@ -110,7 +111,8 @@ class ServerRequests:
         return _or_failure(await self._asked(lambda link: link.resources()))
 
     async def addresses(self) -> list[str]:
-        """Return the addresses of resources that can be typed; none if the server does not answer quickly."""
+        """Return the addresses of the resources, for completion; none if the server does not answer within a few
+        seconds."""
         try:
             async with asyncio.timeout(_MOMENT):
                 found = await (await self._connection.ready()).resources()
@@ -120,8 +122,6 @@ class ServerRequests:
         return [uri for uri in named if uri == clean(uri, _LONGEST_TYPED) and '"' not in uri]
 
     async def read(self, uri: str) -> tuple[Content, ...]:
-        """Read a resource and subscribe to its changes."""
-
         async def read_and_watch(link: Link) -> Sequence[Mapping[str, Any]]:
             found = await link.read(uri)
             with suppress(TimeoutError):
@@ -132,7 +132,8 @@ class ServerRequests:
         return resource_content(_or_failure(await self._asked(read_and_watch)))
 
     async def prompt_parts(self, name: str, arguments: dict[str, str]) -> tuple[Content, ...]:
-        """Return the content of a prompt that the user chose. Raise ToolFailure with the reason."""
+        """Return the content of a prompt that the user chose. Raise ToolFailure with the reason if the request
+        fails."""
         content = message_content(_or_failure(await self._asked(lambda link: link.prompt(name, arguments))))
         size = sum(len(part.text or "") for part in content if not isinstance(part, Image))
         if size > _LONGEST_PROMPT:
@@ -140,7 +141,7 @@ class ServerRequests:
         return content
 
     async def _asked(self, send: Callable[[Link], Awaitable[Any]]) -> Any:
-        """Return the answer to a request within its timeout, or a Result that reports the error."""
+        """Return the response to a request, or a Result with the error if the request fails or its timeout passes."""
         name = self._name
         with self.calls.begun() as call:
             link = None

@@ -1,4 +1,4 @@
-"""Converts the answers of a server to Results. Their content is untrusted data."""
+"""Converts the responses of a server to Results. Their content is untrusted data."""
 
 import json
 from base64 import b64decode
@@ -15,15 +15,18 @@ from callgate.words.messages import Content, Image, Resource, Text
 
 LARGEST_IMAGE = 5 << 20
 MOST_PARTS = 100
-"""Images and resources of one answer: the limit on its text does not count their data and addresses."""
+"""The most images and resources of one response. The limit on its text does not include their data and addresses."""
 _LONGEST_ADDRESS = 2_000
 _LONGEST_KIND = 80
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
-    """Convert a CallToolResult in JSON. Structured content that no text repeats is added as text, with a note if it
-    does not match the schema of the tool."""
+    """Convert a CallToolResult in JSON to a Result.
+
+    Structured content is added as text unless a text repeats it, with a note if it does not match the schema of the
+    tool.
+    """
     content = [*_contents(answer.get("content") or ())]
     structured = answer.get("structuredContent")
     if structured is not None:
@@ -39,13 +42,12 @@ def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
 
 
 def resource_content(contents: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
-    """Convert the contents of a resource."""
     return _contents([{"type": "resource", "resource": each} for each in contents])
 
 
 def message_content(messages: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
-    """Convert the messages of a prompt, and mark those that are not the user's. Hidden characters are removed, because
-    the user sends them unread."""
+    """Convert the messages of a prompt to content for the model. Messages that are not from the user are marked. Hidden
+    characters are removed, because the user sends the messages unread."""
     blocks: list[Mapping[str, Any]] = []
     for each in messages:
         if each.get("role") != "user":
@@ -66,7 +68,8 @@ def _cleaned(part: Content) -> Content:
 
 
 def _contents(blocks: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
-    """Limit the number of images and resources. Texts are limited later, like those of all tools."""
+    """Convert content blocks, with a limit on images and resources. Texts are limited later, like the texts of all
+    tools."""
     found: list[Content] = []
     others = 0
     for part in (part for block in blocks for part in _content(block)):
@@ -106,7 +109,7 @@ def _resource(uri: str, text: str | None, more: Mapping[str, Any]) -> Resource:
 
 
 def _image(data: str, kind: str) -> Content:
-    """Use the type detected from the bytes, because models reject a wrong one."""
+    """Return an image with the media type detected from its bytes, because models reject a wrong type."""
     if kind not in _IMAGES:
         return Text(f"[image: {kind[:_LONGEST_KIND]}, {_size(data):,} bytes, which cannot be shown]")
     if _size(data) > LARGEST_IMAGE:
@@ -124,7 +127,6 @@ def _size(data: str) -> int:
 
 
 def _says(text: str, value: object) -> bool:
-    """Return True if a text is the JSON of the value."""
     if value == {"result": text}:
         return True
     try:

@@ -1,9 +1,9 @@
 """The transport of a server that is a program: one message per line on its standard input and output.
 
-The host starts the program like a command, so it ends with Callgate together with its child processes, even if Callgate
+The host starts the program like a command, so the program and its child processes end with Callgate, even if Callgate
 is killed. Its output is read and parsed on the event loop, because passing it through a thread would double the cost of
-a call; only long lines are parsed in a thread. The size of a line is limited, and a server that floods is read more
-slowly.
+a call; only long lines are parsed in a thread. The size of a line is limited. If a server sends too many messages, they
+are read more slowly.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from callgate.mcp.rate_limit import RateLimit
 from callgate.mcp.server_log import ServerLog
 
 LARGEST_LINE = 8 << 20
-"""Bytes of one message."""
+"""The most bytes of one message."""
 MOST_LISTED = 1_000
-"""Entries of a list that are kept of one answer."""
+"""The most entries of a list that are kept from one response."""
 _LISTS = ("tools", "prompts", "resources", "resourceTemplates")
 _WAITING = 4 << 20  # bytes of messages that wait for the SDK
 _PER_SECOND, _BURST = 5_000, 20_000  # messages; a large one counts for each BYTES_A_MESSAGE
@@ -46,12 +46,11 @@ Item = SessionMessage | Exception
 
 
 def message_rate() -> RateLimit:
-    """Return the rate limit for the messages of one server."""
     return RateLimit(_BURST, _PER_SECOND)
 
 
 class SdkStream:
-    """Base class of the read and write streams that the SDK is given."""
+    """The base class of the read stream and the write stream that are passed to the SDK."""
 
     async def aclose(self) -> None:
         raise NotImplementedError
@@ -64,10 +63,8 @@ class SdkStream:
 
 
 class OutputLines(SdkStream):
-    """The messages on the standard output of a program, as the read stream of the SDK.
-
-    Reading pauses while too many messages wait, while the rate limit is exceeded, and while a long line is parsed in a
-    thread.
+    """The read stream of the SDK: messages from the standard output of a program. Reading pauses while too many
+    messages are queued, while the rate limit is exceeded, and while a long line is parsed in a thread.
 
     reader  the file descriptor of the pipe
     silent  called when the program closes its output but keeps running
@@ -95,7 +92,6 @@ class OutputLines(SdkStream):
 
     @property
     def over(self) -> bool:
-        """True once the program has closed its output."""
         return self._over
 
     # ---- the pipe -----------------------------------------------------------------------------------------------
@@ -118,7 +114,7 @@ class OutputLines(SdkStream):
             self._split()
 
     def _split(self) -> None:
-        """Parse lines, until one must be parsed in a thread or other tasks get a turn."""
+        """Parse buffered lines until one must be parsed in a thread or other tasks get a turn."""
         for _ in range(_LINES):
             if self._parsing or not self._unread:
                 break
@@ -179,7 +175,6 @@ class OutputLines(SdkStream):
         return not self._closed and waits
 
     def _listen(self) -> None:
-        """Start or pause reading."""
         wanted = not (self._over or self._paused)
         if wanted != self._listening:
             self._listening = wanted
@@ -203,7 +198,7 @@ class OutputLines(SdkStream):
             self._silent()
 
     def exited(self) -> None:
-        """Record that the program has ended: the pipe holds the rest of its output."""
+        """Record that the program has ended; the pipe still contains the rest of its output."""
         self._exited = True
         self._arrived.set()
         self._listen()
@@ -282,7 +277,7 @@ def parsed(line: bytes | bytearray) -> list[Item]:
 
 
 def _cut(message: Any) -> Any:
-    """Shorten the lists of an answer, because the SDK parses answers on the loop."""
+    """Return a message with the lists of its result shortened, because the SDK parses messages on the event loop."""
     result: Any = getattr(message, "result", None)
     for key in _LISTS if isinstance(result, dict) else ():
         listed: Any = cast("dict[str, Any]", result).get(key)
@@ -296,7 +291,7 @@ def too_long(line: bytes | bytearray) -> Item:
 
 
 def _refused(line: bytes | bytearray, text: str) -> Item:
-    """Return an error answer for the request whose id is at the beginning of the line."""
+    """Return an error response for the request whose id is at the beginning of the line."""
     found = _ID.match(line[:_HEAD])
     if found is None:
         return ValueError(bytes(line[:100]).decode("utf-8", "replace"))
@@ -313,7 +308,8 @@ def _refused(line: bytes | bytearray, text: str) -> Item:
 async def program_streams(
     command: Command, host: Host, log: ServerLog, ended: Callable[[str], None]
 ) -> AsyncGenerator[tuple[OutputLines, InputLines]]:
-    """Start the program. At the end ask it to end, and kill it shortly after. Raise OSError if it cannot be started.
+    """Start a program and yield the streams of the SDK. On exit the program is asked to end, and killed shortly after.
+    Raise OSError if it cannot be started.
 
     ended  called with a sentence when the program ends by itself or closes its output
     """

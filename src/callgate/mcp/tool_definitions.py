@@ -1,7 +1,7 @@
-"""The definition of a tool, made safe to show to a model and the user.
+"""The definition of a tool, made safe to show to a model and to the user.
 
-All of it is untrusted text: sizes are limited, invisible characters removed, and the description names the server. The
-user approves this text and not a name (see ``approvals``).
+All of it is untrusted text: its size is limited, invisible characters are removed, and the description names the
+server. The user approves this text, not only the name of the tool (see ``approvals``).
 """
 
 import json
@@ -39,10 +39,10 @@ _INSTRUCTIONS = re.compile(
 
 @noun
 class Definition:
-    """A cleaned tool definition.
+    """A cleaned definition of a tool.
 
     given  the name that the server uses
-    hints  the annotations; only ``readOnlyHint`` of a trusted server is believed
+    hints  the annotations; only ``readOnlyHint`` is used, and only of a trusted server
     """
 
     given: str
@@ -54,7 +54,7 @@ class Definition:
 
     @property
     def text(self) -> str:
-        """The text that the user approves, as lines to compare."""
+        """The text of the definition that the user approves, in lines for a comparison."""
         whole = {
             "name": self.given,
             "title": self.title,
@@ -67,7 +67,7 @@ class Definition:
 
     @property
     def suspicion(self) -> str:
-        """A part of the description that reads like an instruction to the model, or an empty string."""
+        """The part of the description that reads like an instruction to the model, or an empty string."""
         for text in (self.description, *_texts_in(self.schema)):
             found = _INSTRUCTIONS.search(text)
             if found is not None:
@@ -76,7 +76,7 @@ class Definition:
 
 
 def read_definition(tool: Mapping[str, Any]) -> Definition:
-    """Parse a tool of ``tools/list``. Raise ValueError if it must be left out."""
+    """Parse a tool of a ``tools/list`` response. Raise ValueError if the tool must be omitted."""
     name, schema, output = tool.get("name"), tool.get("inputSchema"), tool.get("outputSchema")
     if not isinstance(name, str) or not is_valid(name):
         raise ValueError("its name is not 1 to 64 of A-Z a-z 0-9 _ . -")
@@ -97,14 +97,14 @@ def read_definition(tool: Mapping[str, Any]) -> Definition:
 
 
 def clean(text: str, most: int) -> str:
-    """Return the text without invisible characters, shortened to ``most`` characters with a note."""
+    """Return a text without invisible characters. A text longer than ``most`` characters is cut and ends with a
+    note."""
     kept = _HIDDEN.sub("", _ESCAPES.sub("", text[: 4 * most])).strip()
     more = len(text) - most if len(kept) > most else 0
     return f"{kept[:most]} [{more:,} more characters]" if more else kept
 
 
 def difference(before: str, after: str, most: int = 40) -> str:
-    """Return the changed lines of two definitions."""
     lines = [*unified_diff(before.split("\n"), after.split("\n"), "approved", "now", n=0, lineterm="")][2:]
     shown = [line for line in lines if not line.startswith("@@")]
     more = len(shown) - most
@@ -112,8 +112,8 @@ def difference(before: str, after: str, most: int = 40) -> str:
 
 
 def _cleaned(node: object, depth: int) -> object:
-    """Clean the texts of a schema. Names and values must stay as the server wrote them, so hidden characters in one
-    raise ValueError."""
+    """Return a schema with its texts cleaned. Names and values are not changed: raise ValueError if one contains hidden
+    characters."""
     if depth > _DEEPEST:
         raise ValueError("its schema is nested too deep")
     if isinstance(node, dict):
