@@ -1,27 +1,18 @@
 """Finds calls that may have changed something and have no change in the history."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from callgate.admin.sessions import opened
 from callgate.changes.history import Kept
 from callgate.core.call_ledger import CallLedger, Entry
 from callgate.policy.well_known import known_traits
-from callgate.transcript.lock import open_log, unreadable
 from callgate.transcript.reader import all_entries
 from callgate.words.decisions import Allow
 from callgate.words.errors import StateError
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
-    Durable,
-    Forked,
-    SessionOpened,
-)
+from callgate.words.events import CallArrived, CallDecided, CallSettled, CallStarted, Durable, Forked, SessionOpened
 from callgate.words.inputs import Undo
 from callgate.words.noun import noun
 
@@ -105,11 +96,5 @@ def workspace_of(log: Path) -> str:
 
 
 def _events(log: Path) -> Iterator[Durable]:
-    try:
-        fd = open_log(log, os.O_RDONLY)
-    except OSError as error:
-        raise unreadable(log, error) from error
-    try:
+    with opened(log) as fd:
         yield from (entry.event for entry in all_entries(fd) if entry.event is not None)
-    finally:
-        os.close(fd)

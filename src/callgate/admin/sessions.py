@@ -22,7 +22,7 @@ from callgate.host.files import write_new
 from callgate.staging.state import State
 from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows, utc
 from callgate.transcript.loader import load
-from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holder
+from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holder, unreadable
 from callgate.transcript.log_cleanup import Cleaned, Removed, collect, remove_unused
 from callgate.transcript.reader import Damage, all_entries, raw_lines
 from callgate.transcript.session_list import LATEST, Listed, listed
@@ -233,7 +233,7 @@ class Archive:
         """Return the live part of a session, or its last ``tail`` messages. Results belong to the message with their
         calls."""
         log = self.find(which)
-        with _opened(log, which) as fd:
+        with opened(log, which) as fd:
             _refuse_other(fd, log)
             missing = verify(fd).missing
             loaded = load(fd, log)
@@ -258,7 +258,7 @@ class Archive:
     def audit(self, which: str | None) -> Audited:
         """Return every decision on record, rewound ones included. ``faults`` counts the damaged places of the log."""
         log = self.find(which)
-        with _opened(log, which) as fd:
+        with opened(log, which) as fd:
             _refuse_other(fd, log)
             rows = audit_rows((entry.n, entry.event) for entry in all_entries(fd) if entry.event is not None)
             found = verify(fd)
@@ -294,7 +294,7 @@ class Archive:
     def verify(self, which: str | None, head: str | None = None) -> Sequence[tuple[Path, Verified]]:
         """Verify one log and the logs of its agents."""
         log = self.find(which)
-        with _opened(log, which) as fd:
+        with opened(log, which) as fd:
             found = [(log, verify(fd, session=None if _is_file(which) else log.stem, head=head))]
         return [*found, *(_verified(agent) for agent in agent_logs(log))]
 
@@ -354,7 +354,7 @@ class Archive:
         try:
             return log, holder_of(log), read_holder(log)
         except OSError as error:
-            raise _unreadable(log, error) from error
+            raise unreadable(log, error) from error
 
 
 def _last(events: Sequence[Durable], count: int) -> tuple[Durable, ...]:
@@ -428,18 +428,15 @@ def _refuse_other(fd: int, log: Path) -> None:
 
 
 @contextmanager
-def _opened(log: Path, which: str | None) -> Generator[int]:
+def opened(log: Path, which: str | None = None) -> Generator[int]:
+    """Open a log for reading. Raise JournalError if that fails, or if ``which`` names a file that is not regular."""
     if which is not None and _is_file(which):
         _refuse_no_file(which)
     try:
         fd = open_log(log, os.O_RDONLY)
     except OSError as error:
-        raise _unreadable(log, error) from error
+        raise unreadable(log, error) from error
     try:
         yield fd
     finally:
         os.close(fd)
-
-
-def _unreadable(log: Path, error: OSError) -> JournalError:
-    return JournalError(f"{log} cannot be opened: {error.strerror or error}")

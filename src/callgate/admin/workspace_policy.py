@@ -84,18 +84,10 @@ class WorkspacePolicy:
         self.config = config = load_config(root, mode=mode)
         self._root, self._home = str(config.root), str(config.home)
         self._hooks = Hooks(
-            config.hooks,
-            root=config.root,
-            covers=self._concerns,
-            clock=LoopClock(),
-            report=lambda noted: None,
+            config.hooks, root=config.root, covers=self._concerns, clock=LoopClock(), report=lambda noted: None
         )
         self.rulebook = Rulebook.of(
-            config.rules,
-            root=self._root,
-            home=self._home,
-            now=time(),
-            faults=(*config.faults, *self._hooks.faults),
+            config.rules, root=self._root, home=self._home, now=time(), faults=(*config.faults, *self._hooks.faults)
         )
 
     @property

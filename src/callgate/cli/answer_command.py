@@ -15,9 +15,8 @@ from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.editor import edited
 from callgate.cli.question_page import ALL, LINES, QuestionPage, sign_of
 from callgate.cli.terminal import Line, paragraph, signs_for
-from callgate.cli.text_output import WIDE, columns, out, put, put_json, say
+from callgate.cli.text_output import WIDE, columns, json_fields, out, put, put_json, say
 from callgate.formats.display import counted
-from callgate.formats.jsonable import to_json
 from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.lock import LockHolder, holder_of
 from callgate.transcript.question_answers import AnswerTaken, OpenQuestion, questions_in
@@ -75,7 +74,8 @@ def answer(which: str | None, call: str | None, answer: str | None, as_json: boo
         return question
     taken = Store().answer(asking.log, _confirmation(question, answer, **options))
     if as_json:
-        put_json(_taken_as_json(taken))
+        about = ("session", "question.call_id", "question.tool", "question.arguments_hash")
+        put_json(json_fields(taken, *about, "confirmation.outcome", "how", holder="holder.pid"))
     else:
         put(paragraph(_taken(taken), min(columns(), WIDE)))
     return 0
@@ -109,9 +109,8 @@ def _show(asking: SessionQuestions, call: str | None, *, as_json: bool) -> int:
         shown = tuple(each for each in shown if each.question == meant)
     if as_json:
         for each in shown:
-            answered = None if each.answer is None else to_json(each.answer)
-            about = {"session": asking.session, "sign": sign_of(each.question), "question": to_json(each.question)}
-            put_json({**about, "answer": answered, "exact": each.exact})
+            about = {"session": asking.session, "sign": sign_of(each.question)}
+            put_json({**about, **json_fields(each, "question", "answer", "exact")})
         return 0
     room = min(columns(), WIDE)
     put(_header(asking, room))
@@ -221,18 +220,6 @@ def _taken(taken: AnswerTaken) -> str:
     checked = "; the changed arguments are checked then" if taken.confirmation.arguments is not None else ""
     question = taken.question
     return f"{outcome} to {question.tool} (call {question.call_id}) of session {taken.session}: {then}{checked}"
-
-
-def _taken_as_json(taken: AnswerTaken) -> dict[str, object]:
-    return {
-        "session": taken.session,
-        "call_id": taken.question.call_id,
-        "tool": taken.question.tool,
-        "arguments_hash": taken.question.arguments_hash,
-        "outcome": taken.confirmation.outcome,
-        "how": taken.how,
-        "holder": None if taken.holder is None else taken.holder.pid,
-    }
 
 
 COMMANDS = (

@@ -25,7 +25,7 @@ from callgate.admin.sessions import ago, moment
 from callgate.cli.command_parser import count
 from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for
-from callgate.cli.text_output import columns, json_fields, out, put, put_json, say, text_width
+from callgate.cli.text_output import answer_to, columns, json_fields, out, put, put_json, say, text_width
 from callgate.formats.columns import pieces
 from callgate.formats.display import counted
 from callgate.words.inputs import Undo, UndoScope
@@ -210,7 +210,7 @@ def undo(
     if dry_run and planned.found is not None:
         put(difference_lines(planned.patch, columns()))
     sys.stdout.flush()
-    if not why and not dry_run and planned.files and not yes and not _is_yes():
+    if not why and not dry_run and planned.files and not yes and answer_to("undo? [y/N] ").lower() not in ("y", "yes"):
         why = "nothing was undone"
     if why:
         say(why)
@@ -235,13 +235,6 @@ def _why_not(planned: PlannedUndo, *, partly: bool) -> str:
     if found.conflicts and not partly:
         return "nothing was undone: say --partly to leave what conflicts and undo the rest"
     return ""
-
-
-def _is_yes() -> bool:
-    try:
-        return input("undo? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
 
 
 def _shown(planned: PlannedUndo, room: int) -> Iterator[Line]:

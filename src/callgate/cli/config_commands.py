@@ -9,7 +9,17 @@ from callgate.admin.settings_change import ChangedSetting, WritableLayer, change
 from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.editor import editor_command
 from callgate.cli.terminal import Line, Safe, Span, paragraph, signs_for
-from callgate.cli.text_output import origin_as_json, out, put, put_json, put_paragraph, put_text, say, text_width
+from callgate.cli.text_output import (
+    json_fields,
+    origin_as_json,
+    out,
+    put,
+    put_json,
+    put_paragraph,
+    put_text,
+    say,
+    text_width,
+)
 from callgate.words.errors import UsageError
 
 _NEW_FILE = "# Settings of Callgate. Every key: callgate config list\n"
@@ -145,16 +155,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def _as_json(row: SettingRow) -> dict[str, Any]:
-    return {
-        "key": row.name,
-        "value": row.value,
-        "default": row.key.default,
-        "origin": [origin_as_json(origin) for origin in row.origins],
-        "variable": row.key.variable or None,
-        "type": row.key.kind.expected,
-        "meaning": row.key.help,
-        "hidden": row.hidden,
-    }
+    paths = {"key": "name", "type": "key.kind.expected", "meaning": "key.help"}
+    about = json_fields(row, "value", "key.default", "hidden", **paths)
+    return {**about, "origin": [*map(origin_as_json, row.origins)], "variable": row.key.variable or None}
 
 
 _LAYERS = (

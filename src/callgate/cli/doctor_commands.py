@@ -20,7 +20,8 @@ def doctor(online: bool, as_json: bool) -> int:
     found = run_checks(online=online)
     healthy = is_healthy(found)
     if as_json:
-        put_json({"version": _VERSION, "ok": healthy, "checks": [_as_json(each) for each in found]})
+        checks = [json_fields(each, "status", "saw", "problem", "repair", check="name") for each in found]
+        put_json({"version": _VERSION, "ok": healthy, "checks": checks})
     else:
         put(_lines(found))
         counts = Counter(each.status for each in found)
@@ -53,10 +54,6 @@ def _lines(found: Sequence[Diagnosis]) -> Iterator[Line]:
             yield from paragraph(f"repair: {repair}", room, "cyan", indent=margin, hang=2)
 
 
-def _as_json(each: Diagnosis) -> dict[str, object]:
-    return {"check": each.name, **json_fields(each, "status", "saw", "problem", "repair")}
-
-
 def update() -> int:
     """Print the command that updates Callgate, for the way it was installed (pip, pipx, uv, a folder or Git). Runs
     nothing."""
@@ -79,10 +76,5 @@ COMMANDS = (
         examples=("callgate doctor", "callgate doctor --online", "callgate doctor --json"),
         more="exit codes: 0 nothing is wrong (there may be warnings), 1 something is",
     ),
-    CommandRow(
-        "update",
-        update,
-        "",
-        examples=("callgate update",),
-    ),
+    CommandRow("update", update, "", examples=("callgate update",)),
 )

@@ -49,19 +49,21 @@ def editor_command() -> list[str]:
 
 
 def _in_editor(text: str, name: str) -> str:
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    command = editor_command()
     # The folder is the person's own alone; some editors replace the file instead of writing into it.
     with tempfile.TemporaryDirectory(prefix="callgate-") as folder:
         path = os.path.join(folder, f"{name}.md")
         with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(text)
         try:
-            code = subprocess.run([*shlex.split(command), path], check=False).returncode
+            code = subprocess.run([*command, path], check=False).returncode
             with open(path, encoding="utf-8", newline="") as file:
                 after = file.read()
-        except (OSError, ValueError) as error:
-            raise AnswerRefused(f"the editor {command!r} failed, so nothing was answered: {error}") from error
+        except OSError as error:
+            raise AnswerRefused(
+                f"the editor {shlex.join(command)!r} failed, so nothing was answered: {error}"
+            ) from error
     if code != 0:
-        raise AnswerRefused(f"the editor {command!r} ended with {code}, so nothing was answered")
+        raise AnswerRefused(f"the editor {shlex.join(command)!r} ended with {code}, so nothing was answered")
     # Editors end a file with a line feed of their own.
     return after.removesuffix("\n") if not text.endswith("\n") else after

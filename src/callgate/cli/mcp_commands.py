@@ -189,16 +189,9 @@ def _state(row: TriedServer) -> list[Span]:
 
 
 def _as_json(row: TriedServer) -> dict[str, Any]:
-    state = row.state
-    return {
-        "name": row.config.name,
-        "scope": row.config.origin.layer,
-        "transport": row.config.transport,
-        **json_fields(state, "status", "reason"),
-        "tools": [json_fields(each, "name", "suspicion") for each in row.tools],
-        "seconds": state.seconds,
-        "protocol": state.version,
-    }
+    paths = ("config.name", "config.transport", "state.status", "state.reason", "state.seconds")
+    about = json_fields(row, *paths, scope="config.origin.layer", protocol="state.version")
+    return {**about, "tools": [json_fields(each, "name", "suspicion") for each in row.tools]}
 
 
 def _without_values(found: ServerConfig) -> dict[str, Any]:
@@ -265,13 +258,7 @@ COMMANDS = (
         (_NEW_NAME, ArgumentRow("JSON", "the entry", "entry"), _SCOPE),
         examples=("""callgate mcp add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'""",),
     ),
-    CommandRow(
-        "mcp remove",
-        remove,
-        "remove a server",
-        (_NAME, _SCOPE),
-        examples=("callgate mcp remove time",),
-    ),
+    CommandRow("mcp remove", remove, "remove a server", (_NAME, _SCOPE), examples=("callgate mcp remove time",)),
     CommandRow(
         "mcp list",
         list_all,
@@ -295,19 +282,9 @@ COMMANDS = (
         more="exit codes: 0 it is connected, 1 it is not",
     ),
     CommandRow(
-        "mcp login",
-        login,
-        "log in to a server that wants it",
-        (_NAME,),
-        examples=("callgate mcp login github",),
+        "mcp login", login, "log in to a server that wants it", (_NAME,), examples=("callgate mcp login github",)
     ),
-    CommandRow(
-        "mcp logout",
-        logout,
-        "forget a login",
-        (_NAME,),
-        examples=("callgate mcp logout github",),
-    ),
+    CommandRow("mcp logout", logout, "forget a login", (_NAME,), examples=("callgate mcp logout github",)),
     CommandRow(
         "mcp serve",
         "mcp_serve:serve",

@@ -149,11 +149,7 @@ COMMANDS = (
         "policy decide",
         "policy_decide:decide",
         "what would be decided about calls, a JSON line for each",
-        (
-            JSONL,
-            ArgumentRow("--settings FILE", "rules and the mode of this settings file; hooks are left out"),
-            FILE,
-        ),
+        (JSONL, ArgumentRow("--settings FILE", "rules and the mode of this settings file; hooks are left out"), FILE),
         examples=(
             """echo '{"tool": "Bash", "arguments": {"command": "ls"}}' | callgate policy decide --jsonl""",
             "callgate policy decide --jsonl --settings settings.toml calls.jsonl",

@@ -58,12 +58,7 @@ def explain(
 
 def _as_json(ruling: Ruling, found: Explanation) -> dict[str, Any]:
     rules = [
-        {
-            "effect": each.rule.effect,
-            "rule": each.rule.text,
-            **origin_as_json(each.rule.origin),
-            **json_fields(each, "applies", "why"),
-        }
+        {**json_fields(each, "rule.effect", "applies", "why", rule="rule.text"), **origin_as_json(each.rule.origin)}
         for each in found.rules
     ]
     checks = [json_fields(step, "check", "said", "decided") for step in found.steps]

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from callgate.admin.sessions import moment
 from callgate.admin.workspace_policy import KeptAnswer, WorkspacePolicy
@@ -17,26 +16,18 @@ def list_rules(root: str | None, as_json: bool) -> int:
     policy = WorkspacePolicy(root)
     if as_json:
         for rule in policy.rulebook.rules:
-            about = {"kind": "rule", "effect": rule.effect, "rule": rule.text, **origin_as_json(rule.origin)}
-            put_json({**about, "expires_at": rule.expires_at, "note": rule.note})
+            about = json_fields(rule, "effect", "expires_at", "note", rule="text")
+            put_json({"kind": "rule", **about, **origin_as_json(rule.origin)})
         for answer in policy.answers():
-            put_json(_answer_as_json(answer))
+            own = ("effect", "tool", "pattern", "scope", "created_at", "expires_at", "origin", "note")
+            paths = ("id", "covers", "expired", "problem", *(f"policy.{name}" for name in own))
+            put_json({"kind": "answer", **json_fields(answer, *paths)})
     else:
         put(_lines(policy, text_width()))
     sys.stdout.flush()
     if policy.faults:
         say("settings are broken, so every call is denied; `callgate policy check` says what is wrong")
     return 0
-
-
-def _answer_as_json(answer: KeptAnswer) -> dict[str, Any]:
-    return {
-        "kind": "answer",
-        **json_fields(answer, "id", "covers", "expired", "problem"),
-        **json_fields(
-            answer.policy, "effect", "tool", "pattern", "scope", "created_at", "expires_at", "origin", "note"
-        ),
-    }
 
 
 def _lines(policy: WorkspacePolicy, room: int) -> Iterator[Line]:

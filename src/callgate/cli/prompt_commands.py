@@ -28,7 +28,7 @@ def show(
     names = tuple(tool.spec.name for tool in builtin_tools(*tools)) if tools else tuple(BUILTIN)
     model = model or "the one that is chosen"
     subject = PromptSubject(tools=names, mode=config.mode, model=model, now=time(), attended=not unattended)
-    built = prompt_for(config, subject, prompt_wishes(**texts))
+    built = prompt_for(config, subject, prompt_wishes(texts))
     if text:
         out().write(f"{built.text}\n")
     elif as_json:

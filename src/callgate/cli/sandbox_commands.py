@@ -87,7 +87,7 @@ def _lines(proof: Proof) -> Iterator[Line]:
 
 
 def _as_json(proof: Proof) -> dict[str, object]:
-    outcomes = [{"attack": each.name, **json_fields(each, "outcome", "why")} for each in proof.outcomes]
+    outcomes = [json_fields(each, "outcome", "why", attack="name") for each in proof.outcomes]
     return {**json_fields(proof, "backend", "holds", "why_not"), "attacks": outcomes}
 
 

@@ -366,12 +366,7 @@ _ROWS = (
         (_ONE, ArgumentRow("TITLE", "the new title, in quotes")),
         examples=('callgate session rename 20261119 "Prices in euros"',),
     ),
-    CommandRow(
-        "session lock",
-        lock,
-        "who has a session open",
-        (_WHICH,),
-    ),
+    CommandRow("session lock", lock, "who has a session open", (_WHICH,)),
     CommandRow(
         "log",
         "session_log:log",

@@ -21,7 +21,8 @@ def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
     shown = found[:limit]
     if as_json:
         for each in shown:
-            put_json(_as_json(each))
+            own = json_fields(each, "session", "path", "size", "about.asking", "fault")
+            put_json({**json_fields(each.about), **own})
         return 0
     if not found:
         where = "No sessions yet." if every_folder else "No sessions of this folder yet; --all shows those of others."
@@ -31,11 +32,6 @@ def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
     if len(found) > len(shown):
         put_text(f"and {len(found) - len(shown):,} more", "dim")
     return 0
-
-
-def _as_json(each: Listed) -> dict[str, object]:
-    about = json_fields(each.about)
-    return {**json_fields(each, "session", "path", "size"), **about, "asking": each.about.asking, "fault": each.fault}
 
 
 class _Table:

@@ -26,7 +26,6 @@ _MARGIN = 10
 _ARGUMENTS = 400
 _RESULT_LINES = 5
 _WIDE = 400
-_CHUNK = 1 << 16
 
 
 def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.sleep) -> int:
@@ -91,14 +90,7 @@ class LogFollower:
         size = os.fstat(self._fd).st_size
         if size < self._at:  # cut back after a failed write
             self._at = size
-        end = size
-        while end > self._at:
-            begin = max(self._at, end - _CHUNK)
-            at = os.pread(self._fd, end - begin, begin).rfind(b"\n")
-            if at >= 0:
-                return begin + at + 1
-            end = begin
-        return self._at
+        return self._at + os.pread(self._fd, size - self._at, self._at).rfind(b"\n") + 1
 
 
 class LogView:

@@ -13,10 +13,7 @@ from callgate.words.model import Effort, WantedEffort
 from callgate.words.modes import MODES, Mode
 
 _FOREVER = "for ever"
-_LATER = {
-    "--agent": "agents of one's own are not there yet",
-    "--agents": "agents of one's own are not there yet",
-}
+_LATER = {"--agent": "agents of one's own are not there yet", "--agents": "agents of one's own are not there yet"}
 """Flags of other programs that have no function here yet."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import Any
@@ -77,20 +77,15 @@ def schema_of(options: StartOptions) -> Mapping[str, Any] | None:
     return _object(given, "--json-schema")
 
 
-def prompt_wishes(
-    *,
-    system_prompt: str | None,
-    system_prompt_file: str | None,
-    append_system_prompt: str | None,
-    append_system_prompt_file: str | None,
-) -> PromptWishes:
+def prompt_wishes(options: Mapping[str, Any]) -> PromptWishes:
     """Return the parts of the system prompt that are given as texts or files, with their origins."""
-    own = _part("own", "--system-prompt", system_prompt, system_prompt_file)
-    appended = _part("appended", "--append-system-prompt", append_system_prompt, append_system_prompt_file)
-    return PromptWishes(own=own, appended=appended)
+    own = _part("own", "--system-prompt", options)
+    return PromptWishes(own=own, appended=_part("appended", "--append-system-prompt", options))
 
 
-def _part(name: str, flag: str, text: str | None, file: str | None) -> PromptPart | None:
+def _part(name: str, flag: str, options: Mapping[str, Any]) -> PromptPart | None:
+    parameter = flag.removeprefix("--").replace("-", "_")
+    text, file = options[parameter], options[f"{parameter}_file"]
     if text is not None:
         return PromptPart(name, text, flag)
     return None if file is None else PromptPart(name, _text_of(file, f"{flag}-file").strip(), file)
@@ -129,26 +124,20 @@ async def open_session(options: StartOptions, config: Config, model: Model | Non
 async def _session(
     options: StartOptions, config: Config, model: Model, models: AgentModels | None, say: Say
 ) -> Session:
+    setup = ModelSetup(model)
+    if models is not None:
+        setup = ModelSetup(
+            model, open_model=models.open, fallback=models.fallback, cheap=models.cheap, price=models.price
+        )
     journal = await journal_of(options, config, say)
     try:
         return await agent_session(
             config,
-            ModelSetup(
-                model,
-                open_model=None if models is None else models.open,
-                fallback=None if models is None else models.fallback,
-                cheap=None if models is None else models.cheap,
-                price=None if models is None else models.price,
-            ),
+            setup,
             journal=journal,
             tools=options.tools,
             bare=options.bare,
-            wishes=prompt_wishes(
-                system_prompt=options.system_prompt,
-                system_prompt_file=options.system_prompt_file,
-                append_system_prompt=options.append_system_prompt,
-                append_system_prompt_file=options.append_system_prompt_file,
-            ),
+            wishes=prompt_wishes(asdict(options)),
             attended=options.attended,
             folders=folders_of(options),
             mcp=ServerFlags(tuple(options.mcp_config), options.strict_mcp_config),

@@ -68,14 +68,25 @@ def put_json(value: Any) -> None:
     out().write(dumps(value, default=repr).replace("\x7f", "\\u007f") + "\n")
 
 
-def json_fields(value: object, *names: str) -> dict[str, Any]:
-    """Return the named attributes of a value as JSON; without names, every field of a value type."""
+def json_fields(value: object, *paths: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of a value as JSON; without paths, every field of a value type.
+
+    paths    attributes such as ``state.status``; the key is the last name. An attribute of None is None
+    renamed  the same with other keys
+    """
     from callgate.formats.jsonable import to_json  # costly, and help does not need it
 
-    if names:
-        return {name: to_json(getattr(value, name)) for name in names}
+    if paths:
+        named = {path.rpartition(".")[2]: path for path in paths} | renamed
+        return {key: to_json(_attribute(value, path)) for key, path in named.items()}
     written: dict[str, Any] = to_json(value)
     return {name: each for name, each in written.items() if name != "type"}
+
+
+def _attribute(value: object, path: str) -> object:
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
 
 
 def origin_as_json(origin: Origin) -> dict[str, Any]:
@@ -89,6 +100,14 @@ def item(mark: str, text: str, below: str, room: int, style: str = "") -> Iterat
     yield Span(Safe(f"{mark}  "), style), *first[1:]
     yield from rest
     yield from paragraph(below, room, "dim", indent=6)
+
+
+def answer_to(question: str) -> str:
+    """Ask on the terminal; return the answer, empty at the end of the input."""
+    try:
+        return input(question).strip()
+    except EOFError:
+        return ""
 
 
 def say(text: str) -> None:

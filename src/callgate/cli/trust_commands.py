@@ -22,7 +22,7 @@ from callgate.admin.workspace_policy import (
 from callgate.cli.command_parser import USAGE
 from callgate.cli.command_rows import ArgumentRow, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, paragraph, safe
-from callgate.cli.text_output import item, put, put_paragraph, put_text, say, text_width
+from callgate.cli.text_output import answer_to, item, put, put_paragraph, put_text, say, text_width
 from callgate.formats.display import counted
 from callgate.words.errors import UsageError
 
@@ -69,7 +69,7 @@ def add(folder: str | None, yes: str | None) -> int:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             say("there is no terminal here to ask on: say --yes with the fingerprint that `callgate trust show` prints")
             return USAGE
-        if not _is_yes():
+        if answer_to("trust? type yes: ") != "yes":
             say("not trusted")
             return 1
     trusted = store.trust(root, found)
@@ -96,13 +96,6 @@ def _folder(folder: str | None, *, may_be_missing: bool = False) -> Path:
     if not may_be_missing and not root.is_dir():
         raise UsageError(f"{root} is not a folder")
     return root
-
-
-def _is_yes() -> bool:
-    try:
-        return input("trust? type yes: ").strip() == "yes"
-    except EOFError:
-        return False
 
 
 def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
@@ -169,12 +162,7 @@ def _fingerprint(text: str) -> str:
 _TRUST = "Which folders are trusted is kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 _FOLDER = ArgumentRow("DIR?", "the folder (default: the current one)", "folder")
 COMMANDS = (
-    CommandRow(
-        "trust list",
-        list_trusted,
-        "the trusted folders",
-        examples=("callgate trust list",),
-    ),
+    CommandRow("trust list", list_trusted, "the trusted folders", examples=("callgate trust list",)),
     CommandRow(
         "trust show",
         show,

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 from callgate.cli.headless.event_output import Output
 from callgate.cli.headless.headless_result import HeadlessResult, Reason
 from callgate.words.errors import CallgateError, JournalError
-from callgate.words.events import (
-    Event,
-    InputRefused,
-    MessageAdded,
-    RunEnded,
-    StatusChanged,
-    TurnEnded,
-    TurnStarted,
-)
+from callgate.words.events import Event, InputRefused, MessageAdded, RunEnded, StatusChanged, TurnEnded, TurnStarted
 from callgate.words.inputs import Input, Interrupt, Prompt
 from callgate.words.messages import Spent, Usage
 from callgate.words.model import RunOptions
