@@ -1,4 +1,4 @@
-"""The summary of a ChangeSet in one line, and its diff for people."""
+"""Makes the one-line summary of a ChangeSet, and its diff for display."""
 
 import os
 import stat
@@ -17,20 +17,20 @@ LONGEST_LINE = 2_000
 
 
 def summary(changes: ChangeSet, found: Iterable[FileDiff] | None = None) -> str:
-    """Return ``3 files, 14 replacements, +20 −9``: replacements if the tool counted them, then lines, then the number
-    of files without lines. ``found`` are the differences if they are known already."""
+    """Return a summary such as ``3 files, 14 replacements, +20 −9``: the replacements if the tool counted them, the
+    added and removed lines, and the number of files without line counts. ``found`` are the differences if they were
+    computed already."""
     return _said(changes, diffs(changes) if found is None else found)
 
 
 def line_counts(found: Iterable[FileDiff]) -> tuple[int, int]:
-    """Return the number of added and removed lines."""
     counts = [(each.added, each.removed) for each in found]
     return sum(added for added, _ in counts), sum(removed for _, removed in counts)
 
 
 def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Display:
-    """Return the diff for people, with at most ``most`` lines of at most 2,000 characters, and a count of the rest.
-    With ``root``, files with hard links are listed first."""
+    """Return the diff for display, with at most ``most`` lines of at most 2,000 characters, and the number of omitted
+    lines. With ``root``, files with hard links are listed first."""
     found = list(diffs(changes))
     lines = [f"note: {each}" for each in hard_links(changes, root)] if root else []
     left_out = 0
@@ -50,7 +50,7 @@ def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Di
 
 
 def hard_links(changes: ChangeSet, root: str) -> list[str]:
-    """Return a sentence for each file with other names: only the changed name gets the new content."""
+    """Return a sentence for each changed file that has other names: only the changed name gets the new content."""
     told: list[str] = []
     for change in changes.files:
         path = change.source or change.path

@@ -1,8 +1,8 @@
 """Writes a ChangeSet as a patch in git's extended format.
 
-``git apply`` accepts it and produces exactly the bytes of the ChangeSet, unless a file is binary, too large to show or
-UTF-16: then a note for people replaces its lines. A byte that is not UTF-8 is a lone surrogate in the text: encode it
-with ``surrogateescape`` for git, and use ``shown`` for everything else.
+``git apply`` accepts the patch and produces exactly the bytes of the ChangeSet, unless a file is binary, too large to
+show or UTF-16: then a note replaces the lines of the file. A byte that is not UTF-8 is a lone surrogate in the text:
+encode the text with ``surrogateescape`` for git, and use ``shown`` for everything else.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ _USUAL = 0o644
 
 
 def unified(changes: ChangeSet, context: int = 3, *, root: str = "") -> str:
-    """Return the whole patch. Paths below ``root`` are relative to it, others have no leading slash."""
+    """Return the whole patch. Paths below ``root`` are relative to it; other paths have no leading slash."""
     return b"".join(section(found, root) for found in diffs(changes, context)).decode("utf-8", "surrogateescape")
 
 
 def section(found: FileDiff, root: str = "") -> bytes:
-    """Return the part of the patch for one file, ending with a line end."""
+    """Return the part of the patch for one file. It ends with a line feed."""
     change = found.change
     new, old = _name(change.path, root), _name(change.source or change.path, root)
     if found.kind == "create":
@@ -50,8 +50,8 @@ def section(found: FileDiff, root: str = "") -> bytes:
 
 
 def quoted(path: str) -> str:
-    """Return the path as git writes it: quoted with C escapes if it contains a quote, a backslash, a control character
-    or a byte that is not UTF-8."""
+    """Return the path as written by git: in quotes with C escapes if it contains a quote, a backslash, a control
+    character or a byte that is not UTF-8."""
     escaped = "".join(_escaped(char) for char in path)
     # Only inside quotes a trailing space is visible and kept by every parser.
     return f'"{escaped}"' if escaped != path or path.endswith(" ") else path
@@ -72,7 +72,6 @@ def _name(path: str, root: str) -> str:
 
 
 def _tab(name: str) -> str:
-    """Return the tab with which git ends a name that contains a space."""
     return "\t" if " " in name and not name.startswith('"') else ""
 
 
@@ -92,7 +91,7 @@ def _header(found: FileDiff, old: str, new: str) -> Iterator[str]:
 
 
 def _mode(change: FileChange, mode: int | None) -> str:
-    """Return the mode in octal. A link has no permissions of its own; unknown ones are the default."""
+    """Return the mode in octal, with the file type. An unknown mode is written as 644."""
     return f"{_LINK if change.link else _FILE | (_USUAL if mode is None else mode):o}"
 
 

@@ -18,7 +18,7 @@ _LINES_NAMED, _MOST_COUNTED = 5, 100
 
 @noun
 class TextReplacement:
-    """Text to replace at its only place, or with ``all`` at every place."""
+    """A replacement of a text that occurs once in the file, or with ``all`` of every occurrence."""
 
     old: str
     new: str
@@ -26,11 +26,13 @@ class TextReplacement:
 
 
 def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacement], label: str, tool: str) -> ChangeSet:
-    """Apply the edits in order, each to the result of the one before. Encoding and line ends of the file are preserved.
+    """Return the change of a file by these edits. They are applied in order, each to the result of the previous edit.
+    The encoding and the line endings of the file are preserved.
 
-    In the edits, "\\n" and "\\r\\n" both stand for the file's own line end. An empty ``old`` fills an empty or missing
-    file. A text that matches exactly one place except for the style of quotes, or white space at line ends, is replaced
-    too, and the label says so. ToolFailure says why an edit cannot be made; then none is.
+    In the edits, "\\n" and "\\r\\n" match the file's own line ending. An edit with an empty ``old`` writes an empty or
+    missing file. If ``old`` does not occur but matches exactly one place except for the style of quotes or trailing
+    white space, that place is replaced, and the label contains a note. Raise ToolFailure with the reason if any edit
+    cannot be applied.
     """
     if isinstance(before, Stored):
         raise ToolFailure(f"{path}: the file is too large to edit ({before.size} bytes)")
@@ -54,7 +56,7 @@ def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacemen
 
 
 def encoded(text: str, form: TextForm, path: str) -> bytes:
-    """Return the bytes of a text in the form of its file; ToolFailure if a character cannot be encoded."""
+    """Return the text as bytes in the encoding of its file. Raise ToolFailure if a character cannot be encoded."""
     try:
         return write_text(text, form)
     except UnicodeEncodeError as error:
@@ -64,7 +66,7 @@ def encoded(text: str, form: TextForm, path: str) -> bytes:
 
 
 def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tuple[str, int, str]:
-    """Return the text after one edit, the number of places changed, and how the match was inexact."""
+    """Return the text after one edit, the number of replacements, and the difference of an inexact match."""
     mixed = form.newline == "mixed"
     old, new = (_plain(part, form) for part in (edit.old, edit.new))
     if old == new:
@@ -118,8 +120,8 @@ def _places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
 
 
 def _mixed_places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
-    """Yield the places of the text regardless of line ends: search with normalized ends, return positions in the
-    original."""
+    """Yield the places of ``old`` in the text, ignoring line endings. The positions are positions in the original
+    text."""
     # Each "\r\n" is one character in the plain text, so what follows it stands one further in the real one.
     doubles = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
     for start, end in _places(LINE_END.sub("\n", text), old, step):
@@ -127,7 +129,7 @@ def _mixed_places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
 
 
 def _with_ends(old: str, new: str, usual: str) -> str:
-    """Return the new text, in which unchanged lines keep their line ends."""
+    """Return the new text with the line endings of the old text on all unchanged lines."""
     lines, others = LINE_END.split(new), LINE_END.split(old)
     ends = LINE_END.findall(old)
     # A lone "\r" is kept; everything else is a line end.
@@ -156,7 +158,7 @@ _TRAILING = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
 @noun
 class Fit:
-    """A place that matches except for quotes or white space: ``new`` is the replacement, ``differs`` names the
+    """A place that matches except for quotes or white space. ``new`` is its replacement, ``differs`` names the
     difference."""
 
     start: int
@@ -166,10 +168,10 @@ class Fit:
 
 
 def fits(text: str, old: str, new: str) -> list[Fit]:
-    """Return the inexact matches, at most two: more than one is ambiguous. The texts have "\\n" at the end of each
-    line.
+    """Return the inexact matches of ``old``. At most two are returned, because two are ambiguous already. All texts
+    must use "\\n" as the line ending.
 
-    Lines of ``new`` that are also in ``old`` keep the spelling of the file.
+    Lines of ``new`` that are also in ``old`` keep the quotes and white space of the file.
     """
     wanted = _TRAILING.sub("", old.translate(_QUOTES))
     if not wanted.strip():
@@ -194,7 +196,7 @@ def fits(text: str, old: str, new: str) -> list[Fit]:
 
 
 def _kept(there: str, old: str, new: str) -> str:
-    """Return the new text, in which unchanged lines are those of the file."""
+    """Return the new text, with unchanged lines as written in the file."""
     real, asked, lines = there.split("\n"), old.split("\n"), new.split("\n")
     for start, begin, length in matches(asked, lines):
         lines[begin : begin + length] = real[start : start + length]

@@ -1,11 +1,11 @@
-"""Stores every change on disk with the contents before and after it, so that it can be undone.
+"""Stores every change on disk, with the contents of its files before and after the change, so that it can be undone.
 
     <folder>/<session>/changes/0001.jsonl     the change, with hashes of contents; then one line per state change
     <folder>/<session>/changes/0001.pack      the contents, concatenated
     <folder>/<session>/changes/blobs/<hash>   a content that is too large for memory
 
-All contents of a change are in one file, because every file costs a sync: with one file each, a change of a thousand
-small files would take three times as long.
+All contents of a change are in one file, because every file must be synced: with a file for each content, a change of a
+thousand small files would take three times as long.
 """
 
 import json
@@ -39,13 +39,13 @@ _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, Usag
 class Kept:
     """A change in the history.
 
-    number   its number in the session, in the order of storing
-    order    the order of applying, which differs for staged changes; timestamps may go back and decide nothing
+    number   the number of the change in the session, in the order in which changes are stored
+    order    the order in which changes are applied; it differs from ``number`` for staged changes
     id       the message and the call that made it, joined by a slash
     files    the changed files, with contents as ``Stored``
-    staged   it was staged first: if it cannot be applied, it is staged again
-    reverts  the numbers of the changes that it undoes
-    told     the model was informed about it
+    staged   the change was staged first: if it cannot be applied, it becomes staged again
+    reverts  the numbers of the changes that this change undoes
+    told     the model was informed about this undo
     made, emptied  as in ChangeSet
     """
 
@@ -72,12 +72,12 @@ class Kept:
 
     @property
     def turn(self) -> str:
-        """The message whose call made it; empty if it was not made by a call of a turn."""
+        """The message whose call made the change; empty if no call of a turn made it."""
         return self.id.rpartition("/")[0]
 
 
 class ChangeHistory:
-    """The changes of the sessions in a folder, stored beside the log of each session. All methods block."""
+    """The changes of all sessions in a folder, each stored beside the log of its session. All methods block."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,7 +85,8 @@ class ChangeHistory:
     def save(
         self, changes: ChangeSet, session: str, *, now: float, state: State = "staged", reverts: tuple[int, ...] = ()
     ) -> Kept:
-        """Store a change; JournalError if that fails. ``reverts`` are the numbers of the changes that it undoes."""
+        """Store a change. Raise JournalError if it cannot be stored. ``reverts`` are the numbers of the changes that
+        this change undoes."""
         folder = self.folder_of(session)
         try:
             make_folders(folder, 0o700)
@@ -117,7 +118,8 @@ class ChangeHistory:
             raise JournalError(f"the change cannot be kept in {folder}: {error.strerror or error}") from error
 
     def mark_applying(self, kept: Kept, *, now: float, id: str) -> Kept:
-        """Record that the call ``id`` applies a staged change now; its order is after all others."""
+        """Record that the call ``id`` is applying a staged change. The change becomes the last in the order of
+        applying."""
         others = self.all(kept.session)
         last = max((each.order for each in others), default=kept.order)
         highest = max((each.number for each in others), default=kept.number)
@@ -125,7 +127,7 @@ class ChangeHistory:
         return self._add(kept, {"state": "applying", "at": now, "id": id, "order": list(order)})
 
     def mark(self, kept: Kept, state: State, *, now: float, applied: ChangeSet | None = None) -> Kept:
-        """Record a new state. ``applied`` has the original modes and the created folders."""
+        """Record a new state of a change. ``applied`` contains the original modes and the created folders."""
         line: dict[str, Any] = {"state": state, "at": now}
         if applied is not None:
             line["modes"] = [change.mode_before for change in applied.files]
@@ -133,7 +135,6 @@ class ChangeHistory:
         return self._add(kept, line)
 
     def mark_reported(self, kept: Kept) -> Kept:
-        """Record that the model was informed about it."""
         return self._add(kept, {"told": True})
 
     def _add(self, kept: Kept, line: dict[str, Any]) -> Kept:
@@ -144,21 +145,22 @@ class ChangeHistory:
         return _with_line(kept, line)
 
     def all(self, session: str) -> list[Kept]:
-        """Return the readable changes of a session, the last applied first."""
+        """Return all readable changes of a session, the last applied first."""
         return self.read(session)[0]
 
     def read(self, session: str) -> tuple[list[Kept], list[str]]:
-        """Return the changes like ``all``, and a text for each damaged file or line."""
+        """Return all readable changes of a session, the last applied first, and a message for each damaged file or
+        line."""
         read = [_read_file(self.file(session, number)) for number in self._numbers(session)]
         found = [kept for kept, _ in read if kept is not None]
         return _with_reverts(found), [fault for _, faults in read for fault in faults]
 
     def numbered(self, session: str, number: int) -> Kept | None:
-        """Return the change, or None if there is none that can be read."""
+        """Return the change with this number, or None if it does not exist or cannot be read."""
         return _read_file(self.file(session, number))[0]
 
     def load(self, kept: Kept) -> ChangeSet:
-        """Return the change with its contents; JournalError if one is missing or damaged."""
+        """Return a change with its contents. Raise JournalError if a content is missing or damaged."""
         files = tuple(
             replace(change, before=self._content(kept, change.before), after=self._content(kept, change.after))
             for change in kept.files
@@ -174,7 +176,8 @@ class ChangeHistory:
         )
 
     def _content(self, kept: Kept, content: Content | None) -> Content | None:
-        """Read a content; its path in the history is ``pack:<offset>`` or ``blob``."""
+        """Return a stored content as bytes, or a large content as the path of its file. The stored path is
+        ``pack:<offset>`` or ``blob``."""
         if not isinstance(content, Stored):
             return content
         if content.path == "blob":
@@ -203,7 +206,7 @@ class ChangeHistory:
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def tidy_up(self, session: str) -> None:
-        """Remove the temporary blob files of killed processes. Must not raise."""
+        """Remove the temporary blob files of killed processes. Never raises."""
         with suppress(OSError):
             for path in (self.folder_of(session) / _BLOBS).glob(".*-*"):
                 if not is_running(path.name.rpartition("-")[2]):
@@ -211,8 +214,8 @@ class ChangeHistory:
 
 
 def _with_reverts(found: list[Kept]) -> list[Kept]:
-    """Sort by order of applying, the last first, and set ``reverted`` where an applied undo names a change. An undo
-    that is itself reverted is ignored."""
+    """Return the changes sorted by order, the last applied first, with ``reverted`` set where an applied undo names the
+    change. An undo that is itself reverted is ignored."""
     reverted: set[int] = set()
     told: list[Kept] = []
     for kept in sorted(found, key=lambda kept: kept.order, reverse=True):
@@ -225,7 +228,7 @@ def _with_reverts(found: list[Kept]) -> list[Kept]:
 
 
 class _Pack:
-    """Collects the contents of one change, each once, and writes the large ones to files."""
+    """Collects the contents of one change, each once, and writes large contents to separate files."""
 
     def __init__(self, blobs: Path) -> None:
         self.pieces: list[bytes] = []
@@ -265,8 +268,11 @@ def _line(data: dict[str, Any]) -> bytes:
 
 
 def _read_file(file: Path) -> tuple[Kept | None, list[str]]:
-    """Return the change of a file and its faults. A file without a complete line was being created when a process
-    ended, so nothing was changed. An incomplete last line is ignored; a damaged line is skipped."""
+    """Return the change stored in a file, and the faults of the file.
+
+    If a file has no complete line, the process ended while creating it, so nothing was changed. An incomplete last line
+    is ignored; a damaged line is skipped.
+    """
     try:
         *lines, _ = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
         if not lines:
@@ -287,7 +293,7 @@ def _read_file(file: Path) -> tuple[Kept | None, list[str]]:
 
 
 def _with_line(kept: Kept, line: dict[str, Any]) -> Kept:
-    """Apply a line of its file to a change."""
+    """Return the change with one further line of its file applied."""
     state: State = line.get("state", kept.state)
     if state not in get_args(State):
         raise ValueError(f"there is no state {state!r}")

@@ -20,9 +20,11 @@ T = TypeVar("T")
 
 
 class HistoryHost(LocalHost):
-    """The local host of one session. A change is on disk, with the contents before it, before it is applied.
+    """The local host of one session. Each change is stored, with the previous contents of its files, before it is
+    applied.
 
-    unsettled  recovery has something to do: at the start, or after an apply that failed half-way
+    unsettled  a change may be incomplete and ``recover`` must be called: at the start, and after an apply that failed
+               half-way
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class HistoryHost(LocalHost):
 
     @property
     def kept_changes(self) -> "HistoryHost":
-        """Itself. A host that wraps this one can forward this property."""
+        """The host itself. A wrapper of the host can forward this property."""
         return self
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
@@ -67,7 +69,6 @@ class HistoryHost(LocalHost):
         return applied, await self._mark(kept, "applied", applied)
 
     def _begin(self, changes: ChangeSet, now: float, reverts: tuple[int, ...]) -> Kept:
-        """Store the change, or mark a staged one as being applied."""
         if changes.staged is None:
             return self.history.save(changes, self.session, now=now, state="applying", reverts=reverts)
         return self.history.mark_applying(self._staged(changes.staged), now=now, id=changes.id)
@@ -79,12 +80,13 @@ class HistoryHost(LocalHost):
         return kept
 
     async def stage(self, changes: ChangeSet) -> int:
-        """Store a change until it is applied or discarded and return its number. JournalError if that fails."""
+        """Store a change until it is applied or discarded, and return its number. Raise JournalError if it cannot be
+        stored."""
         kept = await self._in_thread(partial(self.history.save, changes, self.session, now=self.clock.now()))
         return kept.number
 
     async def staged(self, number: int) -> ChangeSet:
-        """Return a staged change; JournalError if there is none."""
+        """Return a staged change. Raise JournalError if it does not exist."""
 
         def load() -> ChangeSet:
             return replace(self.history.load(self._staged(number)), staged=number)
@@ -92,7 +94,7 @@ class HistoryHost(LocalHost):
         return await self._in_thread(load)
 
     async def discard_staged(self, number: int) -> None:
-        """Mark a staged change as discarded; JournalError if that cannot be stored."""
+        """Mark a staged change as discarded. Raise JournalError if the mark cannot be stored."""
 
         def drop() -> None:
             kept = self.history.numbered(self.session, number)
@@ -102,7 +104,8 @@ class HistoryHost(LocalHost):
         await self._in_thread(drop)
 
     async def discard_staged_except(self, numbers: Collection[int | None]) -> None:
-        """Discard staged changes that no recorded pending action names: a process ended between the two writes."""
+        """Discard the staged changes without a recorded pending action. They remain if a process ends between storing
+        the change and recording the action."""
 
         def drop() -> None:
             for kept in self.history.all(self.session):
@@ -113,7 +116,8 @@ class HistoryHost(LocalHost):
             await self._in_thread(drop)
 
     async def state_of(self, number: int) -> State | None:
-        """Return the state of a change, None if it cannot be parsed. OSError if the disk cannot be read."""
+        """Return the state of a change, or None if its file does not exist or cannot be parsed. Raise OSError if the
+        disk cannot be read."""
 
         def look() -> State | None:
             with suppress(FileNotFoundError), self.history.file(self.session, number).open("rb"):
@@ -124,23 +128,22 @@ class HistoryHost(LocalHost):
         return await self._in_thread(look)
 
     async def recover(self) -> list[Recovered]:
-        """Finish or undo the change that was being applied when a process ended, and store the outcome."""
+        """Finish or undo a change that was being applied when a process ended, and store the outcome."""
         found = await super().recover()
         await self._in_thread(self._settle)
         self.unsettled = any(each.outcome == "unfinished" for each in found)
         return found
 
     async def changes(self) -> list[Kept]:
-        """Return the changes of this session, the last applied first."""
         return await self._in_thread(partial(self.history.all, self.session))
 
     async def undo(self, wanted: Sequence[Kept], *, label: str = "") -> UndoPlan:
-        """Plan to undo these changes, without applying anything."""
+        """Return the plan to undo these changes. No file is changed."""
         return await self._in_thread(partial(plan, self.history, wanted, reader(self.root), label=label))
 
     async def apply_undo(self, undoing: UndoPlan) -> Kept | None:
-        """Apply an undo, which is stored like any change and names the changes that it undoes. Return it, or None if no
-        file had to be changed."""
+        """Apply an undo and return it, or None if no file had to be changed. The undo is stored like any change, with
+        the numbers of the undone changes."""
         if undoing.changes.files:
             return (await self._apply(undoing.changes, tuple(kept.number for kept in undoing.undone)))[1]
         for kept in undoing.undone:
@@ -148,8 +151,8 @@ class HistoryHost(LocalHost):
         return None
 
     async def unreported_undos(self) -> list[tuple[Kept, list[str]]]:
-        """Return the applied undos that the model was not informed about, made outside the session or before a crash,
-        each with the labels of the undone changes."""
+        """Return the applied undos about which the model was not informed, each with the labels of the undone changes.
+        They were made outside the session or before a crash."""
         every = await self.changes()
         found = [each for each in every if each.reverts and each.state == "applied" and not each.told]
         return [(undo, [each.label for each in every if each.number in undo.reverts]) for undo in found]
@@ -171,7 +174,8 @@ class HistoryHost(LocalHost):
             return replace(kept, state=state)
 
     def _settle(self) -> None:
-        """Store the outcome of changes where it is missing. It is read from the journal, or else from the files."""
+        """Store the missing outcome of changes. The outcome is read from the journal, or without a journal from the
+        files."""
         self.history.tidy_up(self.session)
         journal = self.journal
         applied = {} if journal is None else applied_entries(journal, self.session)
@@ -194,7 +198,6 @@ class HistoryHost(LocalHost):
             self._forget_applied(kept)
 
     def _forget_applied(self, kept: Kept) -> None:
-        """Remove the journal entry, because the history has the outcome."""
         if self.journal is not None:
             forget_applied(self.journal, kept.name)
 
@@ -203,12 +206,11 @@ class HistoryHost(LocalHost):
 
 
 def _not_applied(kept: Kept) -> State:
-    """Return the state after a failed apply."""
     return "staged" if kept.staged else "discarded"
 
 
 def _is(read: Read, change: FileChange) -> bool:
-    """Return True if the file is as the change wanted it."""
+    """Return True if the file is in the state after the change."""
     try:
         there = read(change.path)
     except OSError:  # something else than a file

@@ -18,8 +18,9 @@ _LEAST_EFFORT = 2_000
 
 @noun
 class Hunk:
-    """The lines around one changed place, with line numbers from 1. Lines keep their line ends, which only the last
-    line of a file may lack. An empty side has the number of the line before it."""
+    """The lines around one changed place, with line numbers from 1. Each line includes its line ending, except perhaps
+    the last line of a file. If the hunk has no lines on one side, the line number of that side is the number of the
+    line before the hunk."""
 
     before_at: int
     before_count: int
@@ -30,9 +31,9 @@ class Hunk:
 
 @noun
 class FileDiff:
-    """The differences in one file. Only with ``shown="lines"`` it has hunks and line counts.
+    """The differences in one file. Hunks and line counts are set only if ``shown`` is "lines".
 
-    encodings  set if the file is UTF-16 before or after; the hunks are of its text in UTF-8
+    encodings  the encodings before and after the change if one of them is UTF-16; the hunks contain the text as UTF-8
     """
 
     change: FileChange
@@ -45,7 +46,8 @@ class FileDiff:
 
 
 def diffs(changes: ChangeSet, context: int = 3) -> Iterator[FileDiff]:
-    """Yield the changed files in order. The limit on the search for equal lines applies to all files together."""
+    """Yield the differences of each changed file, in order. One limit on the search for equal lines applies to all
+    files together."""
     effort = max(EFFORT // max(len(changes.files), 1), _LEAST_EFFORT)
     found = (file_diff(change, context, effort=effort) for change in changes.files)
     return (each for each in found if each.kind != "nothing")
@@ -74,7 +76,7 @@ def file_diff(change: FileChange, context: int = 3, *, effort: int = EFFORT) -> 
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Split data into lines as git counts them: each ends with a line feed, except perhaps the last."""
+    """Split bytes into lines like git: each line ends with a line feed, except perhaps the last line."""
     *whole, last = data.split(b"\n")
     lines = [line + b"\n" for line in whole]
     return [*lines, last] if last else lines
@@ -86,7 +88,7 @@ def _equal(before: Content | None, after: Content | None) -> bool:
 
 
 def _readable(data: bytes | None, change: FileChange) -> tuple[bytes, str] | None:
-    """Return a content as text in UTF-8, and its encoding; None if it is binary."""
+    """Return a content as UTF-8 text, with its encoding; None if it is binary."""
     if not data or change.link:
         return data or b"", "utf-8"
     read = read_text(data)

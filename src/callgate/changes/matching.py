@@ -1,8 +1,8 @@
-"""Finds the lines that two texts share, for diffs: exactly if that is fast enough, otherwise by landmarks.
+"""Finds the common lines of two texts, for diffs: exactly if that is fast enough, otherwise by unique lines.
 
-Lines that only one side has are removed first, which loses nothing and makes most inputs small. The rest is a shortest
-edit script (Myers' greedy search). If that would take too long, lines that occur once on each side split the texts into
-pieces; a piece that is still too large and has no such line counts as different.
+Lines that occur on only one side are removed first, which loses nothing and makes most inputs small. A shortest edit
+script is then searched (Myers' greedy algorithm). If that would take too long, lines that occur once on each side split
+the texts into pieces; a piece that is still too large and has no such line is treated as different.
 """
 
 from bisect import bisect_left
@@ -23,10 +23,10 @@ _LEAST = 64
 
 
 def matches(before: Sequence[Hashable], after: Sequence[Hashable], *, effort: int = EFFORT) -> list[Block]:
-    """Return the runs of equal lines, in order on both sides and not adjacent. An empty block at the ends closes the
-    list.
+    """Return the blocks of equal lines, in order on both sides and not adjacent. An empty block at the end of both
+    texts ends the list.
 
-    The time is bounded by the lengths and ``effort``. The same input gives the same blocks.
+    The time is bounded by the lengths and ``effort``. The same input always gives the same blocks.
     """
     numbers: dict[Hashable, int] = {}
     left = [numbers.setdefault(line, len(numbers)) for line in before]
@@ -37,7 +37,8 @@ def matches(before: Sequence[Hashable], after: Sequence[Hashable], *, effort: in
 
 
 def _ends(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
-    """Return the number of equal lines at the beginning, and at the end of the rest."""
+    """Return the number of equal lines at the beginning, and the number of equal lines at the end of the remaining
+    lines."""
     short = min(len(left), len(right))
     head = next((at for at in range(short) if left[at] != right[at]), short)
     rest = short - head
@@ -45,7 +46,7 @@ def _ends(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
 
 
 def _between(left: list[int], right: list[int], head: int, tail: int, effort: int) -> Iterator[Block]:
-    """Yield the matches of the lines between the equal ends."""
+    """Yield the blocks of equal lines between the equal beginning and the equal end."""
     one, other = range(head, len(left) - tail), range(head, len(right) - tail)
     shared = {left[at] for at in one} & {right[at] for at in other}
     ours = [at for at in one if left[at] in shared]
@@ -80,7 +81,7 @@ def _search(left: list[int], right: list[int], effort: int) -> Iterator[Block]:
 
 
 def _shortest(left: list[int], right: list[int], effort: int) -> list[Block] | None:
-    """Return the blocks of a shortest edit script; None if that takes more steps than ``effort``."""
+    """Return the blocks of a shortest edit script, or None if the search takes more steps than ``effort``."""
     many, others = len(left), len(right)
     # furthest[k]: how far down ``left`` the best path on diagonal k has come; a negative k counts from the end.
     furthest = [0] * (2 * min(many + others, effort) + 3)
@@ -130,7 +131,7 @@ def _by_landmarks(left: list[int], right: list[int], effort: int) -> Iterator[Bl
 
 
 def _landmarks(left: list[int], right: list[int]) -> list[tuple[int, int]]:
-    """Return the longest sequence of lines that occur once on each side, in the same order on both."""
+    """Return the longest sequence of lines that occur once on each side and are in the same order on both sides."""
     here, there = Counter(left), Counter(right)
     where = {line: to for to, line in enumerate(right) if there[line] == 1 and here[line] == 1}
     lows: list[int] = []  # the lowest end of a rising series of each length

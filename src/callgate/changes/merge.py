@@ -1,8 +1,8 @@
-"""Three-way merge (diff3) of two versions of a file, or the lines where they conflict.
+"""Three-way merge (diff3) of two versions of a file. The result is the merged file or its conflicts.
 
-Changes of the two sides are independent if an unchanged line of the base is between them; the same change on both sides
-is made once. Where lines repeat, a change could be at several places: it is moved as ``git`` moves it, so that the same
-change has the same place on both sides.
+Changes of the two sides are independent if an unchanged line of the base is between them. The same change on both sides
+is made once. Among repeated lines the place of a change is ambiguous: the change is moved to the place that ``git``
+selects, so that the same change has the same place on both sides.
 """
 
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ Span = tuple[int, int]
 
 @noun
 class Region:
-    """Lines that both sides changed differently, and their place in each version."""
+    """A range of lines that both sides changed differently, with its place in each version."""
 
     ours: Span
     theirs: Span
     base: Span
 
     def text(self) -> str:
-        """Describe the conflict with line numbers of ``ours``, the current file."""
+        """Return a description of the conflict, with line numbers of ``ours``, the current file."""
         first, last = self.ours
         if last < first:
             place = f"after line {last}" if last else "at the start"
@@ -48,24 +48,25 @@ class Region:
 
 @noun
 class Conflict:
-    """The changes conflict. Without regions, ``reason`` says why."""
+    """The conflict of a merge. If there are no regions, ``reason`` describes the conflict."""
 
     regions: tuple[Region, ...]
     reason: str = ""
 
     def text(self) -> str:
-        """Describe the conflict for people, with line numbers of the current file."""
+        """Return a description of the conflict for display, with line numbers of the current file."""
         return self.reason or "; ".join(region.text() for region in self.regions)
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | Conflict:
-    """Return ``ours`` with the changes from ``base`` to ``theirs``.
+    """Return ``ours`` with the changes from ``base`` to ``theirs``, or a Conflict.
 
-    Lines end at ``\\n`` and are equal only byte for byte, so line ends and a missing last one are preserved. Content
-    with a NUL byte is not merged: one side is used if the other did not change it, or both are equal.
+    Lines end at ``\\n`` and are compared byte for byte, so line endings, and a missing line ending at the end, are
+    preserved. Content with a NUL byte is not merged: one side is returned if the other side is unchanged or both are
+    equal.
 
-    It does not wait, but may take too long for the event loop. Where finding common lines would exceed the limit, whole
-    blocks count as changed: that causes conflicts, but loses no line.
+    Do not call this function on the event loop, because it may take long. If the search for common lines exceeds its
+    limit, whole blocks are treated as changed: this may cause conflicts, but loses no line.
     """
     if ours in (base, theirs):
         return theirs
@@ -94,7 +95,8 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | Conflict:
 
 @noun
 class _Part:
-    """A contiguous changed part of the base, and where it is on each side (0 is ours, 1 theirs)."""
+    """A contiguous changed part of the base, with the lines of each side and the sides that changed it (0 is ours, 1 is
+    theirs)."""
 
     base: range
     ours: range
@@ -103,7 +105,7 @@ class _Part:
 
 
 def _parts(ours: list[_Change], theirs: list[_Change]) -> Iterator[_Part]:
-    """Join changes that touch each other, because their order would be ambiguous."""
+    """Yield the changed parts. Changes that touch each other are joined, because their order would be ambiguous."""
     changes = sorted((start, end, side, growth) for side in (0, 1) for start, end, growth in (ours, theirs)[side])
     # By how many lines each side is longer than the base, up to where we are.
     before, after = [0, 0], [0, 0]
@@ -127,7 +129,6 @@ def _span(lines: range) -> Span:
 
 
 def _changes(old: _Lines, new: _Lines) -> list[_Change]:
-    """Return the changes from ``old`` to ``new`` in order; at least one common line is between two of them."""
     # The positions of common lines, with a stop before the first line and one after the last.
     kept_old, kept_new = [-1], [-1]
     for start, begin, length in matches(old, new, effort=_EFFORT):
@@ -145,10 +146,11 @@ def _changes(old: _Lines, new: _Lines) -> list[_Change]:
 
 
 def _slide(lines: _Lines, kept: _Lines, partner: _Lines) -> None:
-    """Move each change of ``lines`` to its canonical place. ``kept`` is changed in place, ``partner`` is only read.
+    """Move each change of ``lines`` to its canonical place. ``kept`` is modified, ``partner`` is only read.
 
-    A change followed by a copy of its first line can also start one line lower, and so on. It is moved beside a change
-    of the other list, to the lowest such place, or else as low as possible. Changes that meet are joined.
+    A change followed by a copy of its first line can also start one line lower, and so on. The change is moved to the
+    lowest possible place beside a change in ``partner``; without such a place, to the lowest possible place. Changes
+    that become adjacent are joined.
     """
     gap = 0
     while gap < len(kept) - 1:
@@ -158,7 +160,7 @@ def _slide(lines: _Lines, kept: _Lines, partner: _Lines) -> None:
 
 
 def _slid(lines: _Lines, kept: _Lines, partner: _Lines, gap: int) -> int:
-    """Move the change before the common line ``gap + 1`` and return the gap in which it is then."""
+    """Move the change before the common line ``gap + 1`` and return the gap that contains the change afterwards."""
     while True:
         size = kept[gap + 1] - kept[gap]
         while gap > 0 and lines[kept[gap]] == lines[kept[gap + 1] - 1]:

@@ -26,7 +26,8 @@ def nearest(text: str, wanted: str) -> str:
 
 
 def compared(text: str, wanted: str) -> str:
-    """Return the sentence, and a diff of the wanted lines against the most similar place."""
+    """Return one sentence that names the most similar line, and a diff of the searched lines against the lines
+    there."""
     lines, asked = LINE_END.split(text), LINE_END.split(wanted)
     told, at = _nearest(lines, asked)
     if at is None:
@@ -40,7 +41,8 @@ def compared(text: str, wanted: str) -> str:
 
 
 def _nearest(lines: Sequence[str], asked: Sequence[str]) -> tuple[str, int | None]:
-    """Return the sentence, and the index of the line at which the text would begin; None if no line is similar."""
+    """Return the sentence, and the index of the line where the most similar place begins; None if no line is
+    similar."""
     if not any(map(str.strip, lines)):
         return "The file is empty." if lines == [""] else "The file has only blanks.", None
     if not any(map(str.strip, asked)):
@@ -54,7 +56,6 @@ def _nearest(lines: Sequence[str], asked: Sequence[str]) -> tuple[str, int | Non
 
 
 def _row(line: str, *, blanks: bool) -> str:
-    """Return a line of the diff. Tabs are escaped if the texts differ only in white space."""
     line = line.replace("\t", "\\t") if blanks else line
     return shown(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…")
 
@@ -64,7 +65,7 @@ def line_number(text: str, at: int) -> int:
 
 
 def _begun(lines: Sequence[str], asked: Sequence[str]) -> _Found:
-    """Find the place with the longest run of matching lines, and the first line that differs."""
+    """Return the place with the longest run of matching lines, and the first line that differs."""
     if len(asked) == 1:
         return None
     best, longest = 0, 0
@@ -82,7 +83,6 @@ def _begun(lines: Sequence[str], asked: Sequence[str]) -> _Found:
 
 
 def _in_a_row(lines: Sequence[str], start: int, asked: Sequence[str]) -> int:
-    """Return how many of the wanted lines follow from ``start`` on; the first is known to match."""
     count = 1
     while count < len(asked) and start + count < len(lines) and lines[start + count] == asked[count]:
         count += 1

@@ -1,8 +1,8 @@
-"""Reads the text of a file with its encoding and line ends, and writes text back in the same form.
+"""Decodes the bytes of a file to text, and encodes text with the same encoding and line endings.
 
-Text in memory has "\\n" at the end of each line; the form stores what the file had instead. No byte is lost: one that
-is not UTF-8 becomes a lone surrogate (``surrogateescape``) and is written back unchanged. People and logs get ``shown``
-text, in which such a byte is ``\\xe9``.
+Text in memory has "\\n" as the line ending; the TextForm stores the line endings of the file. No byte is lost: a byte
+that is not UTF-8 becomes a lone surrogate (``surrogateescape``) and is written back unchanged. Use ``shown`` for
+display and logs; it writes such a byte as ``\\xe9``.
 """
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -23,8 +23,8 @@ _LEAST, _SAMPLE = 8, 4096
 
 @noun
 class TextForm:
-    """The form of a text in its file. ``newline`` is empty if the text has no line end. The text of a "mixed" file
-    keeps its line ends, because they could not be restored."""
+    """The encoding and line endings of a file. ``newline`` is empty if the text has no line ending. If it is "mixed",
+    the text in memory keeps its line endings, because they could not be restored."""
 
     encoding: Encoding = "utf-8"
     bom: bool = False
@@ -35,18 +35,18 @@ class TextForm:
 
 
 def read_text(data: bytes) -> tuple[str, TextForm] | None:
-    """Return the text with its form; None if it has a NUL, or a UTF-16 mark but invalid content. UTF-16 without a mark
-    is recognised by its zeros.
+    """Return the text and its form, or None if the data contains a NUL or has a UTF-16 mark but invalid content.
 
-    ``write_text`` of the result is ``data`` again, for any bytes.
+    UTF-16 without a mark is detected by its zero bytes. ``write_text`` of the result returns ``data`` again, for any
+    bytes.
     """
     encoding, mark = _marked(data)
     return _formed(_decoded(data[len(mark) :], encoding), encoding, mark)
 
 
 def read_guessed(data: bytes) -> tuple[str, TextForm] | None:
-    """Like ``read_text``, but bytes that are not UTF-8 are decoded as Latin-1, unless the text has multi-byte
-    characters of UTF-8. Used by tools for models, which must find "é" as a person sees it."""
+    """Return the text and its form like ``read_text``, but decode bytes that are not UTF-8 as Latin-1, unless the text
+    has multi-byte characters of UTF-8. Used by tools for models, which search for "é" as the user sees it."""
     read = read_text(data)
     if read is None or read[1].encoding != "utf-8" or data.isascii() or read[1].bom or not _is_latin(data):
         return read
@@ -62,11 +62,12 @@ def _formed(text: str | None, encoding: Encoding, mark: bytes) -> tuple[str, Tex
 
 
 def write_text(text: str, form: TextForm) -> bytes:
-    """Return the bytes of a text in this form. Each line gets the line end of the form, whether it has "\\n" or
-    "\\r\\n" now; without a single one in the form, line ends stay as they are. A missing last line end is not added.
+    """Return a text as bytes with this encoding and line ending. Each line gets the line ending of the form, whether it
+    ends with "\\n" or "\\r\\n" now. If the form has no single line ending, the line endings of the text are kept. A
+    missing line ending of the last line is not added.
 
-    Raise UnicodeEncodeError if the text has a lone surrogate that is not from a file, or a character that Latin-1 does
-    not have.
+    Raise UnicodeEncodeError if the text has a lone surrogate that does not represent a byte of a file, or a character
+    that is not in Latin-1.
     """
     if form.newline not in ("mixed", ""):
         text = text.replace("\r\n", "\n")
@@ -98,7 +99,8 @@ def _marked(data: bytes) -> tuple[Encoding, bytes]:
 
 
 def _by_zeros(data: bytes) -> Encoding | None:
-    """Detect UTF-16 without a mark: zeros in one byte of most pairs and never in the other."""
+    """Return the UTF-16 encoding of data without a mark, or None. In UTF-16 one byte of most pairs is zero, and the
+    other byte never is."""
     sample = data[:_SAMPLE]
     if len(data) < _LEAST or len(data) % 2 or 0 not in sample:
         return None

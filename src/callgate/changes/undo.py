@@ -1,7 +1,8 @@
-"""Plans undos: computes what undoing changes would do to the files as they are now.
+"""Plans undos: computes how undoing changes would change the current files.
 
-A file that is unchanged since gets its previous content. A file that was changed since is merged by lines, or is a
-conflict. A created file is removed only if it is unchanged, and a deleted one restored only if its path is free.
+A file that was not changed again gets its previous content. A file that was changed again is merged by lines; if the
+merge fails, it is a conflict. A created file is removed only if it was not changed again, and a deleted file is
+restored only if no other file has its path.
 """
 
 import os
@@ -23,7 +24,7 @@ _CHUNK = 1 << 20
 
 @noun
 class FileState:
-    """A file as it is, or as it will be."""
+    """The current or the planned state of a file."""
 
     content: Content
     mode: int | None = None
@@ -42,8 +43,8 @@ class UndoPlan:
     """The plan to undo some changes.
 
     changes    the changes to apply to the files
-    undone     the changes that they undo completely
-    conflicts  a text for each file with a conflict; a change with one is not undone, though some of its files may be
+    undone     the changes that are undone completely
+    conflicts  a message for each file with a conflict; other files of the same change may still be restored
     """
 
     changes: ChangeSet
@@ -52,7 +53,7 @@ class UndoPlan:
 
 
 def plan(history: ChangeHistory, wanted: Sequence[Kept], read: Read, *, label: str = "") -> UndoPlan:
-    """Plan to undo these changes, the last applied first. Files with a conflict stay as they are."""
+    """Return the plan to undo these changes, the last applied first. Files with a conflict are not changed."""
     newest_first = sorted(wanted, key=lambda kept: kept.order, reverse=True)
     state = _UndoState(read)
     conflicts: list[str] = []
@@ -91,7 +92,7 @@ class _UndoState:
         return self._now[path]
 
     def undo(self, inverse: ChangeSet) -> list[str]:
-        """Apply the inverse of a change to all its files that have no conflict; return the conflicts."""
+        """Plan the inverse of a change for all its files without a conflict, and return the conflicts."""
         problems: list[str] = []
         ready: list[tuple[FileChange, FileState | None]] = []
         for change in inverse.files:
@@ -116,7 +117,7 @@ class _UndoState:
         return why
 
     def _wanted(self, change: FileChange) -> FileState | str | None:
-        """Return the state to restore, None for no file, or the conflict."""
+        """Return the state to restore, None to remove the file, or the conflict as a text."""
         for path in change.paths:
             if path in self._stuck:
                 return f"{path}: a later change of it could not be taken back"
@@ -144,7 +145,7 @@ class _UndoState:
     def _blocked(
         self, each: tuple[FileChange, FileState | None], ready: list[tuple[FileChange, FileState | None]]
     ) -> str | None:
-        """Return the conflict with another file at the same path, or None."""
+        """Return a message if another file occupies the path of a file to restore, otherwise None."""
         change, wanted = each
         now = self._at(change.path)
         if wanted is None or now is None or now.sign == wanted.sign:
@@ -170,7 +171,7 @@ class _UndoState:
 
 
 def _merged(change: FileChange, now: FileState) -> bytes | str:
-    """Return the current content without the change, or why it cannot be merged."""
+    """Return the current content without the change, or the reason why it cannot be merged."""
     before, after = change.before, change.after
     if not isinstance(before, bytes) or not isinstance(after, bytes) or not isinstance(now.content, bytes):
         return "it has been changed since, and it is too large to be merged"
@@ -181,7 +182,8 @@ def _merged(change: FileChange, now: FileState) -> bytes | str:
 
 
 def reader(root: Path | str) -> Read:
-    """Return a function that reads files below a folder. It raises OSError for a file outside. Blocks."""
+    """Return a function that reads files below a folder. The function blocks, and raises OSError for a path outside the
+    folder."""
     resolver = Resolver(Path(root))
 
     def read(path: str) -> FileState | None:

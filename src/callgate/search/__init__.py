@@ -1,1 +1,1 @@
-"""Tool search: finds the tools of a large set that fit a text."""
+"""Tool search: finds the tools of a large set that match a query."""

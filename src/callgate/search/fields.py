@@ -1,4 +1,4 @@
-"""The weighted terms of a tool."""
+"""Computes the weighted terms of a tool, by which the tool is found."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ READ = 4_000
 
 @noun
 class ToolText:
-    """The texts by which a tool is found.
+    """The texts of a tool by which the tool is found.
 
     parameters  the JSON Schema of its arguments
-    hint        more words to find it by
+    hint        more words by which the tool is found
     """
 
     name: str
@@ -48,14 +48,14 @@ class ToolText:
 
 
 def own_name(text: ToolText) -> tuple[str, str]:
-    """Return the server and the name of a tool, also from ``mcp__server__tool``."""
+    """Return the server and the name of a tool, with ``mcp__server__tool`` split into both."""
     prefix, _, rest = text.name.partition("__")
     server, _, name = rest.partition("__")
     return (text.server or server, name) if prefix == "mcp" and name else (text.server, text.name)
 
 
 def weigh_terms(text: ToolText) -> dict[str, float]:
-    """Return the weight of each term of a tool, from 0 to 1."""
+    """Return the terms of a tool, each with its weight from 0 to 1."""
     server, name = own_name(text)
     schema = _Schema(text.parameters)
     summed: dict[str, float] = {}
@@ -77,7 +77,7 @@ def weigh_terms(text: ToolText) -> dict[str, float]:
 
 
 class _Schema:
-    """Collects the parameter names, descriptions and enum values of a JSON Schema, nested ones included."""
+    """Collects the parameter names, descriptions and enum values of a JSON Schema, including nested schemas."""
 
     def __init__(self, schema: object) -> None:
         self.names: list[str] = []

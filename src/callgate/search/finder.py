@@ -1,7 +1,7 @@
-"""Searches the deferred tools of a session with an index that follows their changes.
+"""Searches the deferred tools of a session. The index is updated when the tools change.
 
-``find`` searches in a thread. ``find_now`` does not wait: it updates the index for a few changed tools, but returns
-nothing while a thread builds it. So neither the start nor a request waits for the index.
+``find`` searches in a thread. ``find_now`` does not wait: it updates the index for a few changed tools, and returns
+None while a thread builds the index. So neither the start of a session nor a request waits for the index.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ INDEXED_AT_ONCE = 50
 
 
 class ToolFinder:
-    """``tools`` returns the current deferred tools and is called only on the event loop's thread."""
+    """Searches the deferred tools of one session. ``tools`` returns the current deferred tools and is called only on
+    the event loop's thread."""
 
     def __init__(self, tools: Callable[[], Sequence[Tool]]) -> None:
         self._tools = tools
@@ -34,12 +35,12 @@ class ToolFinder:
         self._seen: Sequence[Tool] = ()  # the tools at the last comparison
 
     async def find(self, query: str, k: int, required: Sequence[str] = ()) -> list[Hit]:
-        """Return the best tools for a query, best first. Uses word vectors too if they are installed."""
+        """Return the tools that match a query best, in order. Word vectors are used too if they are installed."""
         tools = self._tools()
         return await in_thread(lambda: self._found(tools, query, k, required)) if tools else []
 
     def find_now(self, query: str, k: int) -> list[Hit] | None:
-        """Return the best tools by their words, or None while the index is built in a thread."""
+        """Return the tools that match a query best by their terms, or None while a thread builds the index."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -56,13 +57,12 @@ class ToolFinder:
             return self._follow(tools).search(query, k, required=required)
 
     def _new(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """Return the tools that are not in the index, or are there with another definition."""
+        """Return the tools that are missing in the index or have a different definition there."""
         if tools is self._seen:
             return ()
         return [each for each in tools if self._known.get(each.spec.name) is not each.spec]
 
     def _gone(self, tools: Sequence[Tool]) -> Collection[str]:
-        """Return the names in the index whose tools are gone."""
         return () if tools is self._seen else self._known.keys() - {each.spec.name for each in tools}
 
     def _follow(self, tools: Sequence[Tool]) -> ToolIndex:

@@ -1,4 +1,4 @@
-"""The weighted terms of a query."""
+"""Computes the weighted terms of a query."""
 
 import re
 import tomllib
@@ -31,9 +31,9 @@ class _Words:
 class Asked:
     """A parsed query.
 
-    weights    each term with its weight, synonyms included
-    sentences  the sorted terms of each sentence
-    pairs      neighbouring words, without stop words; scripts without spaces have pairs as terms
+    weights    the weight of each term, including synonyms
+    sentences  the terms of each sentence, sorted
+    pairs      pairs of consecutive terms, without stop words and without terms that are not ASCII
     """
 
     weights: Mapping[str, float]
@@ -42,7 +42,6 @@ class Asked:
 
 
 def read_words(query: str) -> Asked:
-    """Parse a query."""
     parts = [(part, terms(part)) for part in _END.split(query)]
     alike = _words().alike
     return Asked(

@@ -1,4 +1,4 @@
-"""Postings, the sum of term weights that ranks tools first, and a reordering for queries with several sentences."""
+"""Ranks tools by the sum of their term weights, and reorders the result for queries with several sentences."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,8 @@ _PART, _LETTERS, _LIKENESS, _NEAREST = 4, 2, 0.8, 3
 
 
 class Postings:
-    """The tools of each term, by numbers, with the weight of the term in each tool."""
+    """The postings of the index: for each term the numbers of the tools that contain it, with the weight of the term in
+    each tool."""
 
     def __init__(self) -> None:
         self.by_term: dict[str, dict[int, float]] = {}
@@ -30,7 +31,6 @@ class Postings:
         return self.size - len(self._free)
 
     def add(self, weights: Mapping[str, float]) -> int:
-        """Add a tool and return its number."""
         if self._free:
             number = self._free.pop()
         else:
@@ -50,8 +50,8 @@ class Postings:
                 del self.by_term[term]
 
     def arrays(self, term: str) -> tuple[Any, Any]:
-        """Return the tools of a term and their weights as numpy arrays. Arrays of common terms are made at the first
-        query, others when needed."""
+        """Return the numbers of the tools that contain a term, and the weights, as numpy arrays. Arrays of common terms
+        are made at the first query, other arrays when they are needed."""
         if not self._arrays:
             for each, found in self.by_term.items():
                 if len(found) >= COMMON:
@@ -65,7 +65,8 @@ class Postings:
         return set(found[0]).intersection(*found[1:]) if found else set()
 
     def rarest_first(self, weights: Mapping[str, float]) -> list[tuple[str, float]]:
-        """Return the terms that occur in a tool, rarest first. The weight grows with rarity and is never zero."""
+        """Return the query terms that occur in any tool, each with a weight, rarest first. The weight grows with rarity
+        and is never zero."""
         rated: list[tuple[float, str]] = []
         for term, weight in weights.items():
             if count := len(self.by_term.get(term, ())):
@@ -73,8 +74,8 @@ class Postings:
         return [(term, -weight) for weight, term in sorted(rated)]
 
     def near(self, word: str) -> list[str]:
-        """Return the terms nearest to a word that no tool has: with a common beginning or end, or one or two letters
-        different."""
+        """Return the indexed terms most similar to a word that is not indexed: with a common beginning or end, or with
+        one or two letters different."""
         from difflib import get_close_matches  # only for a query that finds nothing
 
         whole, alike = list[str](), list[str]()
@@ -91,8 +92,8 @@ class Postings:
 def best(
     postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
 ) -> dict[int, float]:
-    """Return the scores of the best ``count`` tools, and of tools with the same score as the last of them. ``allowed``
-    limits the tools."""
+    """Return the scores of the ``count`` tools with the highest scores, and of further tools with the same score as the
+    last of them. ``allowed`` limits the search to these tools."""
     if len(postings) >= LARGE and _has_numpy():
         return _best_by_numpy(postings, rated, allowed, count)
     scores = {} if allowed is None else dict.fromkeys(allowed, 0.0)
@@ -129,7 +130,8 @@ def _arrays(found: Mapping[int, float]) -> tuple[Any, Any]:
 def _best_by_numpy(
     postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
 ) -> dict[int, float]:
-    """Compute the same sums in the same order, so the scores are equal to the last bit."""
+    """Compute the scores with numpy. The sums are made in the same order as without numpy, so that the scores are
+    identical."""
     import numpy
 
     scores = numpy.zeros(postings.size)
@@ -157,10 +159,10 @@ ANSWERED = 0.25
 def spread(
     order: Sequence[int], scores: Mapping[int, float], terms_of: Callable[[int], Mapping[str, float]], k: int
 ) -> dict[int, float]:
-    """Return the first ``k`` tools in a new order that covers more of the query, with falling scores.
+    """Return the first ``k`` tools in an order that covers more sentences of the query. Their scores decrease.
 
     order     the tools by their scores
-    terms_of  returns the query terms of a tool, with their parts of its score
+    terms_of  returns the query terms of a tool, each with its share of the tool's score
     """
     first, made = [*order[:REORDERED]], dict[int, float]()
     terms = {number: terms_of(number) for number in first}

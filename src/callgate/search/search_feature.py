@@ -13,7 +13,7 @@ NAME = "search"
 
 
 class SearchPart(FeaturePart):
-    """Tool search in one session. ``box`` is set by ``toolbox``."""
+    """Tool search in one session. ``toolbox`` creates ``box``."""
 
     phase = "defer"
     box: SearchToolbox
@@ -24,7 +24,6 @@ class SearchPart(FeaturePart):
         self._mode = mode or ("on" if opened.config is None else opened.config.settings.tools_search)
 
     def shared(self) -> Feature:
-        """Return the feature with the same deferred tools for another session."""
         return search_feature(self._source, self._mode)
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
@@ -47,8 +46,10 @@ class SearchPart(FeaturePart):
 def search_feature(tools: Tools, mode: str | None = None) -> Feature:
     """Return the feature that lets the model find tools by search.
 
-    tools  the deferred tools, or a source of them, which may change while the session runs
-    mode   on, off, or the percentage of the context window up to which tools are loaded at once; None for the setting
+    tools  the deferred tools, or a source of deferred tools that may change while the session runs
+    mode   on, off, or a percentage of the context window, up to which all tools are loaded at once; None uses the
+           setting
+           ``tools.search``
     """
     source = as_toolbox(tools)
     return Feature(NAME, lambda opened: SearchPart(opened, source, mode))

@@ -1,8 +1,8 @@
-"""Reminders about deferred tools: announcements of their names, and suggestions that match the last messages.
+"""Reminders about deferred tools: announcements of tool names, and suggestions of tools that match the last messages.
 
-The announced names are parsed from the messages that the model still receives. So a compaction, a rewind or a resumed
-session needs no extra state: names that the model no longer sees are announced again. A suggestion contains only the
-name of a tool, because the model trusts this text and a server writes its own descriptions.
+The announced names are parsed from the messages that are sent to the model. So a compaction, a rewind or a resumed
+session needs no stored state: names that are no longer in the messages are announced again. A suggestion contains only
+the name of a tool, because the model trusts reminders and a server writes the descriptions of its tools.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ _ADDED, _REMOVED = "+ ", "- "
 
 
 def sayable(name: str) -> bool:
-    """Return True if a name may appear in a reminder; other tools are found only by search."""
+    """Return True if a tool name may appear in a reminder. Tools with other names are found only by search."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -47,8 +47,11 @@ class Announcements:
         self._state: Sequence[object] = ()
 
     def due(self, deferred: Sequence[Tool], loaded: Sequence[Tool] = ()) -> Sequence[Reminder]:
-        """Return the announcement for the next request, if any. An announced tool that is ``loaded`` in a resumed
-        session, or that a connecting server may offer, does not count as removed."""
+        """Return the announcement for the next request, or an empty sequence if the deferred tools have not changed.
+
+        An announced tool is not reported as removed if it is ``loaded`` in a resumed session, or if a server that is
+        still connecting may offer it.
+        """
         ledger = self._record.ledger
         state = (ledger, ledger.view.changes, len(ledger.about))
         if deferred is self._deferred and state == self._state:
@@ -71,7 +74,7 @@ class Announcements:
         return (Reminder(_text(added, removed, silent, first=not told), ANNOUNCED, "tools"),)
 
     def told(self) -> set[str]:
-        """Return the names that are announced in the messages of the next request."""
+        """Return the tool names that are announced in the messages of the next request."""
         ledger = self._record.ledger
         about = {message_id for message_id, subject in ledger.about.items() if subject == ANNOUNCED}
         told: set[str] = set()
@@ -106,7 +109,7 @@ class Prefetch:
         self._missed = ""  # the text that was not searched because the index was not ready
 
     def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
-        """Return the suggestion for the next request, if any."""
+        """Return the suggestion for the next request, or an empty sequence if no tool matches."""
         query = f"{self._missed} {just_said(self._record.ledger)}".strip()[-_QUERY:]
         if not query or all(isinstance(each, ShippedTool) for each in deferred):
             return ()  # models know the built-in tools by name, so no index is built for them
@@ -123,20 +126,19 @@ class Prefetch:
         return (Reminder(reminder("\n".join((text, *(f"- {name}" for name in names)))), SUGGESTED, "tools"),)
 
     def _suggested(self) -> list[str]:
-        """Return the names suggested in this session, oldest first."""
         found = self._record.ledger.metadata.get(SUGGESTED)
         return [*map(str, cast("list[object]", found))] if isinstance(found, list | tuple) else []
 
 
 def just_said(ledger: Ledger) -> str:
-    """Return the user's text since the model's last message, or else the text of that message."""
+    """Return the user's messages after the last message of the model; without any, the text of the model's message."""
     said = "\n".join(message.text for message in ledger.unanswered)
     return said or next((message.text for message in reversed(ledger.messages) if message.role == "assistant"), "")
 
 
 def fits(tool: Tool, query: str) -> bool:
-    """Return True if the query contains all words of the tool's name, or two of its name, hint and first sentence. A
-    ranking always has a first result, and most texts are about no tool."""
+    """Return True if the query contains all words of the tool's name, or at least two words of its name, server, hint
+    and first sentence. The check is needed because a search always has a best result, even if no tool matches."""
     from callgate.search.fields import ToolText, own_name  # loaded at the first search
     from callgate.search.query import FAINT, read_words
     from callgate.search.search_terms import terms

@@ -23,8 +23,12 @@ _WHOLE = frozenset({"news"})
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in order: lower case without accents, with plurals and verb forms reduced to a stem. A
-    compound word gives its parts and itself, so YouTube matches both tube and youtube."""
+    """Return the terms of a text in order, in lower case and without accents, with plurals and verb forms reduced to a
+    stem.
+
+    A compound word gives the terms of its parts and a term for the whole word, so YouTube matches both tube and
+    youtube.
+    """
     found: list[str] = []
     for word in _WORD.finditer(_without_accents(text)):
         if run := word["run"]:
@@ -39,7 +43,7 @@ def terms(text: str) -> list[str]:
 
 
 def spelled(name: str) -> str:
-    """Return a name as words: ``getWeather_v2`` becomes ``get weather v 2``."""
+    """Return a name split into words: ``getWeather_v2`` becomes ``get weather v 2``."""
     return " ".join(part.lower() for word in _WORD.finditer(name) for part in _PART.findall(word[0]) or [word[0]])
 
 
@@ -53,8 +57,8 @@ def _without_accents(text: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """Return a word without its ending: messages and message, creates, created and creating become equal. Of a Cyrillic
-    word the case ending is removed."""
+    """Return a word without its ending, so that message and messages, or create, creates and creating become equal. The
+    case ending of a Cyrillic word is removed."""
     if not word.isascii():
         return _CYRILLIC.sub("", word)
     if len(word) < 4 or not word.isalpha() or word in _WHOLE:

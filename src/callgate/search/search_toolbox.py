@@ -1,7 +1,7 @@
-"""A toolbox in which some tools are deferred: the model finds them by search and calls them with ``ExecuteExtraTool``.
+"""A toolbox with deferred tools, which the model finds by search and calls with ``ExecuteExtraTool``.
 
-The tools of the first request stay the same for the whole session, so that prompt caches remain valid. Tools that are
-added later are deferred.
+The tools of the first request are sent for the whole session, so that prompt caches remain valid. Tools that are added
+later are deferred.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ from callgate.words.window import spec_tokens
 
 
 class SearchToolbox:
-    """The tools of a session, some of them deferred.
+    """The tools of a session, some of which are deferred.
 
     mode    the setting ``tools.search``
-    window  returns the context window of the model in tokens, None if unknown
+    window  returns the context window of the model in tokens, or None if it is unknown
     hides   returns True if every call of a tool would be denied, so that the model does not see it
     """
 
@@ -56,7 +56,7 @@ class SearchToolbox:
         return self._percent == OFF
 
     def first_request(self) -> None:
-        """Fix the list of tools that the model receives."""
+        """Fix the list of tools that are sent to the model."""
         if self._loaded is None and not self.off:
             self._loaded = loaded = self._early()
             self._offers = self._offered(loaded)
@@ -69,11 +69,11 @@ class SearchToolbox:
         return (*self._core.tools(), *loaded, *((self._search, self._execute) if offers else ()))
 
     def all_tools(self) -> Sequence[Tool]:
-        """Return the tools that can be called, deferred ones included."""
+        """Return all tools that can be called, including deferred tools."""
         return (*self._box.tools(), *(() if self.off else (self._search, self._execute)))
 
     def deferred(self) -> Sequence[Tool]:
-        """Return the deferred tools; the same object while nothing changes."""
+        """Return the deferred tools. The same object is returned until the tools change."""
         if self.off:
             return ()
         loaded = self._early() if self._loaded is None else self._loaded
@@ -87,7 +87,7 @@ class SearchToolbox:
         return self._deferred
 
     def use(self) -> SearchUse:
-        """Return the number of deferred tools and their size, for people."""
+        """Return the number of deferred tools and their size in tokens, for display."""
         found = self.deferred()
         return SearchUse(self._mode, len(found), spec_tokens(each.spec for each in found))
 
@@ -105,7 +105,8 @@ class SearchToolbox:
         return self.resolve(wanted.arguments["tool_name"].strip(), wanted.arguments.get("params") or {})
 
     def _early(self) -> Sequence[Tool]:
-        """Return the source's tools that would be loaded by a request now."""
+        """Return the deferred tools that a request sent now would include: all if they are small enough, otherwise
+        those marked ``always_loaded``."""
         found = self._source.tools()
         window = None if self._percent == ON else self._window()
         if window is not None and spec_tokens(each.spec for each in found) * 100 <= self._percent * window:
@@ -113,13 +114,13 @@ class SearchToolbox:
         return tuple(each for each in found if facts_of(each).always_loaded)
 
     def _offered(self, loaded: Sequence[Tool]) -> bool:
-        """Return True if a tool is deferred, or may be added later."""
+        """Return True if the search tools must be offered: a tool is deferred, or tools may be added later."""
         return not self._fixed or len(loaded) < len(self._source.tools())
 
 
 class _Allowed:
-    """A source without the tools that a rule denies completely. They can still be called, so that the denial is
-    recorded."""
+    """A tool source that omits the tools that a rule denies completely. Omitted tools can still be called, so that the
+    denial is recorded."""
 
     def __init__(self, source: ToolSource, hides: Callable[[str, str], bool]) -> None:
         self._source = source
@@ -139,7 +140,6 @@ class _Allowed:
 
 
 def same(some: Sequence[Tool], others: Sequence[Tool]) -> bool:
-    """Return True for the same objects in the same order."""
     return len(some) == len(others) and all(map(is_, some, others))
 
 

@@ -1,4 +1,5 @@
-"""The two tools of tool search: ``SearchExtraTools`` finds deferred tools, ``ExecuteExtraTool`` calls one of them."""
+"""The two tools of tool search: ``SearchExtraTools`` finds deferred tools, ``ExecuteExtraTool`` calls a deferred
+tool."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +33,7 @@ class Query:
     """A parsed query.
 
     names     exact names to look up
-    words     otherwise the words to search for
+    words     the words to search for, if there are no names
     required  terms that every tool must contain
     """
 
@@ -53,7 +54,7 @@ def read_query(text: str) -> Query:
 
 
 def definitions(found: Sequence[Tool]) -> list[Content]:
-    """Return the definition of each tool while there is room, and the names of the others."""
+    """Return the definitions of the tools up to a size limit, and only the names of the remaining tools."""
     shown, left = list[Content](), MOST_CHARS
     late: list[str] = []
     for each in found:
@@ -69,8 +70,8 @@ def definitions(found: Sequence[Tool]) -> list[Content]:
 
 
 def definition(spec: ToolSpec) -> str:
-    """Return the name, description and schema of a tool as JSON. A schema that is too long is replaced by a note; a
-    wrong call still reports what is missing."""
+    """Return the name, description and schema of a tool as JSON. A schema that is too long is replaced by a note; an
+    invalid call still returns the missing arguments."""
     described = spec.description
     if len(described) > _DESCRIPTION:
         described = f"{described[:_DESCRIPTION]} […]"
@@ -126,7 +127,7 @@ def _described(file: str) -> str:
 
 
 class Searchable(Protocol):
-    """The tools of a session: all that the model receives, and the deferred ones."""
+    """The tools of a session: the tools sent to the model, and the deferred tools."""
 
     def tools(self) -> Sequence[Tool]: ...
 
@@ -136,7 +137,7 @@ class Searchable(Protocol):
 
 
 class _SearchTool(SchemaTool):
-    """A tool that accesses only the tools of the session, so no text in its arguments is a path."""
+    """A tool that accesses only the tools of the session, so no argument is a path."""
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("none", shared, own_state=True, declared_icon="search", max_result_chars=MOST_CHARS + 10_000)
@@ -180,7 +181,8 @@ def _names(tool: Tool) -> list[str]:
 def _selected(
     names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[Tool]
 ) -> tuple[list[Tool], list[str], list[str]]:
-    """Return the tools of these names, notes on loaded and surplus names, and the unknown names."""
+    """Return the tools of these names, notes on names that are already loaded or exceed the limit, and the unknown
+    names."""
     there = {name: each for each in deferred for name in _names(each)}
     there |= {each.spec.name: each for each in deferred}  # exact matches precede those in another case
     known = {name: each.spec.name for each in loaded for name in _names(each)} | {RESOLVE: RESOLVE}
@@ -200,7 +202,8 @@ def _selected(
 
 
 def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool]) -> Result:
-    """Make the result. If a deferred tool waits for others, tell the model to search again later."""
+    """Return the result of a search. If a tool that waits for servers is deferred, the result asks the model to search
+    again later."""
     for each in deferred:
         if coming := facts_of(each).expects:
             begin = ", ".join(f"{prefix}…" for prefix in coming)
@@ -211,15 +214,15 @@ def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool
 
 
 class ExecuteExtraTool(_SearchTool):
-    """A place holder in the list of tools: a call is resolved to its target, so only a call without a target runs
-    it."""
+    """The tool ``ExecuteExtraTool``. A call is resolved to the deferred tool that it names, so this tool itself runs
+    only if that tool does not exist."""
 
     def __init__(self, *, stages: bool) -> None:
         facts = ToolFacts(title="Run a tool", always_loaded=True, stages=stages)
         super().__init__(ToolSpec(EXECUTE, _described("execute_extra_tool.md"), _CALL), facts, _TAKEN)
 
     def set_stages(self) -> None:
-        """Declare that a target may stage actions: ``resolve`` is then in the list of tools."""
+        """Declare that a deferred tool may stage actions, so that ``resolve`` is added to the tools."""
         self.facts = replace(self.facts, stages=True)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:

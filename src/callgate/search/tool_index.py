@@ -1,7 +1,7 @@
-"""The index of tools by the words of their names, servers, descriptions and parameters.
+"""The index of tools by the terms of their names, servers, descriptions and parameters.
 
-The weight of a term in a tool depends on that tool alone. So adding and removing a tool changes nothing else, and an
-index that was updated equals one that was built at once. An index is used by one thread at a time.
+The weight of a term in a tool depends only on the tool. So adding or removing a tool changes no other tool, and an
+updated index equals a newly built index. An index must be used by one thread at a time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ MOST_NEAR = 3
 
 @noun
 class Hit:
-    """A tool that was found, with its score; higher is better."""
+    """A tool found by a search, with its score; a higher score is better."""
 
     name: str
     score: float
@@ -45,7 +45,7 @@ class _Entry:
 
 
 class ToolIndex:
-    """Tools by the terms of their texts, and by ``vectors`` if they are passed."""
+    """The index of tools by their terms, and by word vectors if ``vectors`` is passed."""
 
     def __init__(self, vectors: ToolVectors | None = None) -> None:
         self._numbers: dict[str, int] = {}
@@ -60,7 +60,6 @@ class ToolIndex:
         return name in self._numbers
 
     def put(self, text: ToolText) -> None:
-        """Add a tool, or replace the tool of the same name."""
         number = self._numbers.get(text.name)
         if number is not None and self._entries[number].text == text:
             return
@@ -75,7 +74,6 @@ class ToolIndex:
             self._vectors.put(number, text)
 
     def drop(self, name: str) -> None:
-        """Remove a tool if it is there."""
         if (number := self._numbers.pop(name, None)) is None:
             return
         self._postings.remove(number, self._entries.pop(number).terms)
@@ -83,7 +81,8 @@ class ToolIndex:
             self._vectors.drop(number)
 
     def search(self, query: str, k: int = 10, *, required: Sequence[str] = (), by_meaning: bool = True) -> list[Hit]:
-        """Return the best tools for a query, best first. Each contains all ``required`` terms."""
+        """Return the tools that match a query best, in order. Only tools that contain all ``required`` terms are
+        returned."""
         needed = dict.fromkeys(terms(" ".join(required)), 1.0)
         allowed = self._postings.having_all(needed) if needed else None
         asked = read_words(query)
@@ -104,25 +103,26 @@ class ToolIndex:
         return [Hit(entries[number].text.name, rated[number]) for number in order[:k]]
 
     def _terms_of(self, rarest: Sequence[tuple[str, float]]) -> Callable[[int], Mapping[str, float]]:
-        """Return a function that gives the query terms of a tool, with their parts of its score."""
+        """Return a function that returns the query terms of a tool, each with its share of the tool's score."""
         found = [(term, weight, self._postings.by_term[term]) for term, weight in rarest]
         return lambda number: {term: weight * has[number] for term, weight, has in found if number in has}
 
     def _near(self, asked: Asked) -> dict[str, float]:
-        """Terms near the words of a short query that no tool has: words that are misspelled or inflected, and parts of
-        compounds."""
+        """Return terms similar to words of a short query that are not indexed: misspelled or inflected words, and parts
+        of compounds."""
         words = [term for term, weight in asked.weights.items() if weight >= FAINT]
         return {term: 1.0 for word in words if len(words) <= MOST_NEAR for term in self._postings.near(word)}
 
     def _fewer(self, pool: dict[int, float], most: int) -> dict[int, float]:
-        """Return the best of the pool, because later steps look up each word of the query in each tool."""
+        """Return the tools with the highest scores, at most ``most``, because later steps look up each query word in
+        each tool."""
         if len(pool) <= most:
             return pool
         entries = self._entries
         return dict(sorted(pool.items(), key=lambda each: (-each[1], entries[each[0]].text.name))[:most])
 
     def _read_order(self, pool: dict[int, float], asked: Asked, rare: Mapping[str, float]) -> None:
-        """Add the bonuses for word order: for the best sentence of the query, and for neighbouring words."""
+        """Add score bonuses for word order: for the best matching sentence of the query, and for consecutive words."""
         fits = self._best_sentence(pool, asked.sentences, rare) if len(asked.sentences) > 1 else pool
         for number, fit in fits.items():
             pool[number] += SENTENCE * fit
@@ -151,7 +151,7 @@ class ToolIndex:
         return fits
 
     def _rated(self, pool: Mapping[int, float], asked: frozenset[str]) -> dict[int, float]:
-        """Return the pool with the bonuses for the tool's name and for other matches of its server."""
+        """Return the scores with bonuses for the tool's name and for other matching tools of its server."""
         rated: dict[int, float] = {}
         servers: dict[str, float] = {}
         for number, score in pool.items():

@@ -1,8 +1,9 @@
 """Word vectors, an optional extra: ``callgate[embeddings]``.
 
-The wheel of wordllama has a table of 32,000 word pieces, each a vector of 256 numbers, and their tokenizer. The vector
-of a text is the mean of its pieces, so encoding a tool takes a fraction of a millisecond and nothing is stored. Both
-files are read directly, because the package's own loader searches the network. See docs/decisions/0044.
+The wheel of wordllama contains a table of 32,000 word pieces, each with a vector of 256 numbers, and their tokenizer.
+The vector of a text is the mean of the vectors of its pieces, so a tool is encoded in a fraction of a millisecond and
+no vector is stored. Both files are read directly, because the package's own loader searches the network. See
+docs/decisions/0044.
 """
 
 import json
@@ -27,7 +28,8 @@ NEAR = 50
 
 
 class ToolVectors:
-    """The vectors of tools by their numbers. They are loaded and encoded at the first query."""
+    """The vectors of tools, by the numbers of the tools. The table is loaded and the tools are encoded at the first
+    query."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +44,7 @@ class ToolVectors:
         self._waiting[number] = ""
 
     def mix(self, query: str, scores: dict[int, float], allowed: Container[int]) -> None:
-        """Add vector similarity to the scores, and include the most similar allowed tools."""
+        """Add the vector similarity to the scores, and add the most similar allowed tools to the result."""
         if any(letter > _LATIN and letter.isalpha() for letter in query):
             return  # The table has hardly any words in other scripts.
         import numpy
@@ -59,7 +61,7 @@ class ToolVectors:
             scores[number] = (1 - SHARE) * scores.get(number, 0.0) / most + SHARE * float(alike[number])
 
     def _encoded(self) -> Any:
-        """Return the table of all tools after encoding those added since the last call."""
+        """Encode the tools added since the last call, and return the vectors of all tools."""
         import numpy
 
         if self._table is None:
@@ -79,7 +81,7 @@ class ToolVectors:
 
 
 def tool_vectors() -> ToolVectors | None:
-    """Return vectors if the extra is installed. Imports nothing."""
+    """Return an empty ToolVectors, or None if the extra is not installed. Nothing is imported."""
     found = find_spec("wordllama") if find_spec("tokenizers") and find_spec("numpy") else None
     for folder in found.submodule_search_locations or () if found else ():
         if Path(folder, _TABLE).is_file() and Path(folder, _TOKENIZER).is_file():
@@ -89,7 +91,6 @@ def tool_vectors() -> ToolVectors | None:
 
 @cache
 def _encoder_in(folder: Path) -> "_Encoder":
-    """Return the encoder, which all sessions of a process share because its table has 16 MB."""
     return _Encoder(folder)
 
 
@@ -101,7 +102,7 @@ def _said(text: ToolText) -> str:
 
 
 class _Encoder:
-    """Encodes texts as vectors of length one; a text without known pieces becomes zero."""
+    """Encodes texts as vectors of length one; a text without known word pieces becomes the zero vector."""
 
     def __init__(self, folder: Path) -> None:
         import numpy

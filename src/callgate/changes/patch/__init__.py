@@ -1,7 +1,7 @@
-"""Makes a ChangeSet from a patch, for the tool ApplyPatch: unified diffs and the ``*** Begin Patch`` format.
+"""Makes a ChangeSet from a patch, for the tool ApplyPatch: a unified diff or the ``*** Begin Patch`` format.
 
-``begin_patch`` and ``unified_diff`` parse the two formats into ``patch_parts``; ``placement`` applies their lines to
-the files.
+``begin_patch`` and ``unified_diff`` parse the two formats to the types of ``patch_parts``; ``placement`` applies their
+lines to the files.
 """
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -19,11 +19,9 @@ Read = Callable[[str], bytes | None]
 
 
 def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -> ChangeSet:
-    """Return the changes of a patch. ``read`` returns the bytes of a file, None if there is none.
-
-    A ToolFailure names the fault, its line in the patch and what to do; nothing else is raised, except by ``read``. The
-    work is bounded for any patch.
-    """
+    """Return the changes of a patch. ``read`` returns the bytes of a file, or None if the file does not exist. Raise
+    ToolFailure with the fault, its line in the patch and what to do next; other exceptions are raised only by ``read``.
+    The work is bounded for any patch."""
     effort, used = Effort(), dict[str, int]()
     files = tuple(_change(each, read, used, effort) for each in _parsed(text))
     named = files[0].path if len(files) == 1 else f"{len(files)} files"
@@ -31,7 +29,7 @@ def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -
 
 
 def patch_paths(text: str) -> tuple[str, ...]:
-    """Return the files that a patch names, in its order; none if it cannot be parsed."""
+    """Return the paths that a patch names, in the order of the patch; none if it cannot be parsed."""
     try:
         found = _parsed(text)
     except ToolFailure:
@@ -87,8 +85,8 @@ def _change(patch: FilePatch, read: Read, used: dict[str, int], effort: Effort) 
 
 
 def _patched(data: bytes, patch: FilePatch, effort: Effort) -> bytes:
-    """Return the bytes of the file after the patch. A file with a UTF-16 mark is patched as decoded text first, then
-    like any other by its bytes, as in git's diffs."""
+    """Return the bytes of a file after the patch. A file with a UTF-16 mark is patched as decoded text first, and if
+    this fails by its bytes, like git."""
     read = read_text(data) if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else None
     if read is None:
         return patched(data, patch.chunks, patch.path, effort)

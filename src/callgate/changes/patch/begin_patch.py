@@ -18,12 +18,11 @@ _BODY = "Begin each line with a space (context), `-` or `+`."
 
 
 def is_begun(line: bytes) -> bool:
-    """Return True if a patch with this first line has the format."""
     return line.rstrip() == _BEGIN or _FILE.match(line) is not None
 
 
 def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
-    """Parse every operation in order, from the first line of the format."""
+    """Parse all operations of the patch in order, from the first line of the format."""
     reader = _BeginReader(lines, at + (lines[at].rstrip() == _BEGIN))
     operations: list[FilePatch] = []
     while (line := reader.after_blanks()) is not None and line.rstrip() not in _OVER:
@@ -41,7 +40,8 @@ def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
 
 
 class _BeginReader:
-    """Parses the operations. A carriage return at a line end is ignored, except in the lines of a new file."""
+    """Parses the operations of a patch. A carriage return at the end of a line is ignored, except in the lines of a new
+    file."""
 
     def __init__(self, lines: Sequence[bytes], at: int) -> None:
         self.lines = lines
@@ -51,7 +51,6 @@ class _BeginReader:
         return self.lines[self.at].removesuffix(b"\r") if self.at < len(self.lines) else None
 
     def after_blanks(self) -> bytes | None:
-        """Skip empty lines and return the next line."""
         while self.line() == b"":
             self.at += 1
         return self.line()
@@ -81,7 +80,8 @@ class _BeginReader:
         return operation
 
     def _added(self, carried: bool) -> bytes:
-        """Return the content of a new file. ``carried``: all lines of the patch end with CRLF, so the CR is ignored."""
+        """Return the content of a new file. If ``carried``, all lines of the patch end with CRLF, so the CR is
+        removed."""
         found: list[bytes] = []
         empty = 0
         while self.at < len(self.lines):
@@ -112,7 +112,7 @@ class _BeginReader:
         return FilePatch(line=line, action="update", path=path, chunks=tuple(chunks), target=target)
 
     def _chunk(self, path: str) -> Chunk | None:
-        """Return the next chunk; None at the end of the section."""
+        """Return the next chunk, or None at the end of the section."""
         first = self.at + 1
         anchors: list[tuple[int, bytes]] = []
         found: list[PatchLine] = []

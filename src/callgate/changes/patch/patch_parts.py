@@ -1,4 +1,4 @@
-"""The parts of a parsed patch, and its errors: each names a line of the patch and what to do next."""
+"""The types of a parsed patch, and its errors. Each error names a line of the patch and what to do next."""
 
 from typing import Literal
 
@@ -18,9 +18,9 @@ _OF_GIT = (".git", "git~1")
 class PatchLine:
     """A line of a patch.
 
-    sign   " ", "-" or "+"; empty for an empty line, which is context only if the file has it
+    sign   " ", "-" or "+"; empty for an empty line, which is context only if the file contains it
     text   the line without its newline
-    ended  whether a newline follows; None leaves that to the file
+    ended  True if a newline follows; None uses the line ending of the file
     """
 
     sign: bytes
@@ -32,7 +32,7 @@ class PatchLine:
 class Chunk:
     """Lines to find and change.
 
-    anchors  lines of the file that come before, each with its line number in the patch
+    anchors  lines of the file above the chunk, each with its line number in the patch
     at       the expected line number, from 1
     last     the lines are at the end of the file
     """
@@ -49,7 +49,7 @@ class FilePatch:
     """The part of a patch about one file.
 
     target  the new name of a renamed file
-    data    the whole content of a created file, instead of chunks
+    data    the whole content of a created file; it has no chunks then
     """
 
     line: int
@@ -62,19 +62,19 @@ class FilePatch:
 
 
 def fault(line: int, path: str, text: str) -> ToolFailure:
-    """Return the error for a line of the patch, counted from 1."""
+    """Return the error for a line of the patch. Lines are numbered from 1."""
     file = f"{shown(path[:_LONGEST_PATH])}{'…' if len(path) > _LONGEST_PATH else ''}, " if path else ""
     return ToolFailure(f"{file}line {line} of the patch: {text}")
 
 
 def quoted(line: bytes) -> str:
-    """Return a line for an error message, shortened."""
     text = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     return f"`{text}`" if len(text) <= _LONGEST_QUOTE else f"`{text[:_LONGEST_QUOTE]}…`"
 
 
 def checked_path(name: bytes, line: int) -> str:
-    """Return the name as a path below the folder of the patch; ToolFailure if it may lead elsewhere."""
+    """Return a file name of the patch as a path below the folder of the patch. Raise ToolFailure if the path may be
+    outside the folder."""
     text = name.decode("utf-8", "surrogateescape")
     parts = [part for part in text.removeprefix("./").split("/") if part]
     if text.startswith("/"):

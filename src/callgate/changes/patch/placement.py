@@ -1,7 +1,8 @@
-"""Applies the chunks of a patch to a file: finds their lines, exactly or except for white space, and replaces them.
+"""Applies the chunks of a patch to a file: finds the lines of each chunk, exactly or ignoring white space, and replaces
+them.
 
-The file keeps its line ends, its byte order mark and its last line, unless a unified diff changes them. Chunks are in
-the order of the file. The work is bounded for any patch.
+The line endings of the file, its byte order mark and the end of its last line are preserved, unless a unified diff
+changes them. Chunks must be in the order of the file. The time is bounded for any patch.
 """
 
 from bisect import bisect_left
@@ -30,7 +31,7 @@ _WAYS: tuple[Callable[[bytes], bytes], ...] = (_exactly, bytes.rstrip, bytes.str
 
 
 class Effort:
-    """The remaining work for one patch."""
+    """The limit on the work for one patch. ``spend`` raises ToolFailure when the limit is reached."""
 
     def __init__(self) -> None:
         self._left = MOST_WORK
@@ -44,7 +45,8 @@ class Effort:
 
 @noun
 class _Line:
-    """A line of the file; ``end`` is empty for a last line without a newline. ``sure``: the patch defines its end."""
+    """A line of the file. ``end`` is the line ending, empty for a last line without a newline. If ``sure``, the patch
+    defines ``end``."""
 
     text: bytes
     end: bytes
@@ -52,7 +54,7 @@ class _Line:
 
 
 def patched(data: bytes, chunks: Sequence[Chunk], path: str, effort: Effort) -> bytes:
-    """Return the file with every chunk applied, each after the one before; ToolFailure if one does not match."""
+    """Return the file with all chunks applied in order. Raise ToolFailure if a chunk does not match."""
     spelled = any(line.text.startswith(BOM_UTF8) for chunk in chunks for line in chunk.lines)
     mark = BOM_UTF8 if data.startswith(BOM_UTF8) and not spelled else b""
     page = _Page(_lines(data[len(mark) :]), path, effort)
@@ -96,8 +98,9 @@ class _Page:
         self._done = at
 
     def _new(self, line: PatchLine, at: int, *, exact: bool) -> _Line:
-        """Return a new line. If the other lines match exactly or the file is empty, it has the line end of the patch;
-        otherwise that of the line before it, and the first line that of the file."""
+        """Return an added line. If the other lines of the chunk match exactly or the file is empty, its line ending is
+        as in the patch. Otherwise it is the line ending of the previous line; for a first line, the first line ending
+        of the file."""
         sure = line.ended is not None
         if line.ended is False or exact:
             return _Line(line.text, b"" if line.ended is False else b"\n", sure)
@@ -105,8 +108,8 @@ class _Page:
         return _Line(line.text.removesuffix(b"\r"), near, sure)
 
     def _place(self, chunk: Chunk) -> tuple[int, Sequence[PatchLine], bool]:
-        """Return the index for the chunk, its lines without empty ones that are not context, and whether they match
-        exactly."""
+        """Return the index where the chunk applies, the lines of the chunk, and whether they match exactly. Empty lines
+        at the ends of the chunk are omitted if the file does not contain them."""
         after, anchor = self._done, None
         for line, text in chunk.anchors:
             anchor = self._anchor(line, text, after)
@@ -130,8 +133,9 @@ class _Page:
     def _check_alone(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk, anchor: int | None
     ) -> None:
-        """Raise ToolFailure if the lines occur at other places too and no anchor selects one. An anchor does not if the
-        other place is also in its block (the lines below it with deeper indentation), or below another line like it."""
+        """Raise ToolFailure if the lines of a chunk occur at several places and no anchor selects one of them. An
+        anchor selects a place unless another place is also in the block of the anchor (the lines below it with deeper
+        indentation), or below another line equal to the anchor."""
         others = self._later(way, wanted, first, chunk.line)
         if anchor is not None and others:
             end = self._block_end(anchor, chunk.line)
@@ -147,7 +151,6 @@ class _Page:
         raise fault(chunk.line, self._path, f"These lines stand at several places, at lines {named}. {then}")
 
     def _later(self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], last: int, line: int) -> list[int]:
-        """Return the next places of these lines, at most as many as are reported."""
         found: list[int] = []
         while len(found) < _PLACES and (at := self._find(way, wanted, last + 1, line)) is not None:
             found.append(at)
@@ -157,7 +160,7 @@ class _Page:
     def _below_another(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk
     ) -> list[int]:
-        """Return the places below a later line equal to the only anchor; several anchors are unambiguous."""
+        """Return the places below a later line that equals the anchor. Return none if the chunk has several anchors."""
         if len(chunk.anchors) != 1:
             return []
         [(line, text)] = chunk.anchors
@@ -182,7 +185,7 @@ class _Page:
         raise fault(chunk.line, self._path, f"Nothing says where the new lines belong. {then}")
 
     def _anchor(self, line: int, text: bytes, after: int) -> int:
-        """Return the place of the anchor, searched first after the current place, then before it."""
+        """Return the index of the anchor. The lines after the current place are searched first, then all lines."""
         for begin in (after, 0):
             found = self._like(text, begin, line)
             if found is not None:
@@ -196,8 +199,9 @@ class _Page:
     def _find(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], after: int, line: int, aim: int | None = None
     ) -> int | None:
-        """Return the first index of these lines from ``after`` on, or with ``aim`` the nearest one to that line. Only
-        places of the rarest line are tried, and each is charged to the effort."""
+        """Return the first index of these lines from ``after`` on, or with ``aim`` the index nearest to that line; None
+        if the lines do not occur. Only places of the rarest line are compared, and each comparison is charged to the
+        effort."""
         lines, places = self._view(way)
         keys = [way(text) for text in wanted]
         rarest = min(range(len(keys)), key=lambda index: len(places.get(keys[index], ())))
@@ -214,7 +218,6 @@ class _Page:
         return None
 
     def _indexed(self, way: Callable[[bytes], bytes]) -> tuple[list[bytes], dict[bytes, list[int]]]:
-        """Return the lines normalized for this comparison, and the indices of each."""
         lines = [way(line.text + line.end.removesuffix(b"\n")) for line in self._lines]
         places: dict[bytes, list[int]] = {}
         for at, text in enumerate(lines):
@@ -251,7 +254,6 @@ def _wanted(lines: Sequence[PatchLine]) -> list[bytes]:
 
 
 def _trimmed(lines: Sequence[PatchLine]) -> Sequence[PatchLine]:
-    """Remove the empty lines at both ends, which may be there only for readability."""
     meant = [at for at, line in enumerate(lines) if line.sign]
     return lines[meant[0] : meant[-1] + 1]
 

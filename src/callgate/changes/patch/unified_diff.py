@@ -1,4 +1,4 @@
-"""Parses unified diffs, plain and git's, into the changed files and their hunks."""
+"""Parses unified diffs, plain or made by git, into changed files and hunks."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _WRITE_HUNK = "Write `@@ -line,count +line,count @@`, or use the `*** Begin Patc
 
 
 def read_unified(lines: Sequence[bytes]) -> list[FilePatch]:
-    """Parse every file in order. Lines around the diffs, such as a commit message, are skipped."""
+    """Parse all files of a diff in order. Lines outside the diffs, such as a commit message, are skipped."""
     reader = _UnifiedReader(lines)
     found: list[FilePatch] = []
     while reader.at < len(lines):
@@ -57,7 +57,7 @@ class _UnifiedReader:
         self.at += 1
 
     def section(self) -> FilePatch:
-        """Parse one file: git's headers, the two names and the hunks, as far as they are there."""
+        """Parse one file of the diff: git's headers, the two names and the hunks. Each of them may be missing."""
         start = self.at + 1
         both: bytes | None = None
         headers: dict[bytes, bytes] = {}
@@ -92,7 +92,7 @@ class _UnifiedReader:
     def _paths(
         self, old: bytes | None, new: bytes | None, both: bytes | None, headers: dict[bytes, bytes], line: int
     ) -> tuple[str, str | None]:
-        """Return the path before, and the path after if it differs. A name that is /dev/null is None."""
+        """Return the path before the change, and the path after it if it differs. /dev/null is returned as None."""
         if b"copy from" in headers or b"copy to" in headers:
             raise fault(line, _text(both), "A copy of a file. Write the new file with all its lines instead.")
         if b"rename from" in headers or b"rename to" in headers:
@@ -159,7 +159,7 @@ class _UnifiedReader:
 
 
 def _shared_name(old: bytes, new: bytes) -> bytes | None:
-    """Return the common name without the prefixes; None if the names are of different files."""
+    """Return the common name of both sides without the prefixes, or None if the names differ."""
     if old == new:
         return old
     name, same = old.partition(b"/")[2], new.partition(b"/")[2]
@@ -171,7 +171,7 @@ def _text(name: bytes | None) -> str:
 
 
 def _git_name(text: bytes, line: int) -> bytes | None:
-    """Return the common name after ``diff --git``; None if the two differ."""
+    """Return the common name of both sides in a ``diff --git`` line, or None if the names differ."""
     if found := _QUOTED.match(text):
         return _shared_name(_unescaped(found[1]), _unquoted(text[found.end() + 1 :], line) or b"")
     middle = len(text) // 2
@@ -179,7 +179,6 @@ def _git_name(text: bytes, line: int) -> bytes | None:
 
 
 def _unquoted(text: bytes, line: int) -> bytes | None:
-    """Return a name without quotes or timestamp; None for /dev/null."""
     if not text.startswith(b'"'):
         return None if _NO_FILE.match(text) else re.split(rb"[\t\r]", text, maxsplit=1)[0]
     found = _QUOTED.match(text)
@@ -197,7 +196,7 @@ def _unescaped(text: bytes) -> bytes:
 
 
 def _mode(headers: dict[bytes, bytes], line: int, path: str) -> int | None:
-    """Return the permission bits for the file, of which git knows two; None leaves them unchanged."""
+    """Return the permission bits for the file, of which git supports two values, or None to leave them unchanged."""
     for word, text in headers.items():
         mode = text.partition(b" ")[2] if word == b"index" else text if word.endswith(b"mode") else b""
         if mode and not re.fullmatch(rb"100[0-7]{3}\s*", mode):
