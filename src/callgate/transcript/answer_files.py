@@ -41,7 +41,8 @@ _OTHERS_MAY_WRITE = 0o022
 
 
 class AnswerRefused(CallgateError):
-    """The question is not open, or was answered already: ``first`` is that answer, if it is known."""
+    """An answer was refused because its question is closed. ``first`` is the earlier answer, or None if it is
+    unknown."""
 
     def __init__(self, message: str, first: Confirmation | None = None) -> None:
         super().__init__(message)
@@ -49,7 +50,7 @@ class AnswerRefused(CallgateError):
 
 
 class _Unusable(Exception):
-    """The file is not a valid answer; the message says why."""
+    """An answer file is invalid; the message says why."""
 
 
 @noun
@@ -80,7 +81,6 @@ class LeftAnswer:
             return False
 
     def take_back(self) -> None:
-        """Remove the file, if it still exists."""
         with suppress(OSError):
             if self.is_there:
                 self.path.unlink()
@@ -94,7 +94,7 @@ def answers_folder(log: Path) -> Path:
 
 
 def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) -> LeftAnswer:
-    """Write the answer file, synced to disk. AnswerRefused if there is an answer already."""
+    """Write the answer file and sync it to disk. Raise AnswerRefused if the question has an answer file already."""
     data = _written(asked, confirmation)
     place = answers_folder(log)
     name, draft = f"{asked.key}.json", f"{asked.key}.tmp"
@@ -118,7 +118,6 @@ def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) ->
 
 
 def _first(folder: int, name: str) -> Confirmation | None:
-    """Return the answer with this file name, or None. An invalid file is renamed."""
     try:
         return _read(folder, name)
     except FileNotFoundError:
@@ -135,7 +134,7 @@ def _drop_unfinished(folder: int) -> None:
 
 
 def described(first: Confirmation | None) -> str:
-    """Return the answer and its author as text; empty if unknown."""
+    """Return the answer and its author as text; empty for None."""
     if first is None:
         return ""
     return f": {first.outcome.replace('_', ' ')}, by {first.by}" + (f" at {first.door}" if first.door else "")
@@ -159,7 +158,7 @@ def _written(asked: AskedQuestion, confirmation: Confirmation) -> bytes:
 
 
 def waiting_answers(log: Path) -> FoundAnswers:
-    """Return all answer files. Must not raise. Blocks."""
+    """Return all answer files of a session. Blocks; must not raise."""
     answers: dict[str, Confirmation] = {}
     faults: list[str] = []
     place = answers_folder(log)
@@ -182,7 +181,7 @@ def waiting_answers(log: Path) -> FoundAnswers:
 
 
 def read_answer(log: Path, key: str) -> Confirmation | None:
-    """Return the answer that was left for the question, or None. Must not raise."""
+    """Return the answer in the file of a question, or None if there is no valid file. Must not raise."""
     try:
         with _opened(answers_folder(log)) as folder:
             return _read(folder, f"{key}.json")
@@ -191,14 +190,15 @@ def read_answer(log: Path, key: str) -> Confirmation | None:
 
 
 def forget_answers(log: Path, keys: Iterable[str]) -> None:
-    """Remove the answer files of these questions. Must not raise. Blocks."""
+    """Remove the answer files of these questions. Blocks; must not raise."""
     for key in keys:
         with suppress(OSError):
             (answers_folder(log) / f"{key}.json").unlink()
 
 
 def tidy_answers(log: Path, keys: Collection[str]) -> None:
-    """Remove the answer files of all other questions and files of killed programs. Must not raise."""
+    """Remove temporary files of killed programs, and answer files of questions that are not in ``keys``. Must not
+    raise."""
     with suppress(OSError), _opened(answers_folder(log)) as folder:
         for name in _names(folder, _ANSWER):
             if name[:32] not in keys:
@@ -210,7 +210,7 @@ def tidy_answers(log: Path, keys: Collection[str]) -> None:
 
 @contextmanager
 def _opened(place: Path) -> Generator[int]:
-    """Open the folder. OSError unless it is a folder of this user that no other user can write."""
+    """Open the folder. Raise OSError unless it is a folder of this user that no other user can write to."""
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(folder)
@@ -226,7 +226,6 @@ def _names(folder: int, kind: re.Pattern[str]) -> list[str]:
 
 
 def _read(folder: int, name: str) -> Confirmation:
-    """Read and check an answer file. _Unusable if it is invalid."""
     try:
         found = read_regular(name, LARGEST, follow=False, dir_fd=folder)
     except FileNotFoundError:
@@ -259,7 +258,6 @@ def _confirmation(name: str, data: bytes) -> Confirmation:
 
 @contextmanager
 def _alone(folder: int) -> Generator[None]:
-    """Lock the folder. The system releases the lock if the process dies."""
     assert fcntl is not None
     fcntl.flock(folder, fcntl.LOCK_EX)
     try:

@@ -1,4 +1,5 @@
-"""All recorded decisions as rows: which user or rule allowed a call, with which arguments, and its result."""
+"""The audit table of a session: which user or rule allowed each call, with which arguments, and the result of the
+call."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -18,15 +19,16 @@ from callgate.words.noun import noun
 
 @noun
 class AuditRow:
-    """One call, from its arrival (``at``, line number ``n``) to its result; or a policy or mode that was set.
+    """One row of the audit table: a call from its arrival (``at``, line number ``n``) to its result, or a change of the
+    policy or the permission mode.
 
-    decision        the last decision, ``none`` for a call that was refused before one was made
-    by, decided_at  author and time of that decision
-    reason          its reason, and earlier decisions and answers
-    question        empty, ``asked``, or the answer; ``door`` is the interface where it was given
+    decision        the last decision, or ``none`` if the call was refused before a decision
+    by, decided_at  author and time of the last decision
+    reason          the reason of the last decision, and the earlier decisions and answers
+    question        empty, ``asked``, or the answer; ``door`` is the interface where the answer was given
     arguments_hash  the hash of the arguments that were decided about
-    edited          the model had sent other arguments
-    origin          the rule that decided: settings layer, file and line
+    edited          the arguments differ from the arguments that the model sent
+    origin          the rule of the last decision: settings layer, file and line
     about           the first text among the arguments, such as a path or a command, shortened to one line
     """
 
@@ -55,7 +57,7 @@ _LONGEST_ABOUT = 120
 
 
 def audit_rows(events: Iterable[tuple[int, e.Durable]]) -> list[AuditRow]:
-    """Return the rows in log order, for events with their line numbers. Events of calls without an arrival are
+    """Return the rows in log order, for pairs of line number and event. Events of calls without an arrival are
     ignored."""
     found: list[_Call | AuditRow] = []
     calls: dict[str, _Call] = {}
@@ -87,7 +89,7 @@ def audit_rows(events: Iterable[tuple[int, e.Durable]]) -> list[AuditRow]:
 
 
 class _Call:
-    """The row of one call, filled in by its events."""
+    """The row of one call, filled from the events of the call."""
 
     def __init__(self, n: int, arrived: e.CallArrived) -> None:
         self.arrived = arrived
@@ -191,7 +193,7 @@ def _reach(policy: ApprovalPolicy) -> str:
 
 
 def as_json(rows: Iterable[AuditRow]) -> str:
-    """Return a JSON list with a row on each line. Times are seconds since the epoch, as in the log."""
+    """Return the rows as a JSON list with one row per line. Times are seconds since the epoch, as in the log."""
     lines: list[str] = []
     for row in rows:
         data = to_json(row)
@@ -201,8 +203,8 @@ def as_json(rows: Iterable[AuditRow]) -> str:
 
 
 def as_csv(rows: Iterable[AuditRow]) -> str:
-    """Return CSV (RFC 4180) with a header and times in UTC. Cells are escaped against formulas in spreadsheets and
-    control sequences."""
+    """Return the rows as CSV (RFC 4180) with a header and times in UTC. Cells are escaped so that spreadsheets run
+    no formulas and terminals no control sequences."""
     out = StringIO()
     write = csv.writer(out)
     names = [each.name for each in fields(AuditRow)]
@@ -226,7 +228,7 @@ def _csv_cell(name: str, value: Any) -> str:
 
 
 def utc(at: float, precision: str = "seconds") -> str:
-    """Format a time; if it is outside the calendar, return the number."""
+    """Return a time as ISO 8601 in UTC, or the plain number if the time is outside the calendar."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at)
     except (OverflowError, ValueError):  # outside the calendar

@@ -1,6 +1,7 @@
-"""Encodes events as log lines and decodes them; docs/decisions/0008 describes the format.
+"""Encodes events as log lines and decodes log lines; docs/decisions/0008 describes the format.
 
-The sum is over the bytes of the line before it, so a line can be checked without parsing it and without its neighbours.
+The checksum of a line covers the bytes of the line before the checksum, so a line can be checked without parsing it
+and without other lines.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class BadLine(Exception):
 
 
 class LogEntry(NamedTuple):
-    """A decoded line. ``event`` is None if this version does not know its type or its fields."""
+    """A decoded log line. ``event`` is None if this version does not know the type or the fields of the event."""
 
     n: int
     type: str
@@ -79,7 +80,7 @@ class Head(NamedTuple):
 
 
 class Encoder:
-    """Encodes the events of one session. ``event`` is the last encoded event, without secrets."""
+    """Encodes the events of one session. ``event`` is the last encoded event, with secrets masked."""
 
     def __init__(self, session: str, masker: Masker, *, n: int = 0, prev: str = START) -> None:
         self.session = session
@@ -89,8 +90,8 @@ class Encoder:
         self._masker = masker
 
     def encode(self, event: Durable, line: Line) -> bytes:
-        """Return the next line with its line end. Never fails: values that JSON does not support are encoded as their
-        ``repr``."""
+        """Return the next log line with its line ending. Never fails: values that JSON does not support are encoded
+        as their ``repr``."""
         self.n += 1
         name = _NAMES[type(event)]
         text = self._data(event)
@@ -118,7 +119,8 @@ class Encoder:
 
 
 def read_line(raw: bytes, summed: str | None = None) -> LogEntry:
-    """Decode a line. BadLine if it is invalid. ``summed`` is its sum, if it was checked before."""
+    """Decode a log line. Raise BadLine if it is invalid. ``summed`` is the checksum of the line if it was checked
+    before."""
     body = summed or checked(raw)
     try:
         found = decode(raw.decode())
@@ -161,7 +163,7 @@ _HEAD = late_pattern(
 
 
 def read_head(raw: bytes, summed: str | None = None) -> Head:
-    """Decode only the position of a line, if possible without parsing it. BadLine if it is invalid."""
+    """Decode only the position of a log line, if possible without parsing the line. Raise BadLine if it is invalid."""
     found = _HEAD.match(raw)
     if found is None or _row(found[2].decode()).target:
         entry = read_line(raw, summed)
@@ -172,7 +174,7 @@ def read_head(raw: bytes, summed: str | None = None) -> Head:
 
 
 def checked(raw: bytes) -> str:
-    """Return the sum of the line. BadLine if it does not match."""
+    """Return the checksum of a log line. Raise BadLine if it does not match the line."""
     if raw[-_TAIL : -_TAIL + 8] != b',"sum":"' or raw[-2:] != b'"}':
         raise BadLine("it does not end as a line should")
     wanted = _sum(raw[:-_TAIL])
@@ -189,7 +191,6 @@ def _line(kind: str, own: str, parent: str | None, data: Mapping[str, Any]) -> L
 
 
 def _row(kind: str) -> Row:
-    """Return the row of an event type; unknown types are treated as facts."""
     return _ROWS.get(kind, _UNKNOWN)
 
 

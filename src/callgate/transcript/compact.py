@@ -1,4 +1,4 @@
-"""Shortens a history that is too long: finds the start of a tail to keep, and cuts old results."""
+"""Shortens a history that is too long: finds the first message to keep, and cuts old results."""
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import replace
@@ -14,8 +14,11 @@ LEFT_OUT = late_pattern(r"\n… ([\d,]{1,20}) of ([\d,]{1,20}) characters of thi
 
 
 def kept_from(messages: Sequence[Message], keep: int) -> str | None:
-    """Return the id of the first message of the shortest tail that has at least ``keep`` messages and, for each result
-    in it, the call. If there are fewer messages, the tail is all of them. None if ``keep`` is 0."""
+    """Return the id of the first message to keep.
+
+    The kept messages are the shortest end of the history with at least ``keep`` messages in which each result
+    follows its call. Return the id of the first message if there are fewer messages, and None if ``keep`` is 0.
+    """
     if keep <= 0:
         return None
     reach = _reach(messages)
@@ -28,7 +31,8 @@ def kept_from(messages: Sequence[Message], keep: int) -> str | None:
 
 
 def _reach(messages: Sequence[Message]) -> list[int]:
-    """Return for each message the index of the earliest message with a call that it answers, or its own index."""
+    """Return for each message with results the index of the earliest message that made one of their calls, and for
+    other messages their own index."""
     reach = list(range(len(messages)))
     waiting: dict[str, list[int]] = {}
     for at, message in enumerate(messages):
@@ -44,11 +48,11 @@ def _reach(messages: Sequence[Message]) -> list[int]:
 def trimmed(
     messages: Sequence[Message], *, at: float, over: int, keep_last: int, done: Container[tuple[str, str]] = ()
 ) -> list[ResultReplaced]:
-    """Cut old results of more than ``over`` characters to head and tail, with a note about the length of the omitted
-    part.
+    """Return replacements for old results of more than ``over`` characters: start and end of the result, with a note
+    about the length of the omitted text.
 
-    Unchanged are the last ``keep_last`` messages, results in ``done`` (by message and call id), results that were cut
-    before, and results that would not get shorter. The text depends only on the result and ``over``.
+    Unchanged are the last ``keep_last`` messages, results in ``done`` (by message and call id), results that were
+    cut before, and results that would not get shorter. The replacement depends only on the result and ``over``.
     """
     found: list[ResultReplaced] = []
     seen: set[tuple[str, str]] = set()
@@ -66,7 +70,8 @@ def trimmed(
 
 
 def _shortened(content: tuple[Content, ...], over: int) -> tuple[Content, ...] | None:
-    """Return all text as one cut text, followed by the other content. None if the result must not be cut."""
+    """Return all text of the result as one cut text, followed by the other content, or None if the result must not
+    be cut."""
     texts = [part.text for part in content if isinstance(part, Text | Resource) and part.text]
     full = "\n".join(texts)
     if len(full) <= over or _was_cut(full):
@@ -77,7 +82,8 @@ def _shortened(content: tuple[Content, ...], over: int) -> tuple[Content, ...] |
 
 
 def _head_and_tail(text: str, limit: int) -> str:
-    """Return at most ``limit`` characters including the note, or only the note if there is no room for more."""
+    """Return start and end of the text with a note in between, at most ``limit`` characters, or only the note if it
+    is longer."""
     longest = _note(len(text), len(text))
     room = max(0, limit - len(longest))
     head = room * 2 // 3
@@ -89,7 +95,7 @@ def _note(left_out: int, total: int) -> str:
 
 
 def _was_cut(text: str) -> bool:
-    """Return True if the text has a note whose numbers match; a text that quotes a note does not."""
+    """Return True if the text was cut before: it has a note whose numbers match, unlike a text that quotes a note."""
     for note in LEFT_OUT.finditer(text):
         left_out, total = (int(number.replace(",", "") or 0) for number in note.groups())
         if total - left_out == len(text) - len(note[0]):

@@ -1,6 +1,6 @@
-"""The journal on disk: one log, one thread that writes it, one lock.
+"""The journal of a session on disk: one log file, one thread that writes the log, and one lock.
 
-A new session has no file before its first message, so starting and leaving the program creates no files.
+The log file is created with the first message, so starting and leaving the program creates no files.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOVES = (Rewound, Branched)
 
 
 class DiskJournal(WrittenJournal):
-    """A session on disk, open for writing. Created by a Store."""
+    """The journal of a session on disk, open for writing. Created by a Store."""
 
     def __init__(self, log: Path, masker: Masker, *, loaded: LoadedLog | None = None, fd: int = -1) -> None:
         self._events: Sequence[Durable] | None = () if loaded is None else loaded.events
@@ -71,7 +71,7 @@ class DiskJournal(WrittenJournal):
         return self._log.masker.noun(value)
 
     def new_agent(self, name: str) -> DiskJournal:
-        """Return the journal of a new session inside this one."""
+        """Return the journal of a new nested session."""
         return DiskJournal(agent_log(self.path, name), self._log.masker)
 
     @property
@@ -86,8 +86,7 @@ class DiskJournal(WrittenJournal):
         self._questions.fold(event)
 
     def read(self) -> Iterable[Durable]:
-        """Return the events that were live when the log was opened. Can be called once, because they are not kept in
-        memory."""
+        """Return the live events of the opened log. Can be called once, because the events are not kept in memory."""
         if self._closed or self._events is None:
             how = "closed" if self._closed else "that of another Session already"
             raise StateError(f"the journal of session {self.session} is {how}: open it anew")
@@ -108,8 +107,8 @@ class DiskJournal(WrittenJournal):
         return await self._writer.call(partial(self._log.recall, message_id))
 
     async def answers(self) -> Sequence[Confirmation]:
-        """Return answers of other programs to the open questions. Each is returned again until it is recorded or
-        forgotten."""
+        """Return answers of other programs to the open questions. An answer is returned again by each call until it
+        is recorded or removed by ``forget_answers``."""
         if self._closed or self._held is not None or not self._questions.open:
             return ()
         found = await in_thread(partial(waiting_answers, self.path))
@@ -121,14 +120,14 @@ class DiskJournal(WrittenJournal):
         return tuple(answer for key, answer in found.answers.items() if key in open_now)
 
     def answer_faults(self) -> Sequence[str]:
-        """Return descriptions of invalid answer files, each of them once."""
+        """Return descriptions of invalid answer files. Each file is described once."""
         new = [fault for fault, is_told in self._faults.items() if not is_told]
         self._faults |= dict.fromkeys(new, True)
         return new
 
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
-        """Remove the answer files of these calls, as far as ``answers`` returned them, once all events so far are on
-        disk. The result need not be awaited."""
+        """Remove the answer files of these calls that ``answers`` returned, after all events so far are on disk. The
+        returned awaitable may be ignored."""
         calls = set(call_ids)
         keys = [key for key, answer in self._waiting.items() if answer.call_id in calls]
         if not keys or self._closed:
@@ -138,7 +137,7 @@ class DiskJournal(WrittenJournal):
 
 
 class _Lines:
-    """The log, as used by the writing thread."""
+    """The log file, as the writing thread uses it."""
 
     def __init__(
         self, log: Path, masker: Masker, loaded: LoadedLog | None, fd: int, questions: QuestionFold | None = None
@@ -178,7 +177,7 @@ class _Lines:
         return data
 
     def write(self, tape: Tape, events: Iterable[Durable]) -> None:
-        """Write all events and sync them, without the writing thread."""
+        """Write all events and sync them to disk in the current thread."""
         for event in events:
             tape.put(self.line(event, tape.end))
             if tape.crowded:
@@ -235,7 +234,8 @@ class _Lines:
         return events
 
     def recall(self, message_id: str) -> Message | None:
-        """Find a message anywhere in the log. If it was not loaded, read the whole chain first."""
+        """Return a message from anywhere in the log, or None. Read the whole log first if the message was not
+        loaded."""
         if message_id not in self._chain and not self._complete:
             self._know_all()
         return read_message(self._fd, self._chain.where(message_id))
@@ -245,7 +245,6 @@ class _Lines:
         return [(entry.n, entry.event) for entry in found if entry.n > number and entry.event is not None]
 
     def _know_all(self) -> None:
-        """Read the whole chain, including dead branches and the part before the last compaction."""
         known = whole(self._fd, self.path.stem).chain
         known.take_open(self._chain)
         self._chain, self._complete = known, True
@@ -265,7 +264,7 @@ class _Lines:
 
 
 def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
-    """Write a new log under a temporary name and rename it once it is on disk. Blocks."""
+    """Write a new log under a temporary name, sync it to disk and rename it. Blocks."""
     part, fd = log.with_name(f"{log.name}.{os.getpid()}.tmp"), -1
     try:
         make_folders(log.parent, 0o700)
@@ -285,7 +284,8 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
 
 
 def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events: Iterable[Durable]) -> None:
-    """Append events to a locked, loaded and repaired log, all of them or none, and release the lock. Blocks."""
+    """Append all events to a locked, loaded and repaired log, or no event if that fails, and release the lock.
+    Blocks."""
     end = loaded.end
     lines = _Lines(log, masker, loaded, fd)
     try:
@@ -299,7 +299,7 @@ def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events:
 
 
 def _create(log: Path) -> int:
-    """Create the log, lock it, and sync its folder."""
+    """Create the log file, lock it and sync its folder."""
     make_folders(log.parent, 0o700)
     fd = open_log(log, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:

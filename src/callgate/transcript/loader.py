@@ -1,4 +1,4 @@
-"""Loads a log: the live events, and the state needed to continue it."""
+"""Loads a log: the live events, and the state that is needed to continue the log."""
 
 import gc
 import os
@@ -20,7 +20,8 @@ _SUM_AND_END = len('0123456789abcdef0123456789abcdef"}\n')
 
 
 class LoadedLog:
-    """A loaded log. ``end`` is the offset after the last intact line; ``ended``: that line has its line end."""
+    """A loaded log. ``end`` is the offset after the last intact line; ``ended`` is True if that line has its line
+    ending."""
 
     def __init__(self, fd: int, session: str) -> None:
         self.session = session
@@ -41,7 +42,7 @@ class LoadedLog:
 
     @property
     def new_damages(self) -> list[Damage]:
-        """The damages that are not recorded in the log yet."""
+        """The damages of the file that the log has not recorded yet."""
         known = {each for event in self.events if isinstance(event, LinesQuarantined) for each in event.ranges}
         return [each for each in self.damages if (each.offset, each.length) not in known]
 
@@ -51,7 +52,7 @@ class LoadedLog:
 
 
 def read_log(log: Path) -> LoadedLog:
-    """Load a log without locking or changing it."""
+    """Load a log without locking or changing the file."""
     try:
         fd = open_log(log, os.O_RDONLY)
     except OSError as error:
@@ -63,7 +64,8 @@ def read_log(log: Path) -> LoadedLog:
 
 
 def load(fd: int, log: Path) -> LoadedLog:
-    """Read the live events. JournalError only if the file cannot be read; damaged lines are in ``damages``."""
+    """Read the live events of an open log. Damaged lines are listed in ``damages``. Raise JournalError if the file
+    cannot be read."""
     index = read_index(log)
     collecting = gc.isenabled()
     gc.disable()  # creates up to hundreds of thousands of objects, which the collector would scan repeatedly
@@ -81,7 +83,7 @@ def load(fd: int, log: Path) -> LoadedLog:
 
 
 def summarize(fd: int, log: Path) -> Summary:
-    """Return the summary for a list, if possible from the index and the lines after it."""
+    """Return the summary of an open log, if possible from its index and the lines after the indexed lines."""
     index = read_index(log)
     if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
         tail = LoadedLog(fd, log.stem)
@@ -96,7 +98,7 @@ def summarize(fd: int, log: Path) -> Summary:
 
 
 def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:
-    """Return the events in these byte ranges."""
+    """Return the events of the log lines in these byte ranges."""
     events: list[Durable] = []
     for raw in LogReader(fd).lines(ranges):
         with suppress(BadLine):
@@ -107,13 +109,13 @@ def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:
 
 
 def read_message(fd: int, where: tuple[int, int] | None) -> Message | None:
-    """Return the message at this byte range, if there is one."""
+    """Return the message in this byte range, or None if the range has no message."""
     found = () if where is None else read_live(fd, [where])
     return next((event.message for event in found if isinstance(event, MessageAdded)), None)
 
 
 def whole(fd: int, session: str) -> LoadedLog:
-    """Read the head of every line and parse the live ones."""
+    """Load a log without its index: read the head of every line and parse the live lines."""
     loaded = LoadedLog(fd, session)
     reader = LogReader(fd)
     first: Raw | None = None
@@ -143,8 +145,8 @@ def whole(fd: int, session: str) -> LoadedLog:
 
 
 def _from_index(fd: int, session: str, index: Index) -> LoadedLog | None:
-    """Parse the ranges that the index lists and the lines after them. None if the index does not match the file, or if
-    a later line refers to an earlier part."""
+    """Load the byte ranges listed in the index and the lines after the indexed lines. Return None if the index does
+    not match the file, or if a later line refers to a line that the index omits."""
     loaded = LoadedLog(fd, session)
     if index.upto > loaded.size or not _fits(fd, index):
         return None
@@ -165,10 +167,10 @@ def _from_index(fd: int, session: str, index: Index) -> LoadedLog | None:
 
 
 def _parsed(loaded: LoadedLog, lines: Iterable[Raw], *, live: bool) -> bool:
-    """Add these lines to the loaded log. Return False if they do not form a chain.
+    """Add the lines to the loaded log. Return False if the lines do not form a chain.
 
-    live  the lines are known to be live: moves were applied, and a message whose parent is missing follows the message
-          before it (``Chain.add``)
+    live  the lines are known to be live: rewinds were applied, and a message whose parent is missing follows the
+          message before it (``Chain.add``)
     """
     try:
         for raw in lines:
@@ -201,7 +203,7 @@ def _count(loaded: LoadedLog, events: Iterable[Durable]) -> None:
 
 
 def _know_open_turn(loaded: LoadedLog) -> None:
-    """Let the chain know the open turn, so that later events about its calls are attached to its message."""
+    """Add the open turn to the chain, so that later events about its calls are attached to its message."""
     starts = (at for at in reversed(range(len(loaded.events))) if isinstance(loaded.events[at], TurnStarted))
     for event in loaded.events[next(starts, 0) :]:
         loaded.chain.place(event)

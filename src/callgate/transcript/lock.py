@@ -1,6 +1,7 @@
-"""One writer per session: a lock on the log file, which the system releases when the process dies.
+"""Locks a session for one writer: a lock on the log file, which the system releases when the process dies.
 
-A file beside the log names the holder. It is only informative: one left by a crash locks nothing.
+A file next to the log names the holder of the lock for messages to users. After a crash this file is left over and
+does not lock the session.
 """
 
 import os
@@ -34,8 +35,8 @@ _held: dict[int, tuple[int, int]] = {}
 
 
 def _close_in_child() -> None:
-    """Redirect locked descriptors in a forked child to /dev/null; otherwise the child would keep the lock when its
-    parent dies."""
+    """Redirect locked descriptors to /dev/null in a forked child; otherwise the child keeps the lock when its parent
+    dies."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd, file in _held.items():
         with suppress(OSError):
@@ -52,7 +53,7 @@ if hasattr(os, "register_at_fork"):
 
 @noun
 class LockHolder:
-    """The process that has a session open; all fields are empty if unknown."""
+    """The process that holds the lock of a session. All fields are empty if the process is unknown."""
 
     pid: int | None = None
     since: float | None = None
@@ -70,7 +71,8 @@ def lock_path(log: Path) -> Path:
 
 
 def take_lock(fd: int, log: Path, now: float) -> None:
-    """Lock the open log for writing and write the holder's file. SessionLocked names the holder."""
+    """Lock the open log for writing and write the holder's file. Raise SessionLocked, with the holder, if another
+    process has the lock."""
     try:
         got = _try_lock(fd)
     except OSError as error:
@@ -98,12 +100,12 @@ def take_lock(fd: int, log: Path, now: float) -> None:
 
 
 def drop_name(log: Path) -> None:
-    """Remove the holder's file, before the lock is released by closing the log."""
+    """Remove the holder's file; the lock itself is released by closing the log."""
     drop_beside(lock_path(log))
 
 
 def read_holder(log: Path) -> LockHolder:
-    """Read the holder's file; whether the lock is held is checked by ``holder_of``."""
+    """Return the process named in the holder's file. The lock itself is not checked; ``holder_of`` does that."""
     try:
         said = loads(read_beside(lock_path(log)))
         since = float(said["since"])
@@ -114,7 +116,7 @@ def read_holder(log: Path) -> LockHolder:
 
 
 def holder_of(log: Path) -> LockHolder | None:
-    """Return the current holder of the lock, or None."""
+    """Return the process that holds the lock, or None if the log is not locked."""
     fd = open_log(log, os.O_RDONLY)
     try:
         return None if _try_lock(fd) else read_holder(log)
@@ -123,7 +125,8 @@ def holder_of(log: Path) -> LockHolder | None:
 
 
 def open_log(log: Path, flags: int) -> int:
-    """Open a log. JournalError unless it is a regular file; other errors are OSError."""
+    """Open a log and return its descriptor. Raise JournalError unless it is a regular file, and OSError if it cannot
+    be opened."""
     try:
         return open_beside(log, flags)
     except NotRegular:

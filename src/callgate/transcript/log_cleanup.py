@@ -1,7 +1,7 @@
-"""Removes files of crashed programs, sessions unused for long, or a named session.
+"""Removes files of crashed programs, sessions that were not used for a long time, or a named session.
 
-Files that a program has open or may just be creating are kept, as are files that Callgate did not create. Symbolic
-links are not followed.
+Files are kept if a program has them open, if a program may be creating them, or if Callgate did not create them.
+Symbolic links are not followed.
 """
 
 import os
@@ -30,7 +30,7 @@ _SESSION = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 
 @noun
 class Removed:
-    """A removed file. ``session`` is set if it is a whole session."""
+    """A removed file. ``session`` is the id of the session if the whole session was removed."""
 
     path: str
     size: int
@@ -41,8 +41,8 @@ class Removed:
 
 @noun
 class Cleaned:
-    """The result of a cleanup. ``kept`` are old sessions in use; ``failed`` could not be removed, with the reason in
-    ``why``."""
+    """The result of a cleanup. ``kept`` has old sessions that are in use, ``failed`` the files that could not be
+    removed, with the reason in ``why``."""
 
     removed: tuple[Removed, ...]
     kept: tuple[Removed, ...]
@@ -56,8 +56,8 @@ class Cleaned:
 def collect(
     data: Path, *, now: float, project: str | None = None, older_than: float | None = None, dry_run: bool = False
 ) -> Cleaned:
-    """Clean up a data folder, or one project in it. ``older_than``: also remove sessions last written more seconds
-    ago."""
+    """Clean up a data folder, or one project in it. ``older_than``: also remove sessions without a change for so
+    many seconds."""
     work = _Collection(now, dry_run)
     for folder in _entries(data / "projects"):
         if project not in (None, folder.name):
@@ -69,8 +69,8 @@ def collect(
 
 
 def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
-    """Remove a session with all its files and list them. SessionLocked if a program has it open; then nothing is
-    removed."""
+    """Remove a session with all its files and return them. Raise SessionLocked, and remove nothing, if a program has
+    the session open."""
     # Listed before locking, which creates a file of our own.
     found = [(path, _size(path)) for path in _parts(log) if os.path.lexists(path)]
     with _unused(log, now):
@@ -79,7 +79,6 @@ def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
 
 
 def _remove_session(log: Path) -> None:
-    """Remove a session with all its files. The caller holds the lock."""
     # The log is removed first: an interruption then leaves files to clean up, not an incomplete session.
     for path in _parts(log):
         _remove(path)
@@ -171,7 +170,7 @@ class _Collection:
 
 @contextmanager
 def _unused(log: Path, now: float) -> Generator[None]:
-    """Hold the lock of a session. SessionLocked if it or a child session is open."""
+    """Hold the lock of a session. Raise SessionLocked if the session or one of its nested sessions is open."""
     _refuse_used(*agent_logs(log))
     fd = open_log(log, os.O_RDWR)
     try:
@@ -193,7 +192,7 @@ def _refuse_used(*logs: Path) -> None:
 
 
 def _used_at(log: Path) -> float:
-    """Return when the session, or a session inside it, was last written to."""
+    """Return the time of the last change of the session or one of its nested sessions."""
     return max(_status(each).st_mtime for each in (log, *agent_logs(log)))
 
 
@@ -209,7 +208,7 @@ def _status(path: Path) -> os.stat_result:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file or of all files in a folder; 0 if it does not exist."""
+    """Return the size of a file, or of all files in a folder; 0 if the path does not exist."""
     try:
         status = _status(path)
         if not S_ISDIR(status.st_mode):

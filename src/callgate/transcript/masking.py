@@ -1,7 +1,7 @@
 """Masks secrets before they are written: keys of known formats and the values of secret environment variables.
 
-A masked secret is ``[masked:<kind>]``, after its known prefix if it has one; for a variable the kind is its name.
-Almost no line has a secret, so speed depends on ``_suspects``.
+A secret is replaced by ``[masked:<kind>]``, after its known prefix if it has one. The kind of a variable's value is
+the variable's name. Few lines contain a secret, so the speed depends on ``_suspects``.
 """
 
 import os
@@ -34,14 +34,15 @@ _UNFINISHED = late_pattern(r"[!-~]*\Z")  # the characters of secrets
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern at its first use: all of them together take as long as the rest of a start, and most are never
-    used."""
+    """Return the compiled pattern. Patterns are compiled at their first use, because compiling all of them would
+    double the time of a start."""
     return re.compile(pattern, re.ASCII)
 
 
 @noun
 class SecretRule:
-    """One format of secrets. A text without any of the ``starts`` cannot match; group 1 of the pattern is kept."""
+    """The format of one kind of secret. A text without any of the ``starts`` cannot match; group 1 of the pattern is
+    not masked."""
 
     kind: str
     starts: tuple[str, ...]
@@ -200,7 +201,7 @@ _GRAM = 4
 
 
 def _sieved(text: str) -> str:
-    """Return the ASCII capitals and digits of the text."""
+    """Return only the ASCII capitals and digits of the text."""
     return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
 
 
@@ -223,7 +224,8 @@ _LEARNT: dict[str, str] = {}
 
 
 def learn_secret(name: str, value: str) -> None:
-    """Make every Masker of this process mask a value that is in no variable, such as a key from a keyring."""
+    """Mask this value in every Masker of the process. For secrets that are in no environment variable, such as a key
+    from a keyring."""
     if len(value) >= SHORTEST and not _is_harmless(value):
         _LEARNT.setdefault(value, name)
 
@@ -232,7 +234,8 @@ class Masker:
     """Masks secrets in texts and nouns. Thread-safe."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        """Use the values of secret variables in ``environment``, by default of the process."""
+        """Create a masker for the values of secret variables in ``environment``, by default the environment of the
+        process."""
         given = dict(os.environ if environment is None else environment)
         self._own = [(name, secret) for name in sorted(given) for secret in _secrets_of(name, given[name])]
         self._learnt = -1
@@ -240,7 +243,8 @@ class Masker:
         self._learn()
 
     def _learn(self) -> None:
-        """Add secrets that were learnt since the last call. Idempotent, so threads may run it at the same time."""
+        """Add the secrets that ``learn_secret`` received after the last call. Idempotent, so threads may run it at
+        the same time."""
         count, values = len(_LEARNT), dict[str, str]()
         for name, secret in (*self._own, *((name, value) for value, name in list(_LEARNT.items())[:count])):
             mask = _mask_of(name)
@@ -256,8 +260,10 @@ class Masker:
         self._learnt = count
 
     def finds(self, text: str) -> bool:
-        """Return True if the JSON of a log line has something to mask, however it is escaped. Bytes are base64 in it
-        and cannot be checked: use ``noun`` for events with bytes."""
+        """Return True if the JSON of a log line contains a secret, in any JSON escaping.
+
+        Bytes are base64 in a log line and are not checked: use ``noun`` for events with bytes.
+        """
         if not self._suspects(text):
             return False
         unmasked = MASK.split(text)[::2]
@@ -266,7 +272,7 @@ class Masker:
         )
 
     def text(self, text: str) -> str:
-        """Mask the secrets in a text. Masking is idempotent."""
+        """Return the text with secrets masked. Masking is idempotent."""
         if not self._suspects(text):
             return text
         before = ""
@@ -280,7 +286,7 @@ class Masker:
         return text
 
     def draft(self, text: Drafted) -> Drafted:
-        """Mask a draft, without its last word, which may be the start of a secret."""
+        """Return the draft with secrets masked and without its last word, which may be the start of a secret."""
         if not text:
             return text
         *pieces, (calls, last) = text
@@ -288,7 +294,7 @@ class Masker:
         return tuple((calls, self.text(piece)) for calls, piece in pieces if piece)
 
     def finished(self, text: str) -> str:
-        """Remove the end of the text if it may be the start of a variable's value."""
+        """Return the text without an end that may be the start of a variable's value."""
         if self._learnt != len(_LEARNT):
             self._learn()
         longest = 0
@@ -300,8 +306,8 @@ class Masker:
         return text[: len(text) - longest]
 
     def noun(self, value: T) -> T:
-        """Mask the secrets in a noun, mapping, sequence, text or bytes. Return the same object if there are none. Other
-        objects are checked by their ``repr``."""
+        """Return a noun, mapping, sequence, text or bytes with secrets masked, or the same object if there are none.
+        Other objects are checked by their ``repr``."""
         return cast(T, self._masked(value, ()))
 
     def _masked(self, value: Any, above: tuple[int, ...]) -> Any:
@@ -332,13 +338,14 @@ class Masker:
         return self._masked_repr(value)
 
     def _masked_message(self, message: Message, above: tuple[int, ...]) -> Message:
-        """Mask a message. Opaque parts of the provider's own message stay, because the provider checks them."""
+        """Return the message with secrets masked. Opaque parts of the provider's own message are unchanged, because
+        the provider checks them."""
         own = message.role == "assistant"
         parts = tuple(part if own and isinstance(part, Opaque) else self._masked(part, above) for part in message.parts)
         return message if all(map(is_, parts, message.parts)) else replace(message, parts=parts)
 
     def _masked_mapping(self, mapping: Mapping[Any, Any], above: tuple[int, ...]) -> Mapping[Any, Any]:
-        """Mask keys and values. Keys that become equal by masking are numbered."""
+        """Return the mapping with secrets masked in keys and values. Keys that become equal are numbered."""
         out: dict[Any, Any] = {}
         for key, item in mapping.items():
             shown = new = self._masked(key, above)
@@ -365,8 +372,8 @@ class Masker:
         return self.text(data.decode("latin-1")).encode("latin-1")
 
     def _suspects(self, text: str) -> bool:
-        """Return False only if the text has no secret. It runs for every line; order and methods were chosen by
-        measurement."""
+        """Return True if the text may contain a secret. It runs for every line; the order of the checks was chosen
+        by measurement."""
         if self._learnt != len(_LEARNT):
             self._learn()
         if _AFTER_UNDERSCORE.search(text) or _AFTER_DASH.search(text):
@@ -408,8 +415,8 @@ _RANDOM = late_pattern(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
 
 
 def _secrets_of(name: str, value: str) -> list[str]:
-    """Return the secrets in a variable: the password of a URL, or the whole value if the name is that of a secret. A
-    DSN may have its key as the user name."""
+    """Return the secrets in an environment variable: the password of a URL, the user name of a DSN, the URL of a
+    webhook, or the whole value if the variable has the name of a secret."""
     value = value.strip()
     if "://" in value[:40]:
         password = _password_of(value, user="DSN" in name.upper())
@@ -435,8 +442,7 @@ def _password_of(url: str, *, user: bool) -> str | None:
 
 
 def _is_harmless(value: str) -> bool:
-    """Return True for words, numbers, paths and hosts, whose masking would make other texts unreadable. Base64 may
-    start like a path."""
+    """Return True for words, numbers, paths and hosts: masking them would make other texts unreadable."""
     if _HARMLESS.fullmatch(value):
         return True
     return value.startswith("/") and not any(_RANDOM.fullmatch(part) for part in value.split("/"))
@@ -448,7 +454,7 @@ def _mask_of(name: str) -> str:
 
 
 def _spellings(value: str) -> set[str]:
-    """Return the forms of a value in text, URLs, JSON, nested JSON, and base64 at any offset."""
+    """Return the value as it appears in text, URLs, JSON, nested JSON, and base64 at any offset."""
     data = value.encode("utf-8", "surrogatepass")
     plain = {value, quote(data, safe=""), quote(data), quote_plus(data), data.decode("latin-1")}
     plain |= {value.replace("/", "\\/"), re.sub("%..", lambda match: match[0].lower(), quote(data, safe=""))}
@@ -463,7 +469,7 @@ def _spellings(value: str) -> set[str]:
 
 
 class Masked:
-    """Wraps a journal and masks everything that is written to it."""
+    """A journal that masks secrets and passes everything on to another journal."""
 
     def __init__(self, journal: Journal, masker: Masker) -> None:
         self._journal = journal
@@ -481,5 +487,5 @@ class Masked:
 
 
 def masked(journal: Journal, masker: Masker | None = None) -> Masking:
-    """Wrap a journal so that it stores no secrets."""
+    """Return a journal that masks secrets before it writes to this journal."""
     return cast(Masking, Masked(journal, masker or Masker()))

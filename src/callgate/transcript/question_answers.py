@@ -37,9 +37,9 @@ _TRIES = 3
 
 @noun
 class OpenQuestion:
-    """An open question.
+    """An open question of a session on disk.
 
-    answer  the answer that was left for it and is not recorded yet
+    answer  the answer in the answer file, which is not recorded yet
     exact   False if secrets are masked in the arguments
     """
 
@@ -50,11 +50,10 @@ class OpenQuestion:
 
 @noun
 class AnswerTaken:
-    """The first answer to its question.
+    """The confirmation that an answer was accepted as the first answer to its question.
 
-    how     "recorded": the answer is in the log and is used on resume; "left": it waits for ``holder``, which checks
-    it.
-            An answer given there at the same moment may still come first
+    how     "recorded": the answer is in the log and is used on resume; "left": ``holder`` reads the answer from its
+            file and checks it, and may have received another answer first
     holder  the process that has the session open
     """
 
@@ -67,14 +66,14 @@ class AnswerTaken:
 
 @noun
 class InSession:
-    """The questions of the current turn: the open ones in the order they were asked, and the recorded answers."""
+    """The questions of the current turn: open questions in the order they were asked, and recorded answers."""
 
     open: tuple[OpenQuestion, ...]
     answered: tuple[Confirmation, ...] = ()
 
 
 def questions_in(log: Path) -> InSession:
-    """Read the questions of a log without locking it."""
+    """Return the questions of a log without locking the log."""
     questions = QuestionFold(read_log(log).events)
     found = list(questions.open.values())
     if not all(map(questions.will_run, found)) and holder_of(log) is None:
@@ -84,10 +83,8 @@ def questions_in(log: Path) -> InSession:
 
 
 def answer_question(log: Path, masker: Masker, confirmation: Confirmation) -> AnswerTaken:
-    """Answer an open question. AnswerRefused if the answer is not accepted; UsageError if it is malformed.
-
-    Changed arguments are validated later, by the program that has the tools.
-    """
+    """Answer an open question. Raise AnswerRefused if the answer is not accepted, and UsageError if it is malformed.
+    Changed arguments are validated later, by the program that has the tools."""
     answer = replace(_well_formed(confirmation), at=confirmation.at or time())
     _refuse_strangers(log)
     asked = _fitting(log, QuestionFold(read_log(log).events), answer)
@@ -110,7 +107,6 @@ def _well_formed(confirmation: Confirmation) -> Confirmation:
 
 
 def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQuestion:
-    """Return the open question that the answer is for."""
     asked = questions.open.get(which_of(answer))
     if asked is None:
         raise AnswerRefused(*_why_not(log.stem, questions, answer))
@@ -153,7 +149,8 @@ def _is_exact(question: Question) -> bool:
 
 
 def _refuse_strangers(log: Path) -> None:
-    """Raise AnswerRefused for a log of another user, whose program would not read our file."""
+    """Raise AnswerRefused if the log belongs to another user, because that user's program would ignore the answer
+    file."""
     try:
         owner = os.stat(log, follow_symlinks=False).st_uid
     except OSError as error:
@@ -166,7 +163,7 @@ def _refuse_strangers(log: Path) -> None:
 
 
 class _Attempt:
-    """An attempt to give the first answer. The answer file exists until the answer is recorded or refused."""
+    """An attempt to answer a question first. The answer file exists until the answer is recorded or refused."""
 
     def __init__(self, log: Path, masker: Masker, asked: AskedQuestion, answer: Confirmation) -> None:
         self._log = log
@@ -194,7 +191,7 @@ class _Attempt:
             raise
 
     def _put_on_record(self) -> AnswerTaken | None:
-        """Record the answer. None if another program has the session open."""
+        """Record the answer in the log. Return None if another program has the session open."""
         log = self._log
         try:
             fd, loaded = locked_log(log, time())
@@ -216,7 +213,8 @@ class _Attempt:
         return self._as("recorded")
 
     def _handed_over(self, left: LeftAnswer) -> AnswerTaken:
-        """Leave the answer for the program that has the session open, unless that recorded another answer before."""
+        """Leave the answer file for the program that has the session open. Raise AnswerRefused if that program
+        recorded another answer before."""
         is_there = left.is_there  # checked first: a removed file was recorded or refused
         closed = self._if_closed(read_log(self._log).events)
         holder = read_holder(self._log)
@@ -225,7 +223,8 @@ class _Attempt:
         return self._as("left", holder) if closed is None else replace(closed, holder=holder)
 
     def _if_closed(self, events: Sequence[Durable]) -> AnswerTaken | None:
-        """Return None while the question is open; the result if this answer was recorded. Otherwise AnswerRefused."""
+        """Return None while the question is open, or the result if this answer was recorded. Raise AnswerRefused if
+        the question was closed by other means."""
         questions = QuestionFold(events)
         if self._asked.key in {each.key for each in questions.open.values()}:
             return None
@@ -238,7 +237,7 @@ class _Attempt:
         raise AnswerRefused(f"the question about call {self._answer.call_id} was closed just now, without an answer")
 
     def _refuse_in_vain(self, loaded: LoadedLog) -> None:
-        """Refuse an answer that a resume could not use. No program has the session open."""
+        """Raise AnswerRefused for an answer that a resume of the session could not use."""
         session, answer = self._log.stem, self._answer
         if not QuestionFold(loaded.events).will_run(self._asked):
             raise AnswerRefused(
@@ -257,6 +256,6 @@ class _Attempt:
 
 
 def _is_same(one: Confirmation, other: Confirmation) -> bool:
-    """Return True if both are the same answer. Texts in these fields are ignored because they may be masked."""
+    """Return True if the answers are equal. Texts in their fields are ignored, because they may be masked."""
     nothing: dict[str, Any] = {"note": None, "arguments": None, "always": None, "answers": ()}
     return replace(one, **nothing) == replace(other, **nothing)

@@ -1,7 +1,7 @@
-"""Folds the log into the open questions of a session.
+"""Folds a log into the open questions of a session.
 
-A question that is asked again because the program ended before it was answered is the same question: an answer given
-meanwhile is for it. After an answer is recorded, another question about the call is a new one.
+If a program ends before its question is answered, the resumed session asks the same question again, and an answer
+given in between is valid. After an answer is recorded, another question about the same call is a new question.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ Which = tuple[tuple[str, ...], str]
 
 @noun
 class AskedQuestion:
-    """An open question. ``since`` is when it was first asked, ``answers`` how many answers its call had before."""
+    """An open question. ``since`` is the time when it was first asked, ``answers`` the number of earlier answers
+    about its call."""
 
     question: Question
     since: float
@@ -26,13 +27,13 @@ class AskedQuestion:
 
     @property
     def key(self) -> str:
-        """The name of the question: the same in every program that reads the log, and unique in the session."""
+        """The key of the question: the same in every program that reads the log, and unique in the session."""
         question = self.question
         return key_of(question.path, question.call_id, question.arguments_hash, self.since, self.answers)
 
 
 def key_of(path: tuple[str, ...], call_id: str, hashed: str, since: float, answers: int) -> str:
-    """Return a key that can be used as a file name."""
+    """Return the key of a question, which can be used as a file name."""
     return sha256(dumps([path, call_id, hashed, float(since), answers]).encode()).hexdigest()[:32]
 
 
@@ -41,7 +42,8 @@ def which_of(about: Question | Confirmation) -> Which:
 
 
 class QuestionFold:
-    """The open questions about calls of the last turn and about no call, folded from the live events of a log."""
+    """The open questions of a session, folded from the live events of its log: questions about calls of the last
+    turn, and questions without a call."""
 
     def __init__(self, events: Sequence[e.Durable] = ()) -> None:
         self.open: dict[Which, AskedQuestion] = {}
@@ -67,8 +69,8 @@ class QuestionFold:
             self._fold(event)
 
     def will_run(self, asked: AskedQuestion) -> bool:
-        """Return True if the call runs when the session is resumed: its message is recorded, or the program that asked
-        can ask again by the question's id."""
+        """Return True if the call runs when the session is resumed: the message of the call is recorded, or the
+        program can ask again by the id of the question."""
         if not asked.question.is_about_call:
             return not asked.question.call_id.removeprefix(ASK_PREFIX).isdecimal()
         return self._message_of.get(asked.question.call_id) in self._messages
@@ -95,8 +97,6 @@ class QuestionFold:
                 self.open.clear()
 
     def _about(self, call_id: str) -> Which:
-        """Return the key of an open question by its call id. A nested session has a path, which its calls do not
-        name."""
         return next((which for which in self.open if which[1] == call_id), ((), call_id))
 
     def _asked(self, question: Question) -> None:
@@ -107,8 +107,8 @@ class QuestionFold:
         self.open[which] = AskedQuestion(question, since, len(self.answered.get(which, ())))
 
     def _decided(self, event: e.CallDecided) -> None:
-        """Close the question if another answer decided its call. A resumed call is decided again with the result "ask",
-        which changes nothing."""
+        """Close the question if its call was decided by another answer. A resumed call is decided again with the
+        result "ask", which changes nothing."""
         which = self._about(event.call_id)
         asked = self.open.get(which)
         if asked is None:
@@ -117,7 +117,6 @@ class QuestionFold:
             del self.open[which]
 
     def _clear(self) -> None:
-        """Remove the calls of the last turn and the questions about them."""
         self.open = {which: asked for which, asked in self.open.items() if not asked.question.is_about_call}
         self.answered.clear()
         self._message_of.clear()

@@ -1,7 +1,7 @@
-"""Splits a log into lines. Intact lines are returned, damaged bytes are reported with offset and length.
+"""Splits a log into lines: intact lines are returned, damaged bytes are reported with offset and length.
 
-Lines are split only at ``\\n``. A line whose sum does not match may still contain intact lines: lines joined together,
-or a line after the torn end of another.
+Lines are split only at line feeds. A line with a wrong checksum may still contain intact lines: lines joined
+together, or a line after an incomplete line.
 """
 
 import os
@@ -21,7 +21,7 @@ _PATIENCE = 200  # times the length of a broken line: limits the time for a mali
 
 @noun
 class Damage:
-    """Bytes that are not an intact line of the log."""
+    """A range of bytes in a log that is not an intact line."""
 
     offset: int
     length: int
@@ -29,7 +29,7 @@ class Damage:
 
 
 class Raw(NamedTuple):
-    """An intact line without its line end, and its sum. ``end`` is the offset after the line end."""
+    """An intact line without its line ending, and its checksum. ``end`` is the offset after the line ending."""
 
     start: int
     end: int
@@ -38,8 +38,7 @@ class Raw(NamedTuple):
 
 
 def raw_lines(fd: int, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the bytes between line ends, with the offsets of their start and of the next line. The last line may lack a
-    line end."""
+    """Yield each line with its start offset and the offset of the next line. The last line may lack a line ending."""
     at = position = start
     rest: list[bytes] = []  # joined once, so that one endless line does not take quadratic time
     while position < end:
@@ -62,14 +61,14 @@ def raw_lines(fd: int, start: int, end: int) -> Iterator[tuple[int, int, bytes]]
 
 
 class LogReader:
-    """Reads parts of one file and collects the damages."""
+    """Reads ranges of one log file and collects the damages."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self.damages: list[Damage] = []
 
     def lines(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Raw]:
-        """Yield the intact lines of these parts of the file."""
+        """Yield the intact lines in these byte ranges of the file."""
         for begin, end in ranges:
             for start, after, data in raw_lines(self._fd, begin, end):
                 if data[-1:] == b"\r":
@@ -83,7 +82,7 @@ class LogReader:
                     yield from self._salvaged(start, data, str(why))
 
     def _salvaged(self, start: int, data: bytes, why: str) -> Iterator[Raw]:
-        """Recover intact lines from a damaged line and report the bytes between them as damage. Blank lines are
+        """Yield the intact lines within a damaged line and report the bytes between them as damage. Blank lines are
         ignored."""
         done, patience = 0, _PATIENCE * len(data)
         for found in _END.finditer(data):
@@ -114,8 +113,8 @@ def _sum_of(record: bytes) -> str | None:
 
 
 def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[LogEntry]:
-    """Yield every intact line in file order, including dead branches, without immediate repetitions. Damaged lines are
-    added to ``damages``."""
+    """Yield every intact line in file order, including dead branches, without consecutive duplicates. Damaged lines
+    are added to ``damages``."""
     reader = LogReader(fd)
     before = ""
     for raw in reader.lines([(0, os.fstat(fd).st_size)]):

@@ -1,7 +1,7 @@
-"""Repairs a damaged log before it is written again. Intact lines are not changed.
+"""Repairs a damaged log before new lines are written to it.
 
-Damaged bytes are first copied to a file beside the log; then a torn end is cut off, so that the next line starts on a
-new line.
+Intact lines are not changed. Damaged bytes are first copied to a file next to the log. Then an incomplete last line
+is cut off, so that the next line starts on a new line.
 """
 
 import os
@@ -21,7 +21,8 @@ def broken_path(log: Path) -> Path:
 
 
 def locked_log(log: Path, now: float) -> tuple[int, LoadedLog]:
-    """Open, lock and load a log. SessionLocked if another program has it open, JournalError if it cannot be read."""
+    """Open, lock and load a log. Raise SessionLocked if another program has the log open, and JournalError if it
+    cannot be read."""
     try:
         fd = open_log(log, os.O_RDWR)
     except OSError as error:
@@ -45,8 +46,8 @@ def release(fd: int, log: Path) -> None:
 
 
 def repair(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantined | None:
-    """Prepare the file for the next line. Return the event to record if bytes were lost. JournalError, with the log
-    released, if that fails."""
+    """Prepare the log file for the next line. Return the event to record if bytes were lost, otherwise None. Raise
+    JournalError, and release the log, if the repair fails."""
     try:
         return _repaired(fd, log, loaded, now)
     except OSError as error:

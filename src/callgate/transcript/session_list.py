@@ -1,6 +1,6 @@
 """Lists the sessions of one project without opening each log.
 
-Summaries are cached beside the logs; a log whose size or time has changed is read again.
+Summaries are cached next to the logs. A log is read again if its size or time has changed.
 """
 
 import os
@@ -29,7 +29,7 @@ _Row = list[Any]
 
 @noun
 class Listed:
-    """One session in a list. ``fault`` says why its log could not be read."""
+    """One session in a list. ``fault`` is the reason why the log could not be read, or empty."""
 
     session: str
     path: str
@@ -102,8 +102,11 @@ _SHOWN = 5
 
 
 def find(folder: Path, which: str) -> Path:
-    """Return the log of a session by id, start of an id, title or words, or of a session inside one by
-    ``session/name``. JournalError if none or several match."""
+    """Return the log of a session, found by its id, the start of its id, its title, or words of its title, prompts or
+    tags.
+
+    ``session/name`` finds a nested session. Raise JournalError if no session or several sessions match.
+    """
     outer, slash, name = which.rpartition("/")
     if slash:
         log = agent_log(find(folder, outer), name)
@@ -136,7 +139,6 @@ def _named(session: Listed, which: str) -> bool:
 
 
 def _says(session: Listed, which: str) -> bool:
-    """Return True if all the words are in the title, prompts or tags."""
     about = session.about
     text = " ".join((about.title, about.first_prompt, about.last_prompt, *about.tags)).casefold()
     words = which.casefold().split()

@@ -1,5 +1,7 @@
-"""The paths of sessions: ``<data>/projects/<project key>/<session id>.jsonl``. The log of a nested session is
-``agents/<name>.jsonl`` in the folder ``<session id>`` of the session around it."""
+"""The paths of sessions: ``<data>/projects/<project key>/<session id>.jsonl``.
+
+The log of a nested session is ``agents/<name>.jsonl`` in the folder ``<session id>`` of its parent session.
+"""
 
 import os
 import re
@@ -12,7 +14,8 @@ from callgate.words.errors import JournalError
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """``$CALLGATE_DATA_DIR``, or ``callgate`` in the place for a user's data."""
+    """Return the path in ``$CALLGATE_DATA_DIR``, otherwise the folder ``callgate`` in the system's folder for user
+    data."""
     found = os.environ if environment is None else environment
     if found.get("CALLGATE_DATA_DIR"):
         return Path(found["CALLGATE_DATA_DIR"]).absolute()
@@ -25,23 +28,24 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def project_key(workspace: Path) -> str:
-    """One folder name per workspace: readable, and never the same for two (``a-b`` is not ``a/b``)."""
+    """Return the folder name for a workspace: readable, and different for each workspace (``a-b`` and ``a/b``
+    differ)."""
     real = os.path.realpath(workspace)
     words = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(Path(real).parts[-2:])).strip("-")[-40:].strip("-")
     return f"{words or 'root'}-{sha256(os.fsencode(real)).hexdigest()[:12]}"
 
 
 def new_session_id(now: float) -> str:
-    """Sorts by time, and is unique without asking anybody."""
+    """Return a new unique session id. Ids sort by time."""
     return f"{strftime('%Y%m%d-%H%M%S', gmtime(now))}-{os.urandom(4).hex()}"
 
 
 def agent_log(log: Path, name: str) -> Path:
-    """Return the log of the nested session with this name. ``log`` is the one of the session around it."""
+    """Return the log of the nested session with this name. ``log`` is the log of its parent session."""
     return log.with_suffix("") / "agents" / f"{name}.jsonl"
 
 
 def agent_logs(log: Path) -> list[Path]:
-    """Return the logs of all sessions inside the session of this log, at any depth."""
+    """Return the logs of all nested sessions below the session of this log, at any depth."""
     found = sorted((log.with_suffix("") / "agents").glob("*.jsonl"))
     return [each for agent in found for each in (agent, *agent_logs(agent))]

@@ -1,4 +1,4 @@
-"""The summary of a session for a list, folded from its live events."""
+"""The summary of a session for a list, folded from the live events of the session."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -17,7 +17,7 @@ class Summary:
     """The summary of a session.
 
     messages    the number of messages, including other branches
-    unfinished  a prompt without an answer, or a turn without an end
+    unfinished  a prompt has no answer, or a turn has no end
     asked       the calls with an unanswered question
     waiting     the prompts that were not delivered
     """
@@ -40,13 +40,13 @@ class Summary:
 
     @property
     def asking(self) -> bool:
-        """True if a question waits for the user. It can be answered only if its message is recorded (``spoken``):
-        otherwise its call does not start after a restart."""
+        """True if a question can be answered now: its message is recorded (``spoken``). Without the message, the
+        call of the question does not start after a restart."""
         return self.spoken and bool(self.asked)
 
     @property
     def name(self) -> str:
-        """The title, or the first prompt."""
+        """The title, or the first prompt if there is no title."""
         return self.title or self.first_prompt or "(no prompt yet)"
 
 
@@ -73,13 +73,14 @@ class Tally:
 
 
 def prompt_of(message: Message) -> str:
-    """Return the start of the first text on one line; later texts are attachments or were added for the model."""
+    """Return the start of the first text of a message on one line. Later texts are attachments or were added for the
+    model."""
     text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "")
     return " ".join(text[: 4 * _PROMPT_CHARS].split())[:_PROMPT_CHARS]
 
 
 def tags_of(value: Any) -> tuple[str, ...]:
-    """Return the tags if the value is a list or tuple."""
+    """Return the tags as a tuple; empty unless the value is a list or tuple."""
     return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
 
 

@@ -1,4 +1,4 @@
-"""Small files beside a log, readable by their owner only."""
+"""Small files next to a log, readable by their owner only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def open_beside(path: Path, flags: int) -> int:
-    """Open or create a regular file and return its descriptor. Links are not followed; NotRegular for other kinds of
-    files."""
+    """Open or create a regular file and return its descriptor. Symbolic links are not followed. Raise NotRegular for
+    other kinds of files."""
     return open_regular(path, flags, follow=False)
 
 
@@ -32,7 +32,7 @@ def read_beside(path: Path) -> bytes:
 
 
 def replace_beside(path: Path, text: str) -> None:
-    """Replace the whole file. Errors are ignored, because these files are caches."""
+    """Replace the content of a file. Errors are ignored, because the file is a cache."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(open_beside(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", errors="replace") as file:
@@ -43,7 +43,7 @@ def replace_beside(path: Path, text: str) -> None:
 
 
 def is_at(fd: int, path: Path) -> bool:
-    """Return False if the open file was removed or replaced."""
+    """Return True unless the open file was removed or replaced."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False))
     except OSError:
@@ -64,7 +64,7 @@ def write_draft(log: Path, masker: Masker, message_id: str, text: Drafted) -> No
 
 
 def read_draft(log: Path) -> tuple[str, Drafted]:
-    """Return the id of the drafted message and its text."""
+    """Return the message id and the text of the stored draft."""
     try:
         found = loads(read_beside(draft_path(log)))
         return str(found["message"]), tuple((int(calls), str(piece)) for calls, piece in found["text"])
@@ -81,9 +81,10 @@ VERSION = 1
 
 @noun
 class Index:
-    """The index of a log.
+    """The index of a log, for loading the log without reading it whole.
 
-    upto    the offset after the last indexed line; ``n`` and ``sum`` are of that line
+    upto    the offset after the last indexed line
+    n, sum  number and checksum of the last indexed line
     live    the byte ranges to load
     """
 
@@ -101,7 +102,8 @@ def index_path(log: Path) -> Path:
 
 
 def read_index(log: Path) -> Index | None:
-    """Return the index, or None if it is missing or damaged. The loader checks whether it matches the log."""
+    """Return the index of a log, or None if it is missing or damaged. The loader checks whether the index matches
+    the log."""
     try:
         text, _, summed = read_beside(index_path(log)).rpartition(b"\n")
         index = from_json(Index, loads(text)) if summed == _sum(text) else None

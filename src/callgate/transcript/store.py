@@ -1,4 +1,4 @@
-"""The sessions of one workspace: new, resumed, forked, found, read."""
+"""The sessions of one workspace: creates, resumes, forks, finds and reads sessions."""
 
 from __future__ import annotations
 
@@ -46,10 +46,13 @@ _ID = late_pattern(r"[A-Za-z0-9_][A-Za-z0-9_-]{3,63}")
 
 
 class Store:
-    """Sessions on disk. ``workspace`` is their project (the current folder unless given), ``data`` their folder.
-    ``masker`` hides secrets in what is stored, in place of the one with the standard patterns.
+    """The sessions of one workspace on disk.
 
-    Everything here blocks while it reads and writes, so the methods for a program with a loop are async.
+    workspace  the project folder, by default the current folder
+    data       the folder with all sessions, by default the user's data folder
+    masker     hides secrets in stored events, by default with the standard patterns
+
+    Reading and writing blocks; methods for programs with an event loop are async.
     """
 
     def __init__(
@@ -78,35 +81,39 @@ class Store:
         return self._masker
 
     async def create(self, session: str | None = None) -> DiskJournal:
-        """A new session, with this id if one is given. Nothing is on disk before its first message."""
+        """Create a session, with this id if one is given. Its first message creates the files on disk."""
         now = time()
         journal = DiskJournal(self.new_log(session), self.masker)
         journal.append(SessionOpened(now, __version__, str(self.workspace)))
         return journal
 
     async def open(self, which: str | Path = LATEST) -> DiskJournal:
-        """Resume a session: by its id or the beginning of it, its title, words of its title or prompts, or the latest.
-        A path is its log.
+        """Resume a session.
 
-        SessionLocked when another program has it open; JournalError when there is no such session, or several.
+        The session is found by its path, its id or the start of its id, its title, words of its title or prompts, or
+        is the latest session. Raise SessionLocked if another program has the session open, and JournalError if no
+        session or several sessions match.
         """
         return await in_thread(partial(self._open, which))
 
     async def fork(self, which: str | Path | Journal = LATEST, session: str | None = None) -> DiskJournal:
-        """A new session, with this id if one is given, that begins with the live history of another one, which is only
-        read. One that is open in this program is named by its journal, so that nothing of it is still on its way."""
+        """Create a session, with this id if one is given, that begins with the live history of another session.
+
+        The other session is only read. If it is open in this program, pass its journal, so that all its events are
+        included.
+        """
         named = which if isinstance(which, str | Path) else which.session
         if named != which and (waiting := cast(Journal, which).barrier()) is not None:
             await waiting
         return await in_thread(lambda: self._open(self.copy(self.read(named), session)))
 
     def list(self, limit: int | None = None) -> Sequence[Listed]:
-        """The sessions of this workspace, last used first."""
+        """Return the sessions of this workspace, last used first."""
         return listed(self.folder, limit)
 
     def unheld(self) -> tuple[str, tuple[SessionLocked, ...]]:
-        """The id of the newest session that no program has open, and the newer ones that are, with their holders.
-        JournalError if there is none."""
+        """Return the id of the newest session that no program has open, and the newer sessions with the programs
+        that have them open. Raise JournalError if every session is open."""
         passed: list[SessionLocked] = []
         for each in self.list():
             holder = holder_of(Path(each.path))
@@ -118,26 +125,32 @@ class Store:
         raise JournalError("there is no session of this workspace yet")
 
     def read(self, which: str | Path = LATEST) -> LoadedLog:
-        """Read a session without locking or changing anything."""
+        """Read a session without locking or changing its files."""
         return read_log(self._log(which))
 
     def questions(self, which: str | Path = LATEST) -> tuple[Question, ...]:
-        """The open questions of a session, which may be open elsewhere; it is only read. A path is its log."""
+        """Return the open questions of a session without locking it. A path is the path of a log."""
         log = self._log(which)
         return tuple(each.question for each in questions_in(log).open)
 
     def answer(self, which: str | Path, confirmation: Confirmation) -> AnswerTaken:
-        """Answer a question of a session. A program that has it open is told; otherwise the answer is put on record for
-        a resume. AnswerRefused when the question has an answer, or is not open; UsageError for what is no answer."""
+        """Answer a question of a session.
+
+        If a program has the session open, that program receives the answer; otherwise the answer is recorded for a
+        resume. Raise AnswerRefused if the question is not open or has an answer, and UsageError if the answer is
+        malformed.
+        """
         log = self._log(which)
         return answer_question(log, self.masker, confirmation)
 
     def find(self, which: str = LATEST) -> Path:
-        """The log of the session that is meant. JournalError names those that might be."""
+        """Return the path of the log of a session. Raise JournalError, with the possible matches, if no session or
+        several sessions match."""
         return find(self.folder, which)
 
     def copy(self, original: LoadedLog, session: str | None = None) -> str:
-        """Write a new session with these events; calls that are open there are not taken over. Gives its id."""
+        """Write a new session with the events of another session and return the new id. Unfinished calls are not
+        copied."""
         now = time()
         events: list[Durable] = [
             SessionOpened(now, __version__, str(self.workspace), f"session {original.session}", forked=True),
@@ -149,7 +162,7 @@ class Store:
         return self.write([*events, Forked(now, original.session, Ledger(original.events).counted)], session)
 
     def write(self, events: Iterable[Durable], session: str | None = None) -> str:
-        """A new session with these events, and with this id if one is given. Gives its id."""
+        """Write a new session with these events, and with this id if one is given. Return the id."""
         log = self.new_log(session)
         write_log(log, self.masker, events)
         return log.stem
@@ -161,7 +174,7 @@ class Store:
         append_to_log(log, self.masker, loaded, fd, events if quarantined is None else (quarantined, *events))
 
     def new_log(self, session: str | None = None) -> Path:
-        """The place of a new session, with this id if one is given."""
+        """Return the path of the log of a new session, with this id if one is given."""
         return self.folder / f"{new_session_id(time())}.jsonl" if session is None else self._named(session)
 
     def _log(self, which: str | Path) -> Path:

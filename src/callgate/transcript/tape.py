@@ -1,7 +1,7 @@
-"""Writes bytes at the end of a file. After a failure they are written again, at the same place.
+"""Appends bytes to a file and retries after failures at the same offset.
 
-Bytes stay in memory until they are synced. A failed sync may have lost any byte since the last successful one, so all
-of these are written again.
+Bytes stay in memory until they are synced. A failed sync may have lost any byte after the last successful sync, so
+all these bytes are written again.
 """
 
 import os
@@ -32,7 +32,7 @@ _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 def patiently(work: Callable[[], T], patience: tuple[float, ...], pause: Callable[[float], object], path: Path) -> T:
-    """Retry ``work`` after OSError, with pauses. JournalError with advice after the last attempt."""
+    """Call ``work`` again after an OSError, with pauses. Raise JournalError with advice after the last attempt."""
     for wait in (*patience, None):
         try:
             return work()
@@ -48,7 +48,7 @@ def patiently(work: Callable[[], T], patience: tuple[float, ...], pause: Callabl
 
 
 class Tape:
-    """The end of one open file. ``end`` is the offset of the next byte."""
+    """The append position of one open file. ``end`` is the offset of the next byte."""
 
     def __init__(self, fd: int, offset: int, path: Path) -> None:
         self.fd = fd
@@ -66,7 +66,7 @@ class Tape:
 
     @property
     def crowded(self) -> bool:
-        """True if so much is in memory that a sync is due."""
+        """True if so many bytes are in memory that a sync is due."""
         return self.end - self._safe > _MUCH
 
     def put(self, data: bytes) -> None:
@@ -74,7 +74,8 @@ class Tape:
         self.end += len(data)
 
     def write(self) -> None:
-        """Write everything to the file. After OSError nothing counts as written; try again."""
+        """Write all buffered bytes to the file. After an OSError call again; the bytes are written from the same
+        offset."""
         if not self._pending:
             return
         size = self._checked_size()
@@ -100,8 +101,8 @@ class Tape:
         self._pending = []
 
     def _checked_size(self) -> int:
-        """Return the size of the file. JournalError if the log was removed or replaced. If its folder was renamed, the
-        open file is still written."""
+        """Return the size of the file. Raise JournalError if the log was removed or replaced. Renaming the folder of
+        the log is allowed."""
         status = os.fstat(self.fd)
         try:
             there = os.path.samestat(status, os.stat(self.path, follow_symlinks=False))
@@ -115,7 +116,7 @@ class Tape:
         return status.st_size
 
     def sync(self) -> None:
-        """Sync everything that was written. After OSError all of it must be written again."""
+        """Sync all written bytes to disk. After an OSError all of them must be written again."""
         if self._safe == self._written:
             return
         try:
@@ -129,7 +130,8 @@ class Tape:
         self._unsynced = []
 
     def _cut(self) -> None:
-        """Remove a partial line, if possible; otherwise the next attempt or the next start does."""
+        """Remove an incomplete last line. Errors are ignored, because the next attempt or the next start removes the
+        line."""
         try:
             os.ftruncate(self.fd, self._written)
             self._dirty = False

@@ -19,7 +19,7 @@ ShareKind = SentKind | SaidKind
 
 @noun
 class TokenCount:
-    """Tokens of a request: ``reported`` by the provider for its first part, ``estimated`` for the rest."""
+    """The tokens of a request: ``reported`` by the provider for the older messages, ``estimated`` for the rest."""
 
     reported: int = 0
     estimated: int = 0
@@ -34,7 +34,7 @@ class TokenCount:
 
 @noun
 class ContextShare:
-    """The estimated tokens of one kind of content in a request; all shares add up to the count."""
+    """The estimated tokens of one kind of content in a request. All shares add up to the tokens of the request."""
 
     kind: ShareKind
     tokens: int
@@ -42,7 +42,7 @@ class ContextShare:
 
 @noun
 class ContextUse:
-    """The part of the context window that the next request uses. ``limits`` is None if the window size is unknown."""
+    """The use of the context window by the next request. ``limits`` is None if the window size is unknown."""
 
     count: TokenCount
     shares: tuple[ContextShare, ...]
@@ -50,8 +50,11 @@ class ContextUse:
 
 
 class TokenMeter:
-    """Counts tokens. ``per_token`` is the number of characters per token according to the last reported usage. The sum
-    of a history is cached, so that a count reads only new messages."""
+    """Counts the tokens of requests.
+
+    ``per_token`` is the number of characters per token according to the last reported usage. The sum of a history is
+    cached, so that a count reads only new messages.
+    """
 
     def __init__(self) -> None:
         self.per_token = CHARS_PER_TOKEN
@@ -59,7 +62,7 @@ class TokenMeter:
         self._seen = self._sum = 0
 
     def count(self, view: View, fixed: int) -> TokenCount:
-        """Count the next request. ``fixed`` is the number of characters of system prompt and tools."""
+        """Return the tokens of the next request. ``fixed`` is the number of characters of system prompt and tools."""
         messages, total = view.messages, fixed + self._total(view)
         at = last_reported(messages, view.changed_at)
         usage = None if at is None else messages[at].usage
@@ -76,7 +79,6 @@ class TokenMeter:
         return -int(-chars // self.per_token)
 
     def _total(self, view: View) -> int:
-        """Return the number of characters of the history as it is sent."""
         messages = view.messages
         known = self._of is not None and self._of[0] is view and self._of[1] == view.changes
         if known and len(messages) >= self._seen:
@@ -87,8 +89,8 @@ class TokenMeter:
         return self._sum
 
     def shares(self, view: View, fixed: Mapping[ShareKind, int], total: int) -> tuple[ContextShare, ...]:
-        """Divide the ``total`` tokens of a request among its kinds of content, in the order they are sent. ``fixed``
-        are the characters of the parts that are not history."""
+        """Divide the ``total`` tokens of a request among its kinds of content, in the order of the request.
+        ``fixed`` has the characters of content outside the history."""
         found: dict[ShareKind, int] = {**fixed, "summary": 0}
         for message in view.history():
             for part in message.parts:
@@ -105,7 +107,8 @@ class TokenMeter:
 
 
 def last_reported(messages: list[Message], since: int) -> int | None:
-    """Return the index of the last message from ``since`` on whose provider reported the input tokens."""
+    """Return the index of the last message whose provider reported the input tokens, or None. Messages before
+    ``since`` are ignored."""
     for at in range(len(messages) - 1, since - 1, -1):
         usage = messages[at].usage
         if usage is not None and not usage.estimated and usage.input + usage.cache_read + usage.cache_write:

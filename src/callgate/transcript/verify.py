@@ -1,7 +1,8 @@
-"""Checks that a log is unchanged: sums, chain, numbering, session, line ends. Only one line is in memory at a time.
+"""Checks that a log is unchanged: checksums, chain, numbering, session id, line endings.
 
-A line is valid if it follows the line with the highest number so far, or the line directly before it, as it is written
-after a repair. For other lines a fault says what was changed, removed, moved, repeated or torn, and where.
+Only one line is in memory at a time. A line is valid if it follows the line with the highest number so far, or the
+line directly before it, as after a repair. For other lines a fault says what was changed, removed, moved, duplicated
+or cut off, and where.
 """
 
 import os
@@ -25,11 +26,11 @@ _NUMBERED = re.compile(rb'\{"v":\d+,"n":(\d{1,15}),')
 
 @noun
 class LogFault:
-    """A fault.
+    """A fault in a log.
 
     line       the line number in the file, from 1
-    n          the number in the line itself, or the number it would have
-    on_record  the log recorded this damage at that time and continued after it
+    n          the number in the line itself, or the expected number
+    on_record  the time when the log recorded this damage and was continued
     """
 
     line: int
@@ -44,9 +45,9 @@ class LogFault:
 class Verified:
     """The result of a check.
 
-    lines     the number of intact lines; ``head`` is the sum of the last one
-    noted_at  the line with the sum that was searched
-    cut       bytes of torn ends that were cut off and recorded
+    lines     the number of intact lines; ``head`` is the checksum of the last intact line
+    noted_at  the number of the line with the checksum that was searched for, or None
+    cut       the bytes of incomplete lines that were cut off, as recorded in the log
     more      the number of faults that are not listed
     unknown   the number of intact lines of a newer version
     missing   lines were removed
@@ -70,7 +71,7 @@ class Verified:
 
 
 def verify(source: int | Path, *, session: str | None = None, head: str | None = None) -> Verified:
-    """Check every line of a log. ``session`` is the expected session id, if known; ``head`` is a sum to search for."""
+    """Check every line of a log. ``session`` is the expected session id, ``head`` a checksum to search for."""
     if isinstance(source, Path):
         fd = open_log(source, os.O_RDONLY)
         try:
@@ -112,7 +113,7 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
 
 
 class _Place(NamedTuple):
-    """A line of the chain: its number, its sum, and its position."""
+    """A line of the chain: number, checksum and position."""
 
     n: int
     sum: str
@@ -121,7 +122,7 @@ class _Place(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """Missing numbers, and the line before which they are missing."""
+    """A range of missing line numbers, and the line before which they are missing."""
 
     first: int
     last: int
@@ -130,7 +131,7 @@ class _Gap(NamedTuple):
 
 
 class _Check:
-    """The state after the lines so far."""
+    """A check in progress."""
 
     def __init__(self, session: str | None, head: str | None) -> None:
         self.number = 0
@@ -165,7 +166,7 @@ class _Check:
         self._broken += 1
 
     def line(self, raw: Raw, ended: bool) -> None:
-        """Check a line whose sum matches."""
+        """Check a line whose checksum matches."""
         try:
             entry = read_line(raw.data, raw.sum)
         except BadLine as why:
@@ -222,7 +223,6 @@ class _Check:
             self.fault(front.n, front.offset, what, line=front.line)
 
     def _fill(self, here: _Place, length: int) -> None:
-        """Check a line whose number should have come earlier."""
         gap = next((each for each in self.gaps if each.first <= here.n <= each.last), None)
         if gap is None:
             self.fault(here.n, here.offset, "repeated or inserted: a line before it has the same number", length)
@@ -241,7 +241,7 @@ class _Check:
 
 
 def _pieces(fd: int, start: int, end: int, data: bytes) -> Sequence[Raw | Damage]:
-    """Return the line, or the intact lines and damages in it, in order."""
+    """Return the line, or the intact lines and damages within the line, in order."""
     try:
         return [Raw(start, end, data, checked(data))]
     except BadLine:

@@ -1,6 +1,6 @@
-"""The thread that writes a log: group commit, backpressure, and reported failures.
+"""The thread that writes a log, with group commit, backpressure and error reports.
 
-The event loop only appends to a queue. The thread encodes, writes and syncs; queued lines are written together.
+The event loop only appends to a queue. The thread encodes, writes and syncs all queued lines together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AT_EXIT = 10.0
 
 
 class Lines(Protocol):
-    """The encoder of the lines. Only the thread calls it."""
+    """Encodes events as lines for a Writer, whose thread alone calls the methods."""
 
     draft: tuple[str, Drafted] | None
     """The newest draft that is not written yet; set by the loop."""
@@ -45,25 +45,25 @@ class Lines(Protocol):
         ...
 
     def line(self, event: Durable, at: int) -> bytes:
-        """Return the next line, which is written at this offset. Must not raise."""
+        """Return the line of an event, which is written at this offset. Must not raise."""
         ...
 
     def aside(self) -> None:
-        """Write data that may be lost. Called whenever the thread is awake. Must not raise."""
+        """Write data that may be lost, such as a draft. Called each time the thread wakes up. Must not raise."""
 
     def after(self, number: int) -> Sequence[tuple[int, Durable]]:
-        """Return all events after the one with this number."""
+        """Return all events after the event with this number, with their numbers."""
         ...
 
     def rest(self) -> None:
-        """Do deferred work; everything is on disk and no caller waits. Must not raise."""
+        """Do deferred work. Called when everything is on disk and no caller waits. Must not raise."""
 
     def close(self) -> None:
         """Release the file. Must not raise."""
 
 
 class Sink(Protocol):
-    """The file that lines are written to, such as a Tape. OSError: try again."""
+    """The file that lines are written to, such as a Tape. After an OSError the writer tries again."""
 
     @property
     def path(self) -> Path: ...
@@ -118,19 +118,20 @@ class Writer:
         self._begin_soon()
 
     def barrier(self) -> Awaitable[None] | None:
-        """Return None if all appended events are on disk, otherwise an awaitable for that. It raises JournalError if
-        they cannot be written; calling again retries."""
+        """Return None if all appended events are on disk, otherwise an awaitable that returns when they are. The
+        awaitable raises JournalError if the events cannot be written; another call tries again."""
         return None if self._synced >= self._appended else self._wait(self._waiters)
 
     def room(self) -> Awaitable[None] | None:
-        """Return None while the queue is short, otherwise an awaitable until it is. Fails like ``barrier``."""
+        """Return None if the queue is short, otherwise an awaitable that returns when it is. The awaitable raises
+        JournalError like ``barrier``."""
         if self._failure is None and len(self._queue) < _CROWDED:
             return None
         return self._wait(self._crowd)
 
     def call(self, work: Callable[[], T]) -> Awaitable[T]:
-        """Run ``work`` in the thread once everything appended so far is on disk. Fails like ``barrier``, or as ``work``
-        does."""
+        """Run ``work`` in the thread after all appended events are on disk. The awaitable returns the result and
+        raises JournalError like ``barrier``, or the exception of ``work``."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
         if self._stop.is_set():
@@ -147,7 +148,8 @@ class Writer:
         self._begin()
 
     def finish(self) -> JournalError | None:
-        """Write everything and end the thread. Blocks: not for the loop's thread."""
+        """Write all events and end the thread. Return the error if that failed, otherwise None. Blocks, so it must
+        not run on the event loop."""
         if self._thread is not None:
             _end(self._stop, self._wake, self._thread, None)
         return self._failure
@@ -165,8 +167,8 @@ class Writer:
         return waiter.future
 
     def _begin_soon(self) -> None:
-        """Wake the thread in the loop's next iteration, so that the end of a call and the start of the next one share a
-        sync."""
+        """Wake the thread in the next iteration of the event loop, so that the end of a call and the start of the
+        next call share a sync."""
         if self._awake:
             return
         try:
@@ -242,7 +244,7 @@ class Writer:
             self._lines.rest()
 
     def _do_jobs(self) -> None:
-        """Run the jobs whose earlier lines are all on disk."""
+        """Run each job whose preceding lines are all on disk."""
         while self._jobs and self._synced == self._encoded and not self._queue:
             job = self._jobs.popleft()  # only this thread removes jobs
             try:
@@ -266,7 +268,7 @@ class Writer:
         _tell(ready)
 
     def _fail(self, failure: JournalError) -> None:
-        """Fail all waiters. They are removed under the lock, because a later request asks for a retry."""
+        """Fail all waiters. Waiters are removed under the lock, because a later request starts a retry."""
         with self._lock:
             self._failure = failure
             waiting: list[_Waiter | _Job] = [*self._waiters, *self._crowd, *self._jobs]
@@ -277,7 +279,7 @@ class Writer:
 
 
 def _again(tape: Sink) -> None:
-    """Write and sync; after a failed sync the bytes must be written again."""
+    """Write and sync the buffered bytes. After a failed sync all bytes are written again."""
     tape.write()
     tape.sync()
 
@@ -370,7 +372,7 @@ class WrittenJournal:
         return None
 
     async def aclose(self) -> None:
-        """Write everything and release the lock. JournalError if that failed."""
+        """Write all events and release the lock. Raise JournalError if writing failed."""
         if self._closed:
             return
         self._closed = True

@@ -14,9 +14,11 @@ from callgate.words.events import Compacted, MessageAdded
 
 
 def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
-    """Return the messages in an order that every provider accepts: each message with calls is followed by one with
-    exactly one result for each call. A summary is included only if the messages it covers are missing. ``note`` becomes
-    a system message."""
+    """Return the messages in an order that every provider accepts: each message with calls is followed by one message
+    with exactly one result per call.
+
+    A summary is included only if the summarized messages are missing. ``note`` becomes a system message.
+    """
     view = View()
     for event in exported.events:
         if isinstance(event, MessageAdded):
@@ -36,7 +38,7 @@ def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
 
 
 def _first_summary(exported: Exported) -> str | None:
-    """Return the summary of the time before the first message, if the messages it covers are missing."""
+    """Return the summary of the messages before the first exported message, or None if there is none."""
     first: str | None = None
     summary: str | None = None
     for event in exported.events:
@@ -48,7 +50,6 @@ def _first_summary(exported: Exported) -> str | None:
 
 
 def _part(part: m.Part, message: m.Message) -> dict[str, Any] | None:
-    """Convert a part; None if it has no equivalent."""
     match part:
         case m.Text(text=""):
             return None

@@ -29,11 +29,11 @@ class Facts:
 
 
 class CallStory:
-    """One call from its arguments to its result. A call through another tool is shown as a call of its target.
+    """One call from its arguments to its result. A call through another tool is shown as a call of its target tool.
 
     decided     the decisions and answers as text
     changed_to  the arguments after a change by the user or a hook
-    code        the result code; as text for a call without a result
+    code        the result code, or a description for a call without a result
     """
 
     def __init__(self, call: CallPart | e.CallArrived, facts: Facts) -> None:
@@ -58,8 +58,11 @@ class CallStory:
 
 
 def gathered(events: Iterable[e.Durable]) -> dict[tuple[str, str], Facts]:
-    """Return the facts of each call by message and call id. A repeated call id belongs to the latest message that has
-    it, so that an old result is never shown for a new call."""
+    """Return the facts of each call by message id and call id.
+
+    If several messages have the same call id, its events belong to the latest message, so that an old result is
+    never shown for a new call.
+    """
     facts: dict[tuple[str, str], Facts] = {}
     latest: dict[str, Facts] = {}
 
@@ -87,7 +90,7 @@ def gathered(events: Iterable[e.Durable]) -> dict[tuple[str, str], Facts]:
 
 
 def _unread(call: e.CallArrived) -> str | None:
-    """Return the arguments text of a call under another name if it could not be parsed, otherwise None."""
+    """Return the arguments of a call as text if they could not be parsed, otherwise None."""
     if call.arguments_hash is not None:
         return None
     if call.asked_as == EXECUTE:
@@ -119,21 +122,22 @@ def _learn(facts: Facts | None, event: e.CallDecided | e.CallStarted | e.CallSet
 
 @noun
 class UnfinishedMessage:
-    """The text of a message that was still streaming; ``texts`` are the pieces between its calls."""
+    """The text of a message whose stream was interrupted; ``texts`` are the texts between its calls."""
 
     message_id: str
     texts: tuple[str, ...]
 
 
 def open_questions(events: Sequence[e.Durable]) -> tuple[Question, ...]:
-    """Return the questions that can still be answered. Questions whose message is not recorded are omitted, because
+    """Return the questions that can still be answered. Questions without a recorded message are omitted, because
     their call never starts."""
     questions = QuestionFold(events)
     return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
 
 
 def unfinished(log: Path, events: Sequence[e.Durable]) -> UnfinishedMessage | None:
-    """Return the message that was streaming when the last turn was interrupted, if some of its text was stored."""
+    """Return the message whose stream was interrupted with the last turn, or None if there is none or no text of it
+    was stored."""
     awaited = ""
     for event in events:
         if isinstance(event, e.TurnStarted):

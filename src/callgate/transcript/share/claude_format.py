@@ -22,7 +22,7 @@ DEEPEST = 100
 
 @noun
 class ClaudeLine:
-    """One line of the file. ``at`` is its time, or the time of the line before."""
+    """One line of a Claude Code transcript. ``at`` is the time of the line or, if it has none, of the line before."""
 
     number: int
     at: float
@@ -43,7 +43,7 @@ class ClaudeLine:
 
     @property
     def speaks(self) -> bool:
-        """True if the line can continue the conversation."""
+        """True for a line of the user or the model in the conversation."""
         return self.type in ("user", "assistant") or self.is_boundary
 
     @property
@@ -55,7 +55,7 @@ class ClaudeLine:
         return self.type == "user" and self.data.get("isCompactSummary") is True
 
     def text(self, key: str) -> str:
-        """Return the string under this key, or an empty string."""
+        """Return the string with this key, or an empty string."""
         return text_of(self.data.get(key))
 
     def blocks(self) -> list[Any]:
@@ -140,9 +140,8 @@ def _time(stamp: object) -> float | None:
 def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
     """Return for each line the index of its parent.
 
-    If a ``uuid`` is repeated, the latest line is the parent. If a parent is missing, it is the message before, so that
-    no
-    history is lost.
+    If several lines have the ``uuid`` of the parent, the latest line is the parent. If no line has it, the message
+    before is the parent, so that no history is lost.
     """
     first: dict[str, int] = {}
     for i, line in enumerate(lines):
@@ -167,7 +166,7 @@ def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
 
 
 def live_chain(lines: Sequence[ClaudeLine], follows: Sequence[int | None]) -> list[int]:
-    """Return the indexes of the conversation, oldest first: from the last message of the file back to the root."""
+    """Return the indexes of the lines from the root to the last message of the file."""
     at = next((i for i in reversed(range(len(lines))) if lines[i].uuid and lines[i].speaks), None)
     chain: list[int] = []
     seen: set[int] = set()
@@ -196,7 +195,7 @@ def kind(block: object) -> str:
 
 
 def parts(blocks: Iterable[Any]) -> tuple[Part, ...]:
-    """Return the parts of a message, without empty texts and results."""
+    """Return the blocks of a message as parts, without empty texts and results."""
     read = (_part(block) for block in blocks if kind(block) != "tool_result")
     return tuple(part for part in read if part != Text(""))
 

@@ -1,8 +1,8 @@
 """Converts a Claude Code transcript to events.
 
-Claude Code writes each block of a message as a line, and the result of a call as a line that follows the call's line.
-So parallel calls fork the tree although there is only one branch: blocks are grouped by message id, and results by call
-id, wherever they are in the file.
+Claude Code writes each block of a message as a line, and the result of a call as a child of the line of the call.
+Parallel calls therefore look like branches of the conversation. So blocks are grouped by message id, and results are
+assigned by call id, wherever their lines are in the file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from callgate.words.noun import noun
 
 
 class ClaudeCall:
-    """A call whose result is searched."""
+    """A call in a transcript whose result has not been found yet."""
 
     def __init__(self, line: ClaudeLine, asked_id: str, part: CallPart) -> None:
         self.line = line
@@ -30,7 +30,7 @@ class ClaudeCall:
 
 
 class Spoken:
-    """One message of the model, collected from its lines."""
+    """One message of the model, collected from the lines of its blocks."""
 
     def __init__(self) -> None:
         self.lines: list[ClaudeLine] = []
@@ -42,7 +42,7 @@ class Spoken:
 
 
 class Turns:
-    """Builds ``events``, in order; ``used`` are the numbers of the lines that they are made of."""
+    """Converts lines to ``events``, in order. ``used`` are the numbers of the converted lines."""
 
     def __init__(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> None:
         self.events: list[Durable] = []
@@ -64,7 +64,7 @@ class Turns:
     # ---- gathering ------------------------------------------------------------------------------------------------
 
     def _gather(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> dict[str, Spoken]:
-        """Return the model's messages on the chain by the key that their lines share."""
+        """Return the model's messages by the message id of their lines."""
         spoken = {_key(line): Spoken() for line in chain if _speaks(line)}
         for line in lines:
             message = spoken.get(_key(line)) if _speaks(line) else None
@@ -91,8 +91,11 @@ class Turns:
         message.parts.append(made.part)
 
     def _answer(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine], calls: Sequence[ClaudeCall]) -> None:
-        """Assign results to calls. If calls share an id, the parent line of the result decides, then the order; results
-        on the chain come before others."""
+        """Assign results to calls.
+
+        If several calls have the same id, a result belongs to the call in its parent line, otherwise to the next
+        call in file order. Results in the live conversation are assigned first.
+        """
         waiting: dict[str, list[ClaudeCall]] = {}
         for call in calls:
             waiting.setdefault(call.asked_id, []).append(call)
@@ -161,7 +164,7 @@ class Turns:
 
 
 def _speaks(line: ClaudeLine) -> bool:
-    """Return True for a line of the model. Claude Code also writes its own errors as assistant messages."""
+    """Return True for a line of the model. Errors of Claude Code are assistant messages too and are excluded."""
     own = line.message.get("model") == "<synthetic>" or line.data.get("isApiErrorMessage") is True
     return line.type == "assistant" and not (own and all(claude.kind(block) != "tool_use" for block in line.blocks()))
 
@@ -175,7 +178,7 @@ def _same(one: CallPart, other: CallPart) -> bool:
 
 
 def _fresh(taken: dict[str, int], name: str) -> str:
-    """Return the name, or the first free of ``name~2``, ``name~3`` and so on."""
+    """Return the name, or the first unused name of ``name~2``, ``name~3`` and so on."""
     free, n = name, taken.get(name, 0)
     while free in taken:
         n += 1
@@ -204,7 +207,8 @@ class Imported:
 
 
 def read_claude(lines: Iterable[bytes]) -> Imported:
-    """Import the lines of a JSONL file. Never fails: an unusable file gives no events, and ``skipped`` says why."""
+    """Convert the lines of a JSONL file to a session. Never fails: for an unusable file the result has no events,
+    and ``skipped`` says why."""
     parsed, skipped = claude.parse(lines)
     main = [line for line in parsed if line.data.get("isSidechain") is not True]
     chain = [main[i] for i in claude.live_chain(main, claude.parents(main))]
@@ -225,7 +229,7 @@ def looks_like_claude(lines: Iterable[bytes]) -> bool:
 
 
 def _title(lines: Sequence[ClaudeLine], live: set[str]) -> str:
-    """Return the title given by the user, otherwise the summary of the live branch, otherwise the last summary."""
+    """Return the title that the user set, otherwise the summary of the live branch, otherwise the last summary."""
     summaries = [line for line in lines if line.type == "summary"]
     of_live = [line for line in summaries if line.text("leafUuid") in live]
     given = [line.text("customTitle") for line in lines if line.type == "custom-title"]

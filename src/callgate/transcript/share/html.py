@@ -18,7 +18,7 @@ POLICY = f"default-src 'none'; img-src data:; style-src 'sha256-{_ALLOWED}'; bas
 
 
 def to_html(exported: Exported) -> str:
-    """Return the whole session as one HTML file."""
+    """Return the session as one HTML file."""
     title = _text(exported.title or exported.session)
     body = "\n".join(line for entry in read_page(exported) for line in _entry(entry))
     return f"""<!doctype html>
@@ -45,7 +45,7 @@ def to_html(exported: Exported) -> str:
 
 
 def image_type(data: bytes) -> str | None:
-    """Detect the media type of image data; None if it is not a supported image."""
+    """Return the media type of image data, or None if the format is not supported."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):

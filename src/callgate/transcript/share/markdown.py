@@ -1,4 +1,5 @@
-"""Exports a session as Markdown. Text of users and tools is fenced; text of the model is Markdown already."""
+"""Exports a session as Markdown. Text of users and tools is written in fenced code blocks; text of the model is
+Markdown already."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def to_markdown(exported: Exported) -> str:
-    """Return the whole session. No text can end the block it is in."""
+    """Return the session as Markdown. No text can close the code block that contains it."""
     blocks = [f"# {inline(exported.title or exported.session)}", _facts(exported)]
     for entry in read_page(exported):
         blocks += _mark(entry) if isinstance(entry, Mark) else _said(entry)
@@ -20,12 +21,12 @@ def to_markdown(exported: Exported) -> str:
 
 
 def inline(text: str) -> str:
-    """Escape any text as plain words on one line."""
+    """Return the text on one line, with all Markdown escaped."""
     return _PUNCTUATION.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def code(text: str) -> str:
-    """Return any text as a code span on one line."""
+    """Return the text as a code span on one line."""
     shown = " ".join(visible(text).split())
     ticks = "`" * (longest_ticks(shown) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
@@ -111,7 +112,7 @@ _CERTAIN_SPANS = re.compile(r"(?:[^`\\]|\\(?!`)|`[^`|]+`(?!`))*")
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """Return any text as a code block that the text cannot close."""
+    """Return the text in a fenced code block that the text cannot close."""
     shown = visible(text)
     fence = "`" * max(3, longest_ticks(shown) + 1)
     return f"{fence}{language}\n{shown}\n{fence}"
@@ -122,8 +123,8 @@ def longest_ticks(text: str) -> int:
 
 
 def model_text(text: str) -> str:
-    """Return the model's Markdown with two changes: HTML tags are escaped, and an open code block is closed. If the
-    structure is ambiguous, the whole text is fenced."""
+    """Return the model's Markdown with HTML tags escaped and an open code block closed. If the structure is
+    ambiguous, return the whole text in a fenced code block."""
     lines = visible(text).split("\n")
     out: list[str] = []
     paragraph: list[str] = []
@@ -146,7 +147,7 @@ def model_text(text: str) -> str:
 
 
 def _closing(line: str, fence: str) -> str | None:
-    """Return the indentation of the line if it can close the code block, otherwise None."""
+    """Return the indentation of a line that can close the code block, or None for other lines."""
     marks = line.strip(" \t")
     if len(marks) < len(fence) or set(marks) != set(fence):
         return None
@@ -155,7 +156,7 @@ def _closing(line: str, fence: str) -> str | None:
 
 
 def _certain(lines: list[str], indent: str, fence: str) -> bool:
-    """Return True if an indented code block ends at the same line inside and outside of a list: a line with less
+    """Return True if an indented code block ends at the same line inside and outside of a list. A line with less
     indentation would end the list and the block."""
     for line in lines:
         if set(line.strip(" \t")) == set(fence) and len(line.strip(" \t")) >= len(fence):
@@ -166,8 +167,8 @@ def _certain(lines: list[str], indent: str, fence: str) -> bool:
 
 
 def _paragraph(lines: list[str]) -> list[str]:
-    """Escape HTML tags outside code spans. Spans are respected only if each ends in its own line and table cell; other
-    cases would need a full parser."""
+    """Return the lines with HTML tags outside code spans escaped. Code spans are recognized only within one line and
+    table cell, because other spans would need a full parser."""
     if not all(map(_CERTAIN_SPANS.fullmatch, lines)):
         return [_TAG.sub("&lt;", line) for line in lines]
     return [

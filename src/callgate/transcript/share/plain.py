@@ -1,4 +1,4 @@
-"""Text and JSON that can be encoded and parsed everywhere."""
+"""Converts text and JSON values so that every program can encode and parse them."""
 
 from json import dumps, loads
 from typing import Any
@@ -7,7 +7,7 @@ from callgate.formats.display import visible_page
 
 
 def scrub(text: str) -> str:
-    """Replace lone surrogates, so that the text can be encoded."""
+    """Return the text with lone surrogates replaced, so that it can be encoded."""
     try:
         text.encode()
         return text
@@ -16,12 +16,12 @@ def scrub(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Normalize line ends and show invisible characters."""
+    """Return the text with normalized line endings and visible escapes for invisible characters."""
     return visible_page(text.replace("\r\n", "\n"))
 
 
 def clean_json(value: object) -> Any:
-    """Convert the value to plain JSON. Unsupported values become text."""
+    """Convert a value to plain JSON. Unsupported values become text."""
     try:
         return loads(scrub(dumps(value, ensure_ascii=False, allow_nan=False, default=repr, skipkeys=True)))
     except (ValueError, RecursionError) as error:  # NaN, a cycle, or too deep

@@ -1,4 +1,4 @@
-"""The content of an export, independent of its format: messages with their calls, and marks between them."""
+"""The content of an exported session in any format: messages with their calls, and events between them."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ class SaidMessage:
 
 @noun
 class Mark:
-    """An event between messages; ``body`` is a longer text about it."""
+    """An event between two messages. ``body`` is a longer text about the event."""
 
     at: float
     kind: Literal["compacted", "snipped", "note", "event", "result"]
@@ -42,7 +42,7 @@ class Mark:
 
 
 def moment(at: float) -> str:
-    """Format a time in UTC; if it is outside the calendar, return the number."""
+    """Return a time in UTC as text, or the plain number if the time is outside the calendar."""
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
@@ -50,15 +50,15 @@ def moment(at: float) -> str:
 
 
 def dates(exported: Exported) -> tuple[float, float] | None:
-    """Return the times of the first and the last message. Other events may have other times, such as the time of an
-    import."""
+    """Return the times of the first and the last message, or None without messages. Other events may have later
+    times, such as the time of an import."""
     times = [event.at for event in exported.events if isinstance(event, e.MessageAdded)]
     return (min(times), max(times)) if times else None
 
 
 def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
-    """Return messages and marks in order. A call is shown with its message; a call without a message where it
-    arrived."""
+    """Return messages and other events in order. A call is part of its message; a call without a message is shown
+    where it arrived."""
     facts = gathered(exported.events)
     snipped = {name for event in exported.events if isinstance(event, e.Snipped) for name in event.message_ids}
     messages = {event.message.id for event in exported.events if isinstance(event, e.MessageAdded)}
@@ -98,7 +98,7 @@ def _text(part: ResultPart) -> str:
 
 
 def compacted_line(event: e.Compacted) -> str:
-    """Describe a compaction in one line."""
+    """Return a description of a compaction on one line."""
     facts: list[str] = []
     if event.covered:
         facts.append(f"{event.covered} message{'' if event.covered == 1 else 's'}")
