@@ -19,8 +19,6 @@ Ready = list[tuple[selectors.SelectorKey, int]]
 
 
 class ManualTimer:
-    """The timer that ManualClock.call_later returns."""
-
     def __init__(self, when: float, callback: Callable[[], None]) -> None:
         self.when = when
         self._callback: Callable[[], None] | None = callback
@@ -39,7 +37,7 @@ class ManualTimer:
 
 
 class ManualClock:
-    """A Clock that only moves when a test advances it."""
+    """A Clock whose time changes only when a test advances it."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self._start = now
@@ -54,7 +52,7 @@ class ManualClock:
         return self._time
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> ManualTimer:
-        """Schedule a callback. Even with a delay of 0 it runs in the next ``advance``."""
+        """Schedule a callback. It runs in the next ``advance``, even with a delay of 0."""
         timer = ManualTimer(self._time + max(delay, 0.0), callback)
         heapq.heappush(self._timers, (timer.when, next(self._order), timer))
         return timer
@@ -64,20 +62,21 @@ class ManualClock:
 
     @property
     def next_timer(self) -> float | None:
-        """The time of the next timer on the monotonic clock."""
+        """The monotonic time of the next timer, or None if no timer is set."""
         while self._timers and not self._timers[0][2].waiting:
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock and fire due timers in order, each at its own time. Tasks that they wake run afterwards."""
+        """Advance the clock and fire due timers in order, each at its own time. Tasks that the timers wake run
+        afterwards."""
         end = self._time + seconds
         while (due := self.next_timer) is not None and due <= end:
             self._fire(due)
         self._time = end
 
     async def advance_and_settle(self, seconds: float) -> None:
-        """Advance the clock like real time: tasks that a timer wakes run before the next timer fires."""
+        """Advance the clock as real time passes: tasks that a timer wakes run before the next timer fires."""
         end = self._time + seconds
         await settle()
         while (due := self.next_timer) is not None and due <= end:
@@ -91,10 +90,8 @@ class ManualClock:
 
 
 async def settle(rounds: int = 100) -> None:
-    """Let every task run until it waits for a timer, a thread or I/O.
-
-    Exact on a VirtualLoop. On other loops it yields to the event loop ``rounds`` times.
-    """
+    """Let every task run until it waits for a timer, a thread or I/O. Exact on a VirtualLoop; on other event loops,
+    yield ``rounds`` times."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop):
         await loop.idle()
@@ -104,16 +101,16 @@ async def settle(rounds: int = 100) -> None:
 
 
 class StuckError(AssertionError):
-    """No task is ready, no timer is set and no thread or I/O can wake the loop: the test would hang."""
+    """The test would wait forever: no task is ready, no timer is set, and no thread or I/O can wake the event loop."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop that jumps to the next timer when no task is ready.
+    """An event loop that jumps to the time of the next timer when no task is ready.
 
-    Work in threads takes no virtual time: with a timer set, the loop jumps instead of waiting for a thread. Exceptions
-    are
-    threads of ``run_in_executor`` (``asyncio.to_thread``) and code inside ``hold()``. Without a timer the loop waits
-    ``patience`` real seconds, or not at all if no thread or file could wake it, and then raises StuckError.
+    Work in threads takes no virtual time: if a timer is set, the loop jumps and does not wait for the thread. It
+    waits for threads of ``run_in_executor`` (``asyncio.to_thread``) and inside ``hold()``. If no timer is set, the
+    loop waits ``patience`` real seconds, or not at all if no thread or file could wake it, and then raises
+    StuckError.
     """
 
     def __init__(self, patience: float = 30.0) -> None:
@@ -135,7 +132,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Stop virtual time inside the block: the loop waits for threads and I/O."""
+        """Stop virtual time inside the ``with`` block: the loop waits for threads and I/O."""
         self._holds += 1
         try:
             yield
@@ -143,7 +140,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self._holds -= 1
 
     async def idle(self) -> None:
-        """Return when every other task waits for a timer, a thread or I/O, before virtual time passes."""
+        """Wait until every other task waits for a timer, a thread or I/O. No virtual time passes."""
         waiter = self.create_future()
         self._idlers.append(waiter)
         await waiter
@@ -162,7 +159,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._holds -= 1
 
     def pass_time(self, timeout: float | None, select: Callable[[float], Ready], files: int) -> Ready:
-        """Replace the wait of ``timeout`` seconds when no task is ready. ``select`` waits for the loop's files."""
+        """Advance virtual time instead of waiting ``timeout`` seconds. Called when no task is ready; ``select``
+        waits for the files of the loop."""
         if self._idlers:
             idlers, self._idlers = self._idlers, []
             for waiter in idlers:
@@ -201,7 +199,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Calls ``VirtualLoop.pass_time`` instead of waiting."""
+    """A selector that calls ``VirtualLoop.pass_time`` instead of waiting."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
@@ -214,6 +212,6 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """Like ``asyncio.run``, in virtual time: sleeping for an hour takes no time."""
+    """Run a coroutine like ``asyncio.run``, in virtual time: sleeping for an hour takes no real time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)

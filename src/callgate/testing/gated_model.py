@@ -1,4 +1,4 @@
-"""A model whose events a test releases one at a time."""
+"""A model whose events are released by the test one at a time."""
 
 import asyncio
 from asyncio import Future
@@ -30,12 +30,10 @@ class _Signal:
 
 
 class GatedStream:
-    """A stream that passes on an event of its source only when a test releases it. It ends when it is closed or
-    cancelled.
+    """A stream that passes on each event of another stream only when a test releases it.
 
-    After MessageEnded the stream ends without a release. If a message is cut off, its end or error needs a release like
-    an
-    event.
+    The stream ends when it is closed or cancelled, and after MessageEnded. If a message is cut off, its end or error
+    must be released like an event.
     """
 
     def __init__(self, source: AsyncIterator[ModelEvent]) -> None:
@@ -50,7 +48,7 @@ class GatedStream:
 
     @property
     def over(self) -> bool:
-        """True if no more events will pass."""
+        """True if the stream will pass on no more events."""
         return self._over or self._whole
 
     def __aiter__(self) -> Self:
@@ -82,10 +80,8 @@ class GatedStream:
             await close_stream(self._source)
 
     async def release(self) -> bool:
-        """Release one event and wait until it was processed: the next event is requested or the stream is closed.
-
-        Return False if there was no event.
-        """
+        """Release one event and wait until it is processed: the consumer requests the next event or closes the
+        stream. Return False if there was no event."""
         before = len(self.passed)
         await self._signal.until(lambda: self._asked or self.over)
         if not self.over:
@@ -108,7 +104,7 @@ class GatedStream:
         self._signal.pulse()
 
     async def _last_words(self) -> None:
-        """After MessageEnded the consumer may not request another event, so wait for that only briefly."""
+        """Wait briefly for the consumer to request another event after MessageEnded, because it may never do so."""
         for _ in range(100):
             if self._asked or self._over:
                 return
@@ -116,7 +112,7 @@ class GatedStream:
 
 
 class GatedModel:
-    """Gates every stream of another model, or of a fixed list of events."""
+    """A model that returns the streams of another model, or a fixed list of events, as gated streams."""
 
     def __init__(self, source: Model | Iterable[ModelEvent]) -> None:
         self.streams: list[GatedStream] = []
@@ -141,24 +137,24 @@ class GatedModel:
         return [event for stream in self.streams for event in stream.passed]
 
     async def release(self, n: int = 1) -> None:
-        """Release ``n`` events, across messages, and wait until the last was processed."""
+        """Release ``n`` events, of one or more messages, and wait until the last event is processed."""
         while n > 0:
             if await (await self._current()).release():
                 n -= 1
 
     async def release_until(self, kind: type[ModelEvent]) -> None:
-        """Release events up to and including the next one of this type."""
+        """Release all events up to and including the next event of this type."""
         while True:
             stream = await self._current()
             if await stream.release() and isinstance(stream.passed[-1], kind):
                 return
 
     async def release_all(self) -> None:
-        """Release the rest of the current message and wait for its end."""
+        """Release the remaining events of the current message and wait for its end."""
         await (await self._current()).release_all()
 
     def open(self) -> None:
-        """Remove the gate, for this message and all further ones."""
+        """Release all events of this message and all later messages without waiting."""
         self._open = True
         for stream in self.streams:
             stream.open()

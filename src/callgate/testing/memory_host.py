@@ -19,8 +19,12 @@ ROOT = "/workspace"
 
 
 class MemoryHost:
-    """A host in memory. ``files`` and ``artifacts`` map absolute paths to bytes; relative paths start at
-    ``/workspace``; ``processes`` runs scripted commands."""
+    """A host in memory.
+
+    files      the content of files as bytes by absolute path; relative paths start at ``/workspace``
+    artifacts  the content of artifacts as bytes by absolute path
+    processes  runs scripted commands
+    """
 
     def __init__(self, files: Mapping[str, bytes | str] | None = None, clock: Clock | None = None) -> None:
         self.files = MemoryFiles(self.resolve_path)
@@ -38,7 +42,6 @@ class MemoryHost:
         return "/" + spelled.lstrip("/")
 
     def resolve_path(self, path: str) -> ResolvedPath:
-        """Resolve a path of the workspace. There are no links in it."""
         found = self.normal(path)
         below = found.rstrip("/") + "/"
         kind: PathKind = "file" if found in self.files else "missing"
@@ -69,7 +72,7 @@ class MemoryHost:
         return self.tasks if "tasks" in vars(self) else None
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
-        """Apply a change set to the dictionary. Modes and links are not supported."""
+        """Apply a change set to the files in memory. File modes and links are not supported."""
         outside = [path for path in changes.paths if not self.normal(path).startswith(ROOT + "/")]
         if outside:
             raise ToolFailure(f"outside the workspace {ROOT}: {', '.join(outside)}")
@@ -95,7 +98,7 @@ class MemoryHost:
 
 
 class MemoryFiles(dict[str, bytes]):
-    """Implements ``host.ports.Files``. A folder exists as long as it has a file; there are no links and no times."""
+    """The files of a MemoryHost. A folder exists while it contains a file. There are no links and no file times."""
 
     on_disk = False
 

@@ -1,4 +1,4 @@
-"""Processes in memory: commands are scripted."""
+"""Processes in memory that run scripted commands."""
 
 import asyncio
 import signal
@@ -11,10 +11,10 @@ from callgate.words.noun import noun
 class ScriptedCommand:
     """The behaviour of a command.
 
-    waits     it runs until it is ended
-    stubborn  only a kill ends it
-    echoes    it first writes its input
-    fault     it cannot be started
+    waits     the command runs until it is ended
+    stubborn  only a kill ends the command
+    echoes    the command first writes its input to its output
+    fault     the error when the command is started
     """
 
     output: bytes = b""
@@ -27,13 +27,12 @@ class ScriptedCommand:
 
 
 class MemoryProcesses:
-    """Runs scripted commands.
+    """Runs scripted commands in memory.
 
-    scripts  the command by its last argument, which is the text given to a shell, or by the end of that text: Bash sets
-    a
-             trap before the text. Other commands write nothing and exit with 0
-    started  the commands so far
-    running  the processes that have not ended
+    scripts  the command by its last argument, which is the text given to a shell, or by the end of that text, because
+             Bash sets a trap before it; other commands write nothing and exit with 0
+    started  the commands that were started so far
+    running  the processes that are still running
     """
 
     def __init__(self) -> None:
@@ -58,7 +57,7 @@ class MemoryProcesses:
 
 
 class MemoryProcess:
-    """A Process that a test ends with ``finish``."""
+    """A Process in memory that a test ends with ``finish``."""
 
     def __init__(self, pid: int, script: ScriptedCommand, running: "list[MemoryProcess]") -> None:
         self.pid = self.guard = pid
@@ -99,7 +98,7 @@ class MemoryProcess:
 
 
 class MemoryOutput:
-    """An OutputFile in memory. Its bytes are also in the host's ``artifacts``."""
+    """An OutputFile in memory. Its bytes are also in the ``artifacts`` of the host."""
 
     fault = ""
 

@@ -1,4 +1,4 @@
-"""A minimal tool, toolbox and run, to test the engine or one tool."""
+"""A minimal Tool, ToolSource and Run, to test the engine or a single tool."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ READER = Traits(effects="none")
 
 
 class PlainTool:
-    """A Tool made of a function of ``(arguments, run)`` that accepts any JSON object."""
+    """A Tool that calls a function with ``(arguments, run)`` and accepts any JSON object."""
 
     def __init__(
         self,
@@ -96,7 +96,8 @@ class PlainToolbox:
 
 
 class PlainRun:
-    """The Run for a tool that a test calls directly. ``said`` has its progress; set ``cancelled`` to stop it."""
+    """The Run for a tool that a test calls directly. ``said`` has the progress messages; set ``cancelled`` to stop
+    the tool."""
 
     def __init__(
         self,

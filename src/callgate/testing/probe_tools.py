@@ -1,4 +1,4 @@
-"""Tools that make concurrency visible in tests: overlapping calls, waiting calls, the order of calls."""
+"""Tools that show the concurrency of calls in tests: overlapping calls, waiting calls, the order of calls."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from callgate.words.traits import Traits
 
 
 class Barrier(PlainTool):
-    """A tool whose calls return only after ``parties`` of them run at the same time."""
+    """A tool whose calls return when ``parties`` of them run at the same time."""
 
     def __init__(self, parties: int, name: str = "Barrier", traits: Traits = READER) -> None:
         super().__init__(name, self._meet, traits=traits)
@@ -33,7 +33,7 @@ class Barrier(PlainTool):
 
 
 class Latch(PlainTool):
-    """A tool whose calls wait until the test opens the latch, for all or for one call."""
+    """A tool whose calls wait until the test opens the latch for one call or for all calls."""
 
     def __init__(self, name: str = "Latch", traits: Traits = READER) -> None:
         super().__init__(name, self._wait, traits=traits)
@@ -44,7 +44,7 @@ class Latch(PlainTool):
         self._always = False
 
     def open(self, call_id: str | None = None) -> None:
-        """Let one call continue, or all calls, including later ones. A call may be released before it arrives."""
+        """Let one call continue, or all calls, including later calls. A call may be released before it starts."""
         if call_id is None:
             self._always = True
             for event in self._opened.values():
@@ -53,7 +53,7 @@ class Latch(PlainTool):
             self._event(call_id).set()
 
     async def entered(self, *call_ids: str) -> None:
-        """Wait until these calls are waiting; without ids, until any call is."""
+        """Wait until these calls wait at the latch, or any call if no ids are given."""
         while not (set(call_ids) <= set(self.inside) if call_ids else self.inside):
             self._entered.clear()
             await self._entered.wait()
@@ -79,8 +79,11 @@ class Latch(PlainTool):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """``what`` is ``started``, ``ended`` (in any way) or ``cancelled``; ``at`` is a time on the host's monotonic
-    clock."""
+    """The start or end of a call.
+
+    what  ``started``, ``ended`` (in any way) or ``cancelled``
+    at    the time on the host's monotonic clock
+    """
 
     what: str
     call_id: str
@@ -99,7 +102,7 @@ class Recorder:
 
     @property
     def order(self) -> list[str]:
-        """The moments as text with call ids, such as ``["started a", "started b", "ended a"]``."""
+        """The recorded moments as text with call ids, such as ``["started a", "started b", "ended a"]``."""
         return [f"{moment.what} {moment.call_id}" for moment in self.moments]
 
     @property
@@ -120,7 +123,7 @@ class Recorder:
 
 
 class _WatchedTool:
-    """Wraps a tool and records the start and the end of each run."""
+    """A tool that records the start and the end of each run of another tool."""
 
     def __init__(self, tool: Tool, moments: list[Moment]) -> None:
         self._tool = tool

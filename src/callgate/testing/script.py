@@ -51,7 +51,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a message. Without a reason and an error, the stream ends without MessageEnded."""
+    """The end of a message. If it has no reason and no error, the stream ends without MessageEnded."""
 
     reason: m.StopReason | None = None
     usage: Usage = NO_USAGE
@@ -63,7 +63,7 @@ Step = Speech | Called | Opaque | Pause | Sent | Ended
 
 @dataclass(frozen=True, slots=True)
 class ScriptedTurn:
-    """The steps of one message."""
+    """The steps of one scripted message."""
 
     steps: tuple[Step, ...]
 
@@ -73,7 +73,7 @@ Played = tuple[m.ModelEvent, ...] | Pause | Exception
 
 
 def turn(*steps: Step) -> ScriptedTurn:
-    """Return one message of the model."""
+    """Return the script of one message of the model."""
     for at, step in enumerate(steps):
         if isinstance(step, Ended) and at < len(steps) - 1:
             raise UsageError(f"a turn goes on after its end: {steps[at + 1]}")
@@ -84,7 +84,8 @@ def turn(*steps: Step) -> ScriptedTurn:
 
 
 def say(text: str, *, over: float = 0.0) -> Speech:
-    """Stream text for so many seconds. Adjacent texts are one part, including pauses between them."""
+    """Return a step that streams text for ``over`` seconds. Adjacent texts form one part of the message, including
+    pauses between them."""
     return Speech("text", text, over)
 
 
@@ -93,30 +94,31 @@ def think(text: str, *, signature: str | None = None, over: float = 0.0) -> Spee
 
 
 def call(name: str, /, **arguments: Any) -> Called:
-    """Return a well-formed call with the next free id. For another id or malformed arguments use ``raw_call``."""
+    """Return a well-formed call with the next free id. Use ``raw_call`` for another id or for malformed arguments."""
     return Called(name, json.dumps(arguments, ensure_ascii=False), None, closed=True)
 
 
 def raw_call(
     name: str, arguments: str | Mapping[str, Any], *, id: str | None = None, kept: Opaque | None = None
 ) -> Called:
-    """Return a call with this arguments text, valid or not. ``kept`` is opaque data of the provider about the call."""
+    """Return a call whose arguments are this text, valid JSON or not. ``kept`` is the provider's opaque data about
+    the call."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return Called(name, text, id, closed=True, kept=kept)
 
 
 def open_call(name: str, text: str, *, id: str | None = None) -> Called:
-    """Return a call whose arguments are not complete."""
+    """Return a call that the stream does not complete."""
     return Called(name, text, id, closed=False)
 
 
 def pause(seconds: float = 0.0) -> Pause:
-    """Wait on the model's clock; 0 yields once to the event loop."""
+    """Return a step that waits on the model's clock; 0 yields once to the event loop."""
     return Pause(seconds)
 
 
 def send(*events: m.ModelEvent) -> Sent:
-    """Send events as they are, for streams that no other step can produce."""
+    """Return a step that sends these events unchanged, for streams that no other step can produce."""
     return Sent(events)
 
 
@@ -125,24 +127,24 @@ def stop(reason: m.StopReason, usage: Usage = NO_USAGE) -> Ended:
 
 
 def limit(usage: Usage = NO_USAGE) -> Ended:
-    """End the message because the token limit was reached."""
+    """Return a step that ends the message because the token limit is reached."""
     return Ended("max_tokens", usage)
 
 
 def cut_off() -> Ended:
-    """End the stream without MessageEnded."""
+    """Return a step that ends the stream without MessageEnded."""
     return Ended()
 
 
 def fail(error: Exception | str) -> Ended:
-    """End the stream with an error."""
+    """Return a step that ends the stream with an error."""
     return Ended(error=ModelError(error) if isinstance(error, str) else error)
 
 
 def played(
     scene: ScriptedTurn, started: m.MessageStarted, chunk: int | None, new_id: Callable[[], str]
 ) -> list[Played]:
-    """Return the turn as events, pauses and errors."""
+    """Return the events, pauses and errors of a scripted message."""
     take = _Take(started, chunk, new_id)
     for step in scene.steps:
         take.add(step)

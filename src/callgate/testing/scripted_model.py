@@ -12,11 +12,11 @@ from callgate.words.model import Abilities, MessageStarted, ModelEvent, Request
 
 
 class ScriptedModel:
-    """Plays one turn for each request. ``requests`` has the requests so far.
+    """A model that plays one scripted turn for each request. ``requests`` has the requests so far.
 
-    chunk      the length of deltas; by default text is streamed in words and arguments in 16 characters
+    chunk      the length of text deltas; by default text is streamed in words and arguments in pieces of 16 characters
     clock      the clock for pauses; by default the event loop
-    otherwise  the turn after the end of the script
+    otherwise  the turn for requests after the end of the script
     """
 
     def __init__(

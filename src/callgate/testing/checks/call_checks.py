@@ -25,10 +25,10 @@ GARBAGE = ("", " ", "{", "[]", "null", "1", '{"a":', "{} {}", "\0", "\ud800", "[
 
 
 async def check_tool(tool: Tool, example: Mapping[str, Any], run: Run | None = None) -> None:
-    """Check a tool.
+    """Check that a tool meets the requirements of Tool.
 
     example  arguments that the tool accepts
-    run      if given, the tool is also executed with these arguments
+    run      if given, the tool is also executed with ``example``
     """
     name = tool.spec.name
     promise(name and name == name.strip(), "a tool has a name")
@@ -79,7 +79,7 @@ async def check_toolbox(make: Callable[[], ToolSource]) -> None:
 
 
 async def check_gate(make: Callable[[], Gate]) -> None:
-    """Check that a gate decides on every kind of call and mode, and never raises."""
+    """Check that a gate returns a decision for every kind of call in every permission mode, and never raises."""
     gate = make()
     effects: tuple[Effects, ...] = ("none", "idempotent", "mutating")
     modes: tuple[Mode, ...] = tuple(MODES)
@@ -119,7 +119,7 @@ def _case(effects: Effects, mode: Mode) -> Case:
 
 
 async def check_journal(make: Callable[[], Journal | Awaitable[Journal]]) -> None:
-    """Check a journal. ``make`` returns a journal without messages."""
+    """Check that a journal meets the requirements of Journal. ``make`` returns a journal without messages."""
     journal = await _when(make())
     promise(not any(isinstance(event, MessageAdded) for event in journal.read()), "nothing was said in a new journal")
     said = [MessageAdded(float(n), Message(f"m{n}", "user", (Text(f"{n}"),))) for n in range(3)]

@@ -1,4 +1,4 @@
-"""A conformance check of Feature: calls every member of a part in the order in which a session does."""
+"""A conformance check of Feature: calls every member of a feature in the same order as a session."""
 
 import json
 from collections.abc import Iterable
@@ -37,9 +37,9 @@ _OWNED = {"tool_choice"}
 
 
 async def check_feature(feature: Feature, *, needs: Iterable[Feature] = (), config: Any = None) -> None:
-    """Check a feature in sessions in memory.
+    """Check that a feature meets the requirements of Feature, in sessions in memory.
 
-    needs   the features that it needs, in any order
+    needs   the other features that the feature requires, in any order
     config  the Config of the sessions
     """
     name = feature.name
@@ -124,7 +124,7 @@ class _Stage:
         promise_kind(part.instructions, str, text=f"{name}: instructions are a text")
 
     async def play(self) -> None:
-        """One turn with all that a session calls around it, and a compaction."""
+        """Run one turn with all calls that a session makes to its features, and a compaction."""
         name, part, features = self.name, self.part, self.features
         await features.recover()
         promise_kind(await part.starting(resumed=False), str, type(None), text=f"{name}: starting() gives a reason")

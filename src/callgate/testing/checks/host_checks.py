@@ -20,7 +20,8 @@ NONSENSE = ("", ".", "..", "../" * 50, "~", " ", "\0", "a\0b", "\ud800", "//", "
 
 
 async def check_clock(make: Callable[[], C], advance: Callable[[C, float], Awaitable[None]] | None = None) -> None:
-    """Check a clock. ``advance`` lets time pass on a manual clock; without it the check sleeps."""
+    """Check that a clock meets the requirements of Clock. ``advance`` moves a manual clock; without it the check
+    sleeps."""
     clock = make()
 
     async def passing(seconds: float) -> None:
@@ -50,7 +51,8 @@ async def check_clock(make: Callable[[], C], advance: Callable[[C, float], Await
 
 
 async def check_host(make: Callable[[], Host]) -> None:
-    """Check a host. It must be writable below ``callgate-check`` in its workspace; the check removes its files."""
+    """Check that a host meets the requirements of Host. The check writes files below ``callgate-check`` in the
+    workspace and removes them."""
     host = make()
     promise(host.clock is host.clock, "clock is one object")
     promise(host.locks is host.locks, "locks is one object, shared by every executor on the host")
@@ -131,8 +133,8 @@ _TOP = "callgate-check"
 
 
 async def check_files(make: Callable[[], Host]) -> None:
-    """Check the files of a host. It must be writable below ``callgate-check`` in its workspace; the check removes its
-    files."""
+    """Check that the files of a host meet the requirements of Files. The check writes files below ``callgate-check``
+    in the workspace and removes them."""
     host = make()
     contents = {f"{_TOP}/b.txt": b"two\r\n\0", f"{_TOP}/a é.txt": b"", f"{_TOP}/deep/er/c": b"x" * 300_000}
     await host.apply(ChangeSet("create", tuple(FileChange(path, None, data) for path, data in contents.items())))

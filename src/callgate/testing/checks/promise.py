@@ -7,8 +7,8 @@ T = TypeVar("T")
 
 
 def promise(kept: object, text: str) -> None:
-    """Raise an AssertionError with the text unless the condition is true. Unlike ``assert`` it also works with ``python
-    -O``."""
+    """Raise an AssertionError with the text unless the condition is true. Works with ``python -O``, unlike
+    ``assert``."""
     if not kept:
         raise AssertionError(f"broken promise: {text}")
 
@@ -19,7 +19,7 @@ def promise_kind(value: object, *kinds: type, text: str) -> None:
 
 
 def quietly(ask: Callable[[], T], text: str) -> T:
-    """Call the function. Raise an AssertionError with the text if it raises."""
+    """Return the result of the function. Raise an AssertionError with the text if the function raises."""
     try:
         return ask()
     except Exception as error:

@@ -15,7 +15,8 @@ _DELTAS: dict[type, str] = {m.TextDelta: "text", m.ThinkingDelta: "thinking", m.
 
 
 async def check_model(make: Callable[[], Model], request: m.Request | None = None) -> None:
-    """Check a model by two streams of the request: one read to the end, one closed after its first event."""
+    """Check that a model meets the requirements of Model, with two streams of the request: the first is read to its
+    end, the second is closed after its first event."""
     request = request or m.Request("", (Message("m1", "user", (Text("Hello"),)),))
     model = make()
     promise(model.name, "a model has a name")
@@ -42,7 +43,6 @@ def _stream(model: Model, request: m.Request) -> AsyncIterator[m.ModelEvent]:
 
 
 def _check_arguments(events: Sequence[m.ModelEvent]) -> None:
-    """Check that the arguments of each complete call are empty or a JSON object."""
     ended = {each.index for each in events if isinstance(each, m.PartEnded)}
     calls = [each for each in events if isinstance(each, m.PartStarted) and each.kind == "tool_call"]
     for index, name in ((each.index, each.name) for each in calls if each.index in ended):
@@ -57,7 +57,7 @@ def _check_arguments(events: Sequence[m.ModelEvent]) -> None:
 
 
 def check_events(events: Iterable[m.ModelEvent]) -> None:
-    """Check the order of the events of one message. An interrupted stream must be valid up to its end."""
+    """Check the order of the events of one message. The events of an interrupted message are valid without its end."""
     parts: dict[int, str] = {}
     closed: set[int] = set()
     ids: set[str] = set()
