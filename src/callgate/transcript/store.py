@@ -90,9 +90,9 @@ class Store:
     async def open(self, which: str | Path = LATEST) -> DiskJournal:
         """Resume a session.
 
-        The session is found by its path, its id or the start of its id, its title, words of its title or prompts, or
-        is the latest session. Raise SessionLocked if another program has the session open, and JournalError if no
-        session or several sessions match.
+        The session is found by the path of its log, its id, the start of its id, its title, words of its title or
+        prompts, or is the latest session. Raise SessionLocked if another program has the session open, and JournalError
+        if no session or several sessions match.
         """
         return await in_thread(partial(self._open, which))
 
