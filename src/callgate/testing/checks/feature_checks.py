@@ -98,6 +98,9 @@ class _Stage:
         self.features.folded(self.record.ledger)
         self.features.begin()
 
+    async def ask(self, *_: object, **_about: object) -> None:
+        return None
+
     def wake(self) -> None:
         self._is_woken = True
 
