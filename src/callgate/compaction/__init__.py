@@ -1,1 +1,2 @@
-"""Requests beside the conversation: summaries that keep the history within the model's window, titles and recaps."""
+"""Model requests outside the conversation: summaries that keep the history within the context window, titles and
+recaps."""

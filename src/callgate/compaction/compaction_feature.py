@@ -1,4 +1,4 @@
-"""The feature ``compaction``: keeps the history within the window of the model."""
+"""The feature ``compaction``: keeps the history within the context window of the model."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +15,8 @@ NAME = "compaction"
 
 
 class CompactionPart(FeaturePart):
-    """The compaction of one session. Its module is loaded when the window of the model is known, or when it is used."""
+    """The compaction of one session. Its implementation is imported at the first use, or at the first request to a
+    model with a known window size."""
 
     def __init__(self, opened: OpenSession, summarize: "Summarize | None", automatic: bool | None) -> None:
         self._opened = opened
@@ -44,9 +45,9 @@ class CompactionPart(FeaturePart):
 
 
 def compaction_feature(summarize: "Summarize | None" = None, *, automatic: bool | None = None) -> Feature:
-    """Return the feature that cuts old results and replaces old messages by a summary.
+    """Return the feature that shortens old results and replaces old messages by a summary.
 
-    summarize  a function that writes the summaries, instead of a model
-    automatic  True: compact before the window is full; False: only the input Compact does; None: the setting decides
+    summarize  a function that writes the summaries; None to ask a model
+    automatic  True: compact before the window is full; False: compact only at a Compact input; None: use the setting
     """
     return Feature(NAME, lambda opened: CompactionPart(opened, summarize, automatic))

@@ -20,7 +20,7 @@ UNKNOWN = 10 * MOST_SHARE
 
 
 class ContextGauge:
-    """Counts the tokens of the next request of a session."""
+    """Counts tokens for one session: of the next request, and of the messages that a compaction keeps."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._opened = opened
@@ -33,8 +33,11 @@ class ContextGauge:
         return self._record.ledger
 
     def limits(self, model: Model) -> ContextLimits | None:
-        """Return the limits of the window, or None if its size is not known. If the system prompt and the tools take
-        most of it, messages may fill half of the rest before they are compacted."""
+        """Return the token limits of the window, or None if the size of the window is unknown.
+
+        If the system prompt and the tools fill most of the window, messages may fill half of the rest before a
+        compaction.
+        """
         able = model.abilities
         if able.context_tokens is None:
             return None
@@ -49,21 +52,19 @@ class ContextGauge:
         return self.meter.tokens(self.fixed)
 
     def count(self) -> TokenCount:
-        """Return the tokens of the next request: the history, due reminders and queued messages."""
+        """Return the number of tokens of the next request: the history, due reminders and queued messages."""
         count = self.meter.count(self._ledger.view, self.fixed)
         typed = sum(len(queued.text) for queued in self._ledger.waiting.values() if queued.steers)
         growth = self.meter.tokens(self._opened.features.due_chars + typed)
         return replace(count, estimated=count.estimated + growth)
 
     def use(self, model: Model) -> ContextUse:
-        """Return the use of the window by kind of content."""
         count = self.count()
         shares = self.meter.shares(self._ledger.view, self._fixed_kinds(), count.total)
         return ContextUse(count, shares, self.limits(model))
 
     def _fixed_kinds(self) -> dict[ShareKind, int]:
-        """Return the characters of the system prompt and of the tools. Instructions from files and skills are counted
-        separately."""
+        """Return the number of characters of the system prompt, its instructions, the tools and the skills."""
         from callgate.prompt.prompt_part import enclosed_length  # loaded when a person asks for the use
         from callgate.tools.skills import SKILL
 
@@ -82,7 +83,7 @@ class ContextGauge:
 
     @property
     def fixed(self) -> int:
-        """The characters of the system prompt and the tools. They are cached, because they seldom change."""
+        """The number of characters of the system prompt and the tools. The number for the tools is cached."""
         specs = self._specs()
         known, chars = self._tool_chars
         if len(specs) != len(known) or not all(map(is_, specs, known)):
@@ -91,8 +92,11 @@ class ContextGauge:
         return len(self._opened.equipment.system) + chars
 
     def tail(self, model: Model) -> int:
-        """Return the number of last messages that stay as they are: the prompts that are not answered, results that the
-        model has not received, up to a third of the space, and before them as many as ``share`` allows."""
+        """Return the number of messages at the end of the history that a compaction keeps.
+
+        These are the unanswered prompts, new results of up to a third of the space, and earlier messages within
+        ``share``.
+        """
         messages, space = self._ledger.messages, self._space(model)
         total = self.meter.tokens(chars_of(messages))
         best = 0
@@ -106,8 +110,8 @@ class ContextGauge:
         return self._grown(best, best + TAIL_MESSAGES, room)
 
     def _grown(self, tail: int, most: int, room: int) -> int:
-        """Return the longest tail of at most ``most`` messages whose additional messages have at most ``room`` tokens,
-        and that leaves messages for the summary."""
+        """Return the largest number of kept messages, at least ``tail`` and at most ``most``. The additional
+        messages have at most ``room`` tokens, and at least one message is left for the summary."""
         messages = self._ledger.messages
         best, fixed = tail, len(messages) - tail
         for keep in range(tail + 1, min(len(messages) - 1, most) + 1):
@@ -118,17 +122,17 @@ class ContextGauge:
         return best
 
     def share(self, model: Model) -> int:
-        """Return the number of tokens for the tail; the files that are restored have as many again."""
+        """Return the maximum number of tokens of the kept messages. The restored files have the same maximum."""
         return min(MOST_SHARE, self._space(model) // 10)
 
     def _space(self, model: Model) -> int:
-        """Return the number of tokens for messages."""
+        """Return the number of tokens of the window that messages may use."""
         limits = self.limits(model)
         return UNKNOWN if limits is None else max(0, limits.usable - self.fixed_tokens)
 
 
 def covered_by(messages: Sequence[Message], tail: int) -> int:
-    """Return the number of messages before a tail of at least ``tail`` messages."""
+    """Return the number of messages that a compaction replaces if it keeps at least ``tail`` messages."""
     kept = kept_from(messages, tail)
     ids = (at for at, message in enumerate(messages) if message.id == kept)
     return len(messages) if kept is None else next(ids, len(messages))

@@ -1,7 +1,8 @@
-"""Keeps the history within the window of the model: it cuts old results, or replaces messages by a summary.
+"""Keeps the history within the context window of the model: shortens old results, or replaces messages by a summary.
 
-A compaction is started by a person (manual), by the count of tokens before a request (automatic), or by a model that
-refused a request as too long (reactive). The boundary is its only event, so a crash before it changes nothing.
+A compaction is started by the user (manual), by the number of tokens before a request (automatic), or after the
+model refused a request as too long (reactive). The boundary is the only event of a compaction, so a crash before it
+changes nothing.
 """
 
 # The summary of a foreign function may have another type.
@@ -35,14 +36,17 @@ if TYPE_CHECKING:
     from callgate.transcript.compact import Summarize
 
 MOST_FAILURES = 3
-"""After so many failures in a row only a person compacts."""
+"""Maximum number of consecutive failures. After them only the input Compact starts a compaction."""
 INTERRUPTED = "it was interrupted"
 
 Trigger = Literal["manual", "automatic", "reactive"]
 
 
 class HistoryCompaction:
-    """The compaction of one session. ``automatic``: it is also started without a person."""
+    """The compaction of one session.
+
+    automatic  True to compact without an input of the user
+    """
 
     def __init__(self, opened: OpenSession, summarize: "Summarize | None", *, automatic: bool) -> None:
         self._opened = opened
@@ -62,7 +66,7 @@ class HistoryCompaction:
         return self._record.ledger
 
     def use(self) -> ContextUse:
-        """Return the use of the window by kind of content."""
+        """Return the use of the context window by kind of content."""
         return self._gauge.use(self._opened.equipment.model)
 
     # ---- before and after requests ------------------------------------------------------------------------------
@@ -94,7 +98,7 @@ class HistoryCompaction:
         return self._automatic and self._failures < MOST_FAILURES
 
     async def _by_itself(self, model: Model, trigger: Trigger, limits: ContextLimits | None) -> bool:
-        """Compact without a person. Return True if a boundary was written."""
+        """Compact without an input of the user. Return True if a boundary was written."""
         reason = await self._compact(model, trigger, "", None)
         if reason == INTERRUPTED:
             return False
@@ -111,7 +115,8 @@ class HistoryCompaction:
         return reason is None
 
     def _warn(self, count: TokenCount, limits: ContextLimits) -> None:
-        """Write a note when the context is nearly full; once until the history is shorter again."""
+        """Write a note when the context window is nearly full. The note is repeated only after the history was
+        shorter."""
         near = count.total >= limits.warning
         if near and not self._warned:
             then = f"it is compacted at {limits.automatic:,}" if self._on else "it is not compacted by itself"
@@ -130,7 +135,8 @@ class HistoryCompaction:
     # ---- short forms of old results -----------------------------------------------------------------------------
 
     def _trim(self, limits: ContextLimits, total: int) -> bool:
-        """Cut all old results if this frees at least a tenth of the window."""
+        """Shorten old results. Return False and change nothing if the history would still be within a tenth of the
+        window below the limit."""
         view, how = self._ledger.view, Trim()
         found = trimmed(view.messages, at=self._now(), over=how.over, keep_last=how.keep, done=view.replaced)
         sizes = {
@@ -149,13 +155,13 @@ class HistoryCompaction:
     # ---- the boundary -------------------------------------------------------------------------------------------
 
     def interrupt(self) -> bool:
-        """Cancel the summary. Return False if none is being written."""
+        """Cancel the request for a summary. Return False if there is none."""
         if self._summarizing is None:
             return False
         return self._summarizing.cancel()
 
     async def manual(self, sent: Compact) -> str | None:
-        """Compact at the request of a person. Return the reason if it was not done."""
+        """Compact at the request of the user. Return None, or the reason if nothing was compacted."""
         if sent.keep < 0:
             return "keep is a number of messages"
         if not self._ledger.messages:
@@ -168,8 +174,10 @@ class HistoryCompaction:
         return reason
 
     async def _compact(self, model: Model, trigger: Trigger, focus: str, keep: int | None) -> str | None:
-        """Write a boundary, or return the reason if there is none. ``keep``: the number of messages that stay; None: as
-        many as the gauge says."""
+        """Write a boundary. Return None, or the reason if no boundary was written.
+
+        keep  the number of messages to keep; None to use ``ContextGauge.tail``
+        """
         features = self._opened.features
         blocked = await features.compacting("PreCompact", focus, trigger)
         if blocked is not None:
@@ -197,7 +205,7 @@ class HistoryCompaction:
         return None
 
     async def _summary(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
-        """Return the summary, or the reason if there is none. Publish the time that it took."""
+        """Return the summary, or the reason if no summary was written. Publish the duration."""
         clock, name = self._clock, "summary"
         began = clock.monotonic()
         self._record.publish(PhaseStarted(self._now(), name, "summary", model.name))
@@ -207,7 +215,7 @@ class HistoryCompaction:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise  # it is not the summary that was cancelled
+                raise  # the caller was cancelled, not the summary
             return INTERRUPTED
         finally:
             self._summarizing = None
@@ -228,7 +236,8 @@ class HistoryCompaction:
         return WrittenSummary(text)
 
     def _writers(self, model: Model) -> list[Model]:
-        """Return the models to ask: the cheaper one first, unless the history is too long for it."""
+        """Return the models to ask for a summary, in order: the cheaper model first, unless the history is too long
+        for it."""
         cheap = self._opened.cheap
         if cheap is None or cheap is model:
             return [model]
@@ -259,7 +268,7 @@ class HistoryCompaction:
         )
 
     def _after(self, boundary: Compacted) -> list[Message]:
-        """Return the history after the boundary, as it would be sent."""
+        """Return the messages of a request after the boundary."""
         tail = {message.id for message in self._ledger.messages[boundary.covered :]}
         kept = [message for message in self._ledger.history() if message.id in tail]
         return [Message("", "user", boundary_parts(boundary)), *kept]

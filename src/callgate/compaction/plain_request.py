@@ -1,4 +1,4 @@
-"""One request without tools outside the conversation, for a summary, a title or a recap."""
+"""A single model request without tools, outside the conversation, for a summary, a title or a recap."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +26,7 @@ from callgate.words.turns import AnswerUnused, AsidePurpose
 
 @noun
 class PlainAnswer:
-    """The text that a model answered. ``stop`` is ``cut_off`` if the stream ended without MessageEnded."""
+    """The answer of a model to a plain request. ``stop`` is ``cut_off`` if the stream ended without MessageEnded."""
 
     text: str
     model: str
@@ -43,10 +43,11 @@ async def ask(
     most: int | None = None,
     options: RequestOptions | None = None,
 ) -> PlainAnswer:
-    """Return the answer of a model to one text. Raise the errors of the model. Calls in the answer are ignored.
+    """Send one text to a model and return the answer. Tool calls in the answer are ignored. Raise the errors of the
+    model.
 
-    lost  called with the tokens counted before an error
-    most  the largest number of tokens of the answer
+    lost  callback for an error; it receives the tokens counted so far
+    most  maximum number of tokens of the answer
     """
     request = Request(
         system=system,
@@ -76,12 +77,12 @@ async def ask(
 
 
 def instructions(name: str) -> str:
-    """Return the text of a file of this package."""
+    """Return the contents of a file of this package."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
 
 
 class UnusedAnswers:
-    """Records the costs of plain requests whose answers are not on record."""
+    """Records the costs of plain requests whose answers are not recorded."""
 
     def __init__(self, purpose: AsidePurpose, record: Record, clock: Clock, price: Price | None) -> None:
         self._purpose: AsidePurpose = purpose

@@ -1,7 +1,7 @@
-"""The text that a compaction adds to its summary: the to-do list, the plan, the last prompt, and files in use.
+"""The text that a compaction adds to its summary: the to-do list, the plan, the last prompt, and the files in use.
 
-Only files that a call of the model has named and that a tool has marked as read are included: the model was allowed to
-read them. Their present contents are read through the host.
+A file is included if a call of the model named it and a tool marked it as read, because then the model was allowed
+to read it. The present contents are read through the host.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,17 +21,17 @@ from callgate.words.messages import Message
 MOST_FILES = 5
 MOST_CHARS = 50_000
 _ONE_FILE = 20_000
-"""The length of the longest file whose contents are included; of a longer one only the path is."""
+"""Maximum number of characters of a file whose contents are included. For a longer file only the path is included."""
 _PROMPT = 4_000
 
 _FILES = "These files were in use. They are shown as they are now; read others again when they are needed."
 
 
 async def restored_text(host: Host, ledger: Ledger, covered: int, room: int) -> str:
-    """Return the text. It repeats the last prompt if the run of this prompt has not ended.
+    """Return the text to add to the summary. The last prompt is included while its run has not ended.
 
     covered  the number of messages that the summary replaces
-    room     the number of characters for files
+    room     the maximum number of characters of the files
     """
     context, messages = ledger.context, ledger.messages
     parts = [carried_over(context)]
@@ -46,7 +46,7 @@ async def restored_text(host: Host, ledger: Ledger, covered: int, room: int) -> 
 
 
 def _last_prompt(messages: Sequence[Message], covered: int) -> str:
-    """Return the last prompt; empty if the summary does not replace it, or if it is too long."""
+    """Return the last prompt of the user; empty if the prompt is kept as a message or is too long."""
     at = next((at for at in range(len(messages) - 1, -1, -1) if _by_person(messages[at])), None)
     text = "" if at is None or at >= covered else messages[at].text.strip()
     return text if len(text) <= _PROMPT else ""
@@ -57,8 +57,8 @@ def _by_person(message: Message) -> bool:
 
 
 def used_files(host: Host, context: Mapping[str, Any], messages: Sequence[Message], covered: int) -> Iterator[str]:
-    """Yield the plan, then the files that calls named and that are marked as read, last used first. Files whose calls
-    stay in the history are left out."""
+    """Yield the path of the plan, then the paths of used files, last used first. A used file was named by a call and
+    marked as read. Files named by the kept messages are omitted."""
     seen = {path for message in messages[covered:] for path in _named(host, context, message)}
     plan = plan_of(context)
     if plan is not None and (plan := host.normal(plan)) not in seen:
@@ -81,7 +81,7 @@ def _named(host: Host, context: Mapping[str, Any], message: Message) -> Iterator
 
 
 def _shown(host: Host, paths: Sequence[str], room: int) -> str:
-    """Read the files and return them as a reminder. Blocks."""
+    """Read the files and return a reminder with their contents. Blocks."""
     try:
         files = files_of(host)
     except ToolFailure:
@@ -103,7 +103,7 @@ def _shown(host: Host, paths: Sequence[str], room: int) -> str:
 
 
 def _text(files: Files, path: str) -> str | None:
-    """Return the text of a file; empty if it is too long, None if there is no text file."""
+    """Return the text of a file; empty if the file is too long, None if it is missing or not a text file."""
     try:
         status = files.status(path)
         if status.kind != "file" or status.size > 4 * _ONE_FILE:

@@ -13,12 +13,12 @@ from callgate.words.noun import noun
 from callgate.words.window import ANSWER, SMALL, context_limits
 
 _ATTEMPTS = 4
-"""The largest number of requests. Each has less material than the previous one, which was too long for the model."""
+"""Maximum number of requests for a summary. Each request has a shorter transcript than the previous request."""
 _SHORTER = (None, 8_000, 2_000, 500)
-"""The lengths to which each text and result is cut, one after the other, until the material fits; then the oldest
-messages are left out."""
+"""Maximum lengths of each text and result, tried in order until the transcript fits. After the last length the oldest
+messages are omitted."""
 _FIRST = 4_000
-"""The length to which the first message is cut. It is never left out, because it names the task."""
+"""Maximum length of the first message. The first message is never omitted, because it names the task."""
 
 RECAP_WORDS = 40
 _RECAP_MATERIAL = 12_000
@@ -31,7 +31,7 @@ _TASK = "Here is the transcript of the conversation. Write the summary of it as 
 
 @noun
 class WrittenSummary:
-    """A summary. ``model`` is empty if a function wrote it."""
+    """The summary of a history. ``model`` is empty if a function wrote the summary."""
 
     text: str
     model: str = ""
@@ -41,11 +41,11 @@ class WrittenSummary:
 async def summarized(
     models: Sequence[Model], messages: Sequence[Message], focus: str, per_token: float, unused: UnusedAnswers
 ) -> WrittenSummary | str:
-    """Return the summary of the first model that writes one, or the reasons why none does.
+    """Return the summary of the first model that writes one, or the errors of all models as text.
 
     focus      what the summary should emphasize
     per_token  the number of characters in a token
-    unused     records the costs of answers that are no summary
+    unused     records the costs of rejected answers
     """
     reasons: list[str] = []
     for model in models:
@@ -90,7 +90,8 @@ def _focus_text(focus: str) -> str:
 
 
 def _checked(answer: PlainAnswer, left_out: int) -> WrittenSummary | str:
-    """Return the summary, or why the answer is none. An answer that was cut off would lack the next step."""
+    """Return the summary in the answer, or the reason why the answer cannot be used. An incomplete answer is not
+    used."""
     text = answer.text.strip()
     if answer.stop == "refusal":
         return "the model refused to write it"
@@ -103,8 +104,11 @@ def _checked(answer: PlainAnswer, left_out: int) -> WrittenSummary | str:
 
 
 async def recap_of(messages: Sequence[Message], model: Model, paid: UnusedAnswers) -> str:
-    """Return one line of at most 40 words on the state of the conversation. Raise the errors of the model. ``paid``
-    records the costs, because the line itself is not on record."""
+    """Return a recap of the conversation: one line of at most 40 words. Raise the errors of the model, and ModelError
+    if the answer is empty or incomplete.
+
+    paid  records the costs, because the recap itself is not recorded
+    """
     text, _left_out = material(messages, _RECAP_MATERIAL)
     options = RequestOptions(thinking="off")
     lost = partial(paid.pay, model.name)
@@ -120,8 +124,10 @@ async def recap_of(messages: Sequence[Message], model: Model, paid: UnusedAnswer
 
 
 def material(messages: Sequence[Message], room: int | None) -> tuple[str, int]:
-    """Return a transcript of at most ``room`` characters, and the number of messages left out: the oldest ones, but
-    never the first one. A call and its result are left out together."""
+    """Return a transcript of at most ``room`` characters, and the number of omitted messages.
+
+    The oldest messages are omitted, but never the first one. A call and its result are omitted together.
+    """
     groups: list[str] = []
     for most in _SHORTER:
         groups = [_group(each, most) for each in grouped(messages)]
@@ -139,7 +145,7 @@ def material(messages: Sequence[Message], room: int | None) -> tuple[str, int]:
 
 
 def grouped(messages: Sequence[Message]) -> list[list[Message]]:
-    """Group each message with calls with the message of their results."""
+    """Group each message that has calls with the message that has their results."""
     groups: list[list[Message]] = []
     for message in messages:
         if message.role == "tool" and groups:
@@ -158,7 +164,7 @@ def _said(message: Message, most: int | None) -> str:
 
 
 def _words(part: Part) -> str:
-    """Return a part as text; empty for thoughts and for parts that only their provider can read."""
+    """Return a message part as text; empty for thinking and for provider-specific parts."""
     match part:
         case Text():
             return part.text

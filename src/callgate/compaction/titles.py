@@ -26,11 +26,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u20
 
 
 class TitleWriter(FeaturePart):
-    """Writes the title once, in the background. ``close`` cancels the request. A title that a person set or removed is
-    not replaced.
+    """Writes the title of a session once, in the background. A title that the user set or removed is not replaced.
 
-    The request is sent with the first calls of the model; or a moment after the run, so that a program with a single
-    run sends none. The model of the session itself is asked only after the run.
+    A model other than the session's is asked at the first message with calls. The session's model is asked two
+    seconds after the run, so that a program with a single run sends no request. ``close`` cancels the request.
     """
 
     def __init__(self, opened: OpenSession, model: Model) -> None:
@@ -88,7 +87,7 @@ class TitleWriter(FeaturePart):
             options = RequestOptions(thinking="off")
             lost = partial(self._unused.pay, self._model.name)
             answer = await ask(self._model, instructions("title.md"), text, lost=lost, most=_TOKENS, options=options)
-        except Exception:  # a title is not worth a message: the next prompt may try again
+        except Exception:  # not reported: the next prompt may try again
             return
         title = title_of(answer.text) if answer.stop in WHOLE else ""
         if title and "title" not in self._record.ledger.metadata:
@@ -101,12 +100,12 @@ class TitleWriter(FeaturePart):
 
 
 def title_of(text: str) -> str:
-    """Return the first line with text, without quotation marks; empty if there is none."""
+    """Return the first line that has text, without quotation marks and shortened; empty if there is none."""
     lines = (" ".join(_MARKS.sub("", _CONTROL.sub(" ", line)).split()) for line in text.splitlines())
     title = next(filter(None, lines), "")
     return title if len(title) <= _LONGEST else title[: _LONGEST - 1].rstrip() + "…"
 
 
 def titles_feature(model: Model) -> Feature:
-    """Return the feature that lets ``model`` write the title of the session."""
+    """Return the feature that asks ``model`` for a title of the session."""
     return Feature("titles", lambda opened: TitleWriter(opened, model))

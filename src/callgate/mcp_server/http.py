@@ -1,7 +1,8 @@
-"""The server on a port of this machine. Each request needs a token; requests of web pages are refused.
+"""The HTTP server on a port of this machine. Each request needs a token; requests of web pages are refused.
 
-A web page can send requests to this machine under a host name of its own (DNS rebinding). Therefore Host has to name
-this server, Origin has to name this server if it is present, and each request has to carry the token.
+A web page can send requests to this machine under its own host name (DNS rebinding). Therefore the Host header must
+name this server, the Origin header must name this server if the request has one, and each request must have the
+token.
 """
 
 from collections.abc import Generator, Sequence
@@ -26,7 +27,7 @@ _EVERY_ADDRESS = ("0.0.0.0", "::", "::ffff:0.0.0.0")
 
 
 def listen(host: str, port: int) -> socket:
-    """Return a listening socket; port 0 selects a free port. Raise UsageError if the address cannot be used."""
+    """Return a listening socket. Port 0 selects a free port. Raise UsageError if the address cannot be used."""
     made = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
     try:
         made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
@@ -41,15 +42,16 @@ def listen(host: str, port: int) -> socket:
 
 
 def names_of(host: str, port: int, address: str = "127.0.0.1") -> tuple[str, ...]:
-    """Return the accepted values of Host. ``address`` is the address of ``host``. Port 80 may be left out."""
+    """Return the accepted values of the Host header. ``address`` is the IP address of ``host``. For port 80 the
+    names without a port are accepted too."""
     given = (f"[{each}]" if ":" in each else each for each in (host.lower(), address))
     names = [*dict.fromkeys((*given, "127.0.0.1", "localhost", "[::1]"))]
     return (*(f"{name}:{port}" for name in names), *(names if port == 80 else ()))
 
 
 class HttpGuard:
-    """ASGI middleware: passes requests on that name this server and carry the token. Ends the session of a client that
-    sends DELETE."""
+    """An ASGI middleware that refuses requests without the token and requests whose headers name another server. A
+    DELETE request ends the session of its client."""
 
     def __init__(self, app: ASGIApp, token: str, names: Sequence[str], sessions: ServedSessions) -> None:
         self._app = app
@@ -86,7 +88,7 @@ class HttpGuard:
         return None
 
     def _ending(self, headers: list[tuple[bytes, bytes]], send: Send) -> Send:
-        """Wrap ``send``: a successful response ends the session of the client."""
+        """Return ``send`` with a wrapper that ends the session of the client at a successful response."""
         session = next((value.decode("latin-1") for name, value in headers if name == b"mcp-session-id"), "")
 
         async def send_and_end(message: Message) -> None:
@@ -98,15 +100,13 @@ class HttpGuard:
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn without its signal handlers: the program has its own."""
-
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
 
 
 class HttpServer:
-    """Serves ``server`` behind an HttpGuard until ``stop``."""
+    """An HTTP server that runs the MCP server ``server`` behind an HttpGuard until ``stop`` is called."""
 
     def __init__(self, server: Server[Any], sessions: ServedSessions, token: str, names: Sequence[str]) -> None:
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard compares the names
@@ -124,7 +124,7 @@ class HttpServer:
         await self._uvicorn.serve([bound])
 
     def stop(self) -> None:
-        """End the server. Open requests have one second; after a second call, none."""
+        """Stop the server. Open requests have one second to end; a second call ends them at once."""
         if self._uvicorn is not None:
             self._uvicorn.force_exit = self._uvicorn.should_exit
             self._uvicorn.should_exit = True

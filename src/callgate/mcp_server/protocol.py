@@ -1,4 +1,4 @@
-"""Tools and results as types of the protocol."""
+"""Conversion of tools and results into types of the MCP protocol."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
@@ -55,7 +55,8 @@ def tools_of(session: Session) -> list[Tool]:
 
 
 def _schema(spec: ToolSpec) -> dict[str, Any]:
-    """Return the parameters of a tool. ``resolve`` requires an id: the newest action may be unknown to the client."""
+    """Return the JSON schema of the parameters of a tool. For ``resolve`` the id is required, because the client may
+    not know the newest action."""
     parameters = dict(spec.parameters)
     if spec.name == RESOLVE:
         parameters["required"] = [*parameters["required"], "id"]
@@ -76,8 +77,11 @@ def result_of(result: Result) -> CallToolResult:
 
 
 def _structured(content: tuple[Content, ...]) -> dict[str, Any] | None:
-    """Return the JSON object of a result whose text is exactly its compact JSON, or None. A client may show the object
-    to a model in place of the text, so they must be equal, and a message must be able to contain the object."""
+    """Return the JSON object whose compact form is exactly the text of the result, or None.
+
+    A client may show the object to a model instead of the text, so both must be equal. Objects that are too deep for
+    the SDK are not returned.
+    """
     text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -117,5 +121,5 @@ def _blocks(content: tuple[Content, ...]) -> Iterator[ContentBlock]:
 
 
 def missing_id(name: str, arguments: Mapping[str, Any]) -> bool:
-    """Return True for a ``resolve`` without an id."""
+    """Return True if the call is a ``resolve`` without an id."""
     return name == RESOLVE and not arguments.get("id")

@@ -1,6 +1,7 @@
-"""Questions as forms of a client, and the answers in them.
+"""Conversion of questions into forms for a client, and of completed forms into answers.
 
-The texts of a question come from a model: control characters are replaced, and long texts are cut with a count.
+The texts of a question come from a model, so control characters are replaced. Long texts are shortened, with the
+number of omitted characters.
 """
 
 from collections.abc import Mapping
@@ -22,14 +23,14 @@ _MOST_CHARS = 20_000
 
 
 class AskedQuestions:
-    """The questions that clients of the modern era were sent. Each state stands for one question and is taken once, so
-    an answer counts for one call."""
+    """The questions sent to clients of the modern era, by their state. A state belongs to one question and can be
+    used once, so an answer is used for one call."""
 
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
 
     def add(self, question: str) -> str:
-        """Store the hash of a question, and return the state that the client sends back with the answer."""
+        """Store the hash of a question. Return the state that the client sends back with the answer."""
         state = token_urlsafe(24)
         self._asked[state] = question
         while len(self._asked) > MOST_ASKED:
@@ -37,12 +38,12 @@ class AskedQuestions:
         return state
 
     def take(self, state: str) -> str | None:
-        """Remove a state and return the hash of its question; None for an unknown state."""
+        """Remove a state and return the hash of its question, or None for an unknown state."""
         return self._asked.pop(state, None)
 
 
 def message_of(question: Question, root: str) -> str:
-    """Return the question as text: the call, the reason, its arguments and its diff."""
+    """Return the question as text: the tool, the reason, the arguments and the diff."""
     through = f" (through {question.through})" if question.through else ""
     lines = [f"{visible(question.tool)}{visible(through)} wants to run."]
     if question.reason:
@@ -57,14 +58,14 @@ def message_of(question: Question, root: str) -> str:
 
 
 def hash_of(question: Question) -> str:
-    """Return a hash. Equal questions about the same call and change have the same hash."""
+    """Return the hash of a question. Equal questions about the same call and change have the same hash."""
     preview = "" if question.preview is None else question.preview.fingerprint
     told = (question.tool, question.arguments_hash, preview, question.by, question.reason, question.risk or "")
     return sha256(dumps(told).encode()).hexdigest()
 
 
 def schema_of(question: Question) -> dict[str, Any]:
-    """Return the schema of the form: one choice, or a choice and a free text for each field of the question."""
+    """Return the JSON schema of the form: one choice, or a choice and a free text for each field of the question."""
     if not question.asks:
         answers = [YES, *(f"{_ALWAYS}{visible(each.label)}" for each in question.choices), NO]
         answer = {"type": "string", "title": "Answer", "enum": answers}
@@ -80,7 +81,7 @@ def schema_of(question: Question) -> dict[str, Any]:
 
 
 def answer_of(question: Question, action: str, content: Mapping[str, Any] | None) -> Confirmation:
-    """Return the answer in a form. An empty form is a no."""
+    """Return the answer that a completed form contains. An empty form is a refusal."""
     given = content or {}
     if action != "accept":
         return question.no(f"The person at the client said {action}.", door=DOOR)
@@ -98,7 +99,8 @@ def answer_of(question: Question, action: str, content: Mapping[str, Any] | None
 
 
 def unasked(question: Question) -> Confirmation:
-    """Return the no for a client without forms, with the rule that would allow the call, if there is one."""
+    """Return the refusal for a client without forms. Its text says how the user can allow such calls, if the
+    question has a matching choice."""
     why = question.reason or question.by
     told = f"It needs a person's yes, and this client cannot be asked (it has no elicitation). {why.rstrip('.')}."
     if question.choices:

@@ -1,4 +1,4 @@
-"""The session of one client: calls in; progress, questions and the result of each call out."""
+"""The session of one client: it runs the calls of the client, and reports progress, questions and results."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from callgate.words.inputs import Answer, CancelCall, Input, Interrupt, SetTitle
 from callgate.words.session_event import AgentPath
 
 Outcome = CallProgressed | Question | Result
-"""An outcome of a call: progress and questions, any number of them, then its result."""
+"""An outcome of a call: any number of progress events and questions, then the result."""
 
 _LONGEST_PROGRESS = 2_000
 
 
 class ServedCall:
-    """One call. ``next`` returns its outcomes in order, the result last."""
+    """A running call of a client. ``next`` returns its outcomes in order, the result last."""
 
     def __init__(self, session: ServedSession, call_id: str) -> None:
         self.id = call_id
@@ -42,7 +42,8 @@ class ServedCall:
         return self._outcomes.popleft()
 
     def add(self, outcome: Outcome) -> None:
-        """Add an outcome. Progress that was not fetched yet is merged, so that a slow client blocks nothing."""
+        """Append an outcome to the queue. Progress is merged with queued progress, so the queue of a slow client
+        stays short."""
         last = self._outcomes[-1] if self._outcomes else None
         if isinstance(outcome, CallProgressed) and isinstance(last, CallProgressed):
             self._outcomes[-1] = replace(outcome, text=f"{last.text}{outcome.text}"[-_LONGEST_PROGRESS:])
@@ -54,12 +55,12 @@ class ServedCall:
         self._session.post(Answer(confirmation))
 
     def cancel(self, because: str) -> None:
-        """Cancel the call with all it has started, unless it has settled."""
+        """Cancel the call and everything it has started. Do nothing if the call has a result."""
         self._session.post(CancelCall(self.id, because))
 
 
 class ServedSession:
-    """A session in which the program ``by`` calls tools."""
+    """A session whose tools are called by the program ``by``."""
 
     def __init__(self, session: Session, by: str) -> None:
         self.session = session
@@ -74,7 +75,7 @@ class ServedSession:
         return bool(self._calls)
 
     def begin(self, name: str, arguments: Mapping[str, Any]) -> ServedCall:
-        """Start a call."""
+        """Start a call in the background and return it."""
         call = ServedCall(self, f"call_{next(self._numbers)}")
         self._calls[call.id] = call
         task = asyncio.get_running_loop().create_task(self._run(call, name, arguments))
@@ -93,7 +94,7 @@ class ServedSession:
             self.session.post(sent)
 
     async def aclose(self) -> None:
-        """Cancel the calls under way with their processes, and close the record."""
+        """Cancel the running calls and their processes, and close the session."""
         if self._calls:
             self.post(Interrupt("The client is gone."))
         await self.session.aclose()
@@ -106,11 +107,11 @@ class ServedSession:
 
 
 SessionOpener = Callable[[str], Awaitable[ServedSession]]
-"""Opens the session of a client with this name."""
+"""A function that opens the session of the client with this name."""
 
 
 def session_opener(config: Config, names: Sequence[str] | None, store: Store | None) -> SessionOpener:
-    """Return a function that opens sessions with the tools of these names, kept in the store if there is one."""
+    """Return a function that opens a session with the named tools. With a store, the sessions are stored in it."""
 
     async def open_session(client: str) -> ServedSession:
         tools, _ = await served_tools(config, names)  # for each session, because some tools keep state

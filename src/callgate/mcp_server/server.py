@@ -1,8 +1,8 @@
-"""The requests of MCP clients: list of tools, calls, progress, questions, cancels.
+"""The handlers of client requests: list of tools, calls, progress, questions, cancels.
 
-Questions go to the user of the client. With versions up to 2025-11-25 the server sends the client a request while the
-call waits. With 2026-07-28 a server sends no requests: the call ends with the question, and the client calls again with
-the answer, which counts if the question is still the same.
+Questions are sent to the user of the client. With protocol versions up to 2025-11-25 the server sends the client a
+request while the call waits. With 2026-07-28 a server sends no requests: the call ends with the question, and the
+client calls again with the answer. The answer is used if the question is still the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _AGAIN = "Its question was sent to the client, which calls again with the answer
 
 
 class McpToolServer:
-    """The tools of the workspace ``root`` for MCP clients. ``server`` is the server of the SDK, for any transport."""
+    """An MCP server with the tools of the workspace ``root``. ``server`` is the SDK server for any transport."""
 
     def __init__(self, sessions: ServedSessions, root: str) -> None:
         self._sessions = sessions
@@ -95,7 +95,8 @@ class McpToolServer:
         return served
 
     def _given(self, params: CallToolRequestParams) -> tuple[str, ElicitResult] | None:
-        """Return the hash of the question that the client received, and the answer in the request."""
+        """Return the hash of the earlier question and the answer in the request, or None without an answer. Raise
+        MCPError if the state of the request is unknown."""
         if params.request_state is None:
             return None
         question = self._asked.take(params.request_state)
@@ -135,7 +136,7 @@ class McpToolServer:
         return result_of(result)  # also if another interface answered the question before the cancel
 
     async def _ask(self, ctx: Context, call: ServedCall, question: Question) -> None:
-        """Send the question to the client, and answer the call."""
+        """Send the question to the client, and pass the answer to the call."""
         try:
             answer = await ctx.session.elicit_form(
                 message_of(question, self._root), schema_of(question), related_request_id=ctx.request_id
@@ -152,7 +153,8 @@ class McpToolServer:
 
 
 class _Progress:
-    """Reports the progress of one call. The protocol requires increasing numbers: without them, reports are counted."""
+    """The progress reports of one call. The protocol requires increasing numbers, so other values are replaced by a
+    counter."""
 
     def __init__(self, ctx: Context) -> None:
         self._session = ctx.session
@@ -165,20 +167,20 @@ class _Progress:
 
 
 def _elicits(ctx: Context) -> bool:
-    """Return True if the client shows forms: it declares forms, or elicitation without a kind, as older clients do."""
+    """Return True if the client shows forms. Older clients declare elicitation without a kind."""
     able = ctx.session.client_capabilities
     found = None if able is None else able.elicitation
     return found is not None and (found.form is not None or found.url is None)
 
 
 def _client(ctx: Context) -> str:
-    """Return the name of the client without control characters."""
     params = ctx.session.client_params
     return "client" if params is None else visible(params.client_info.name)[:60] or "client"
 
 
 def _key(ctx: Context) -> str:
-    """Return a key for the connection of a request; over HTTP in the modern era the name of the client."""
+    """Return the session key of a request: empty for stdio, the session id over HTTP, or the name of the client over
+    HTTP in the modern era."""
     headers: Mapping[str, str] | None = getattr(ctx.request, "headers", None)
     if headers is None:
         return ""

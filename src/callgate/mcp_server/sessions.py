@@ -1,4 +1,5 @@
-"""The sessions of all clients: one for each connection, closed by the client or after a time without calls."""
+"""The sessions of all clients, one for each connection. The client closes a session, or the server after a time
+without calls."""
 
 import asyncio
 from asyncio import TimerHandle
@@ -8,13 +9,14 @@ from callgate.mcp_server.served_session import ServedSession, SessionOpener
 IDLE = 1800.0
 """Seconds without a call after which a session is closed, for transports without an end of the connection."""
 MOST_SESSIONS = 64
-"""Maximum number of open sessions. The next one closes the least recently used session without calls."""
+"""Maximum number of open sessions. A further session closes the least recently used session that runs no call."""
 
 
 class ServedSessions:
-    """Sessions by the key of their connection.
+    """The open sessions by the key of their connection.
 
-    idle  seconds without a call after which a session is closed; None for transports that report the end
+    idle  seconds without a call after which a session is closed; None for transports that report the end of a
+          connection
     """
 
     def __init__(self, open_session: SessionOpener, *, idle: float | None = None) -> None:
@@ -26,7 +28,8 @@ class ServedSessions:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def of(self, key: str, client: str) -> ServedSession | None:
-        """Return the session of this connection, a new one if needed; None if all places are taken by busy sessions."""
+        """Return the session of the connection. Open a new one if the connection has none. Return None if the
+        maximum number of sessions is open and all are busy."""
         if key not in self._locks and len(self._locks) >= MOST_SESSIONS:
             unused = next((each for each, session in self._sessions.items() if not session.busy), None)
             if unused is None:
@@ -62,7 +65,7 @@ class ServedSessions:
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     def _closed(self, task: asyncio.Task[None]) -> None:
-        """Ignore the error of a session that could not be closed: its client is gone."""
+        """Ignore the error of closing a session, because its client has disconnected."""
         self._closing.discard(task)
         if not task.cancelled():
             task.exception()

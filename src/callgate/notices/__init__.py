@@ -1,1 +1,1 @@
-"""Notices: durable facts for the model, delivered between its turns at most once."""
+"""Notices: recorded messages for the model, each delivered at most once, between two turns."""

@@ -1,7 +1,7 @@
-"""The feature ``notices``: tells the model about background tasks, undone changes, servers and agents.
+"""The feature ``notices``: reports background tasks, undone changes, servers and agents to the model.
 
-A notice is one durable event. It becomes a reminder with the next request, and its id is on record as delivered when
-the turn of that request has ended. With the wake flag it starts a turn in an idle session.
+A notice is one durable event. The next request contains it as a reminder. When the turn of that request has ended,
+the notice is recorded as delivered. A notice with the wake flag starts a turn in an idle session.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _RUNNING = "running tasks"
 
 
 class NoticesPart(FeaturePart):
-    """The notices of one session, and its background tasks."""
+    """The notices and the background tasks of one session."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._opened = opened
@@ -73,13 +73,14 @@ class NoticesPart(FeaturePart):
         self._was_compacted = True
 
     def _forked(self, event: Forked) -> None:
-        """Drop the notices: they belong to the session from which this one was forked."""
+        """Drop the pending notices, because they belong to the session that was forked."""
         self._pending.clear()
 
     # ---- notices ------------------------------------------------------------------------------------------------
 
     def add(self, kind: NoticeKind, text: str, *, id: str = "", wake: bool = False) -> None:
-        """Put a notice on record, unless one has the same id, or a pending one the same text."""
+        """Record a notice. Do nothing if a notice has the same id, or if ``id`` is empty and a pending notice has
+        the same text."""
         same = any(each.text == text for each in self._pending.values())
         if id in self._known or (not id and same):
             return
@@ -89,7 +90,7 @@ class NoticesPart(FeaturePart):
 
     @property
     def pending(self) -> tuple[NoticeAdded, ...]:
-        """The notices without a message on record, oldest first."""
+        """The notices that no recorded message contains, oldest first."""
         return tuple(self._pending.values())
 
     @property
@@ -140,22 +141,20 @@ class NoticesPart(FeaturePart):
 
     @property
     def tasks(self) -> "tuple[BackgroundTask, ...]":
-        """The background tasks of this session, oldest first."""
         return () if self._all_tasks is None else tuple(self._all_tasks.of(self._opened.lineage))
 
     def _running_tasks(self) -> "list[BackgroundTask]":
         return [task for task in self.tasks if task.status == "running"]
 
     def _ended_tasks(self) -> "list[BackgroundTask]":
-        """Return the ended tasks that were not reported to the model."""
         return [task for task in self.tasks if task.status != "running" and not task.is_reported]
 
     def running(self) -> dict[str, int]:
-        """Return the number of running tasks by kind."""
+        """Return the number of running background tasks by kind."""
         return dict(Counter(task.record.kind for task in self._running_tasks()))
 
     async def stop(self, task_id: str) -> None:
-        """End a task and wait until it has ended. ToolFailure if there is none."""
+        """Stop a background task and wait until it has ended. Raise ToolFailure if no task has this id."""
         if self._all_tasks is None:
             raise ToolFailure(f"There is no background task {task_id!r}.")
         await self._all_tasks.get(task_id).stop(self._host.clock)
@@ -182,7 +181,7 @@ class NoticesPart(FeaturePart):
         self.add("agent" if task.record.kind == "agent" else "task", text, id=_notice_id(task))
 
     def _drop_read_tasks(self) -> None:
-        """Mark notices as delivered if TaskOutput has reported the end of their tasks."""
+        """Record the notices of ended tasks as delivered if TaskOutput has already reported the end."""
         for task in self.tasks:
             if task.is_reported and _notice_id(task) in self._pending:
                 self._record.write(NoticeDelivered(self._now(), _notice_id(task)))
@@ -203,5 +202,5 @@ def _notice_id(task: "BackgroundTask") -> str:
 
 
 def notices_feature() -> Feature:
-    """Return the feature that reports facts to the model between its turns."""
+    """Return the feature that delivers notices to the model."""
     return Feature(NAME, NoticesPart)

@@ -1,1 +1,2 @@
-"""Pending actions: a tool stages them, ``resolve`` applies or discards them; until then the model is reminded."""
+"""Staged actions: a tool stages an action, the model is reminded of the action, and ``resolve`` applies or discards
+the action."""

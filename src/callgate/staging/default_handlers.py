@@ -1,4 +1,5 @@
-"""Handlers of ``resolve`` while no action is pending, such as the approval of a plan."""
+"""Default handlers: a call of ``resolve`` uses a default handler while no action is pending, for example to approve
+a plan."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -26,14 +27,15 @@ PREFIX = "standing:"
 
 @noun
 class DefaultHandler:
-    """Handles ``resolve`` while no action is pending.
+    """A handler for calls of ``resolve`` while no action is pending.
 
-    apply, reject  as for a staged action
-    traits         effects and locks of an apply; ``judged_as`` names the tool whose rules apply,
-                   ``requires_interaction`` asks a person each time
-    shows          converts the extra of the call into the extra that the question shows and ``apply`` receives. Must
-                   be idempotent, because a resumed call repeats it. ToolFailure refuses the call
-    modes          the permission modes in which the handler is active; empty for all
+    apply, reject  the callbacks, as for a staged action
+    traits         effects and locks of an apply; ``judged_as`` names the tool whose rules are used,
+                   ``requires_interaction`` asks the user each time
+    shows          converts the ``extra`` argument of the call into the value that the question shows and ``apply``
+                   receives. The conversion must be idempotent, because a resumed call repeats it. If it raises
+                   ToolFailure, the call is refused
+    modes          the permission modes in which the handler is active; empty for all modes
     """
 
     label: str
@@ -45,12 +47,13 @@ class DefaultHandler:
 
     @property
     def id(self) -> str:
-        """The ``id`` of its calls on record. A resumed call finds its handler by this id in any mode."""
+        """The ``id`` argument of recorded calls of the handler. A resumed call finds its handler by this id in any
+        mode."""
         return f"{PREFIX}{self.label}"
 
 
 class SessionHandler:
-    """A handler in one session, which finishes its calls."""
+    """A default handler in one session. It is the Finisher of its calls."""
 
     def __init__(self, handler: DefaultHandler, is_active: Callable[[DefaultHandler], bool]) -> None:
         if not handler.label.strip():
@@ -63,7 +66,6 @@ class SessionHandler:
 
     @property
     def is_active(self) -> bool:
-        """True if the handler may be used now."""
         return self._is_active(self.handler)
 
     def resolution(self, action: ResolveAction) -> CallbackResolution:
@@ -72,7 +74,8 @@ class SessionHandler:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """Raise ToolFailure if the handler is not active. After a crash it may be: the first attempt ended its mode."""
+        """Raise ToolFailure if the handler is inactive at the first attempt. After a crash an inactive handler is
+        used, because the first attempt may have ended its mode."""
         if not self.is_active and run.attempt == 1:
             raise ToolFailure(NOTHING)
         yield
@@ -81,10 +84,10 @@ class SessionHandler:
         return self._callbacks
 
     def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
-        """Do nothing: no action was pending."""
+        """Do nothing: a default handler has no pending action."""
 
     async def discarded(self, staged: Staged, reason: str, by: str) -> None:
-        """Do nothing: no action was pending."""
+        """Do nothing: a default handler has no pending action."""
 
 
 class _Applied(CallbackResolution):
@@ -106,7 +109,7 @@ class _Applied(CallbackResolution):
 
 
 class PlanMode:
-    """Plan mode of the session with this record."""
+    """The plan mode of one session, stored in the record of the session."""
 
     def __init__(self, record: Record, host: Host) -> None:
         self._record = record
@@ -132,7 +135,7 @@ class PlanMode:
         self._beginning = self._record.ledger.turn, text
 
     def turn_over(self, unreported: tuple[str, ...]) -> None:
-        """Record the fresh start that the turn requested: a boundary like that of a compaction."""
+        """Write the compaction boundary for a fresh start, if the turn that ended requested one."""
         asked, self._beginning = self._beginning, None
         ledger = self._record.ledger
         if asked is None or asked[0] != ledger.turn:  # that turn was interrupted
@@ -157,7 +160,8 @@ class PlanMode:
 
 
 def plan_approval(planning: Planning) -> DefaultHandler:
-    """Return the handler that asks about the plan in ``extra.plan`` like ExitPlanMode. A discard keeps plan mode."""
+    """Return the default handler for plan mode. It asks the user to approve the plan in ``extra.plan``, like the
+    tool ExitPlanMode. A discard keeps plan mode."""
 
     async def apply(_reason: str, extra: Any) -> Result:
         return await approved(planning, str(extra["plan"]))

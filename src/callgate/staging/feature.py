@@ -1,6 +1,6 @@
-"""The feature ``staging``: actions that are pending, and the tool ``resolve`` that applies or discards them.
+"""The feature ``staging``: pending actions, and the tool ``resolve`` that applies or discards pending actions.
 
-A person resolves an action beside the turn, so the resolution is a ``PersonCall``.
+A user resolves an action outside the turn, so the resolution is a ``PersonCall``.
 """
 
 from collections.abc import Callable, Coroutine, Iterable
@@ -29,7 +29,7 @@ MOST_FORCED = 3
 
 
 class RelaxedStaging(FeaturePart):
-    """Staging for callers that resolve actions at any time: other calls run while actions are pending, and a run may
+    """Staging for callers that resolve actions at any time. Other calls run while actions are pending, and a run may
     end with pending actions."""
 
     phase = "stage"
@@ -98,7 +98,7 @@ class RelaxedStaging(FeaturePart):
         return tuple(self._state.unreported)
 
     def _older(self) -> Staged | None:
-        """Return the newest action that an earlier message staged."""
+        """Return the newest action staged by an earlier message, or None."""
         message = self._state.message
         return next((each for each in self.stack.newest() if each.message_id != message), None)
 
@@ -109,7 +109,7 @@ class RelaxedStaging(FeaturePart):
     # ---- resolutions of persons ---------------------------------------------------------------------------------
 
     def _resolve_sent(self, sent: Resolve) -> Coroutine[Any, Any, str | None]:
-        """Register the resolution, so that it can be interrupted before it starts."""
+        """Register the resolution at once, so that an interrupt can cancel it before it starts."""
         work = self._opened.session.person_call()
         self._works.add(work)
         return self._resolve(sent, work)
@@ -136,7 +136,7 @@ class RelaxedStaging(FeaturePart):
             self._works.discard(work)
 
     def _named(self, sent: Resolve) -> Staged | str:
-        """Return the named action, or the reason why it cannot be resolved."""
+        """Return the action that the input names, or the reason why the action cannot be resolved."""
         if not sent.reason.strip():
             return "the reason must not be blank: say why"
         staged = self._state.newest if sent.id is None else self.stack.get(sent.id)
@@ -151,8 +151,8 @@ class RelaxedStaging(FeaturePart):
 
 
 class StagingPart(RelaxedStaging):
-    """Staging for a model: reminders of the pending action, a forced ``resolve`` before the next change, and no end of
-    the run before that."""
+    """Staging for a model. The model is reminded of the pending action and must call ``resolve`` before the next
+    change and before the end of the run."""
 
     def before_request(self, abilities: Abilities) -> Iterable[Reminder | ToolChoice]:
         state = self._state
@@ -187,17 +187,19 @@ class StagingPart(RelaxedStaging):
         return None if older is None else reminders.skipped(older)
 
     def _is_unforced(self, abilities: Abilities) -> bool:
-        """Return True if the model cannot be forced to resolve the action, or the last message is its own."""
+        """Return True if ``resolve`` is due, but the model cannot be forced to call it, or has just answered without
+        calling it."""
         return self._state.detour and (self._state.answered or "named" not in abilities.force)
 
 
 def staging_feature(
     handlers: Iterable[DefaultHandler] = (), *, resolved: Literal["first", "whenever"] = "first"
 ) -> Feature:
-    """Staged actions, ``resolve`` and plan mode.
+    """Return the feature with staged actions, ``resolve`` and plan mode.
 
-    handlers  handle ``resolve`` while no action is pending
-    resolved  ``first``: before any other change and before a run ends; ``whenever``: at any time
+    handlers  the default handlers of ``resolve`` while no action is pending
+    resolved  the time of resolution. ``first``: before any other change and before a run ends; ``whenever``: at any
+              time
     """
     handlers = tuple(handlers)
     kind: Callable[..., FeaturePart] = StagingPart if resolved == "first" else RelaxedStaging

@@ -1,4 +1,4 @@
-"""A wrapper for tools that change files: a call shows and stages the change, and ``resolve`` applies it."""
+"""A wrapper for tools that change files: a call shows and stages the change, and ``resolve`` applies the change."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,8 @@ _SHOWS = f"It changes nothing yet: it answers with the diff and an id. Call `{RE
 
 
 class PreviewFirst(Named):
-    """Stages the preview of a tool. The gate judges a call as a read of its files, and the resolution as an edit."""
+    """A tool that stages the preview of the wrapped tool. The gate checks the call as a read of the files, and the
+    resolution as an edit."""
 
     def __init__(self, tool: Tool) -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
@@ -51,7 +52,7 @@ class PreviewFirst(Named):
 
 
 def _reading(declared: Declared) -> Declared:
-    """Return the declaration with the written files as read files."""
+    """Return a copy of the declaration in which the written files are declared as read files."""
     names = {kind: names for kind, names in declared.names.items() if kind != "writes"}
     named = (*declared.names.get("reads", ()), *declared.names.get("writes", ()))
     return replace(

@@ -10,7 +10,7 @@ from callgate.words.pending import RESOLVE, Staged
 
 
 def pending(newest: Staged, below: Iterable[Staged]) -> str:
-    """Return the request to resolve the newest action."""
+    """Return the reminder to resolve the newest action."""
     what = f"{newest.label} ({newest.summary})" if newest.summary else newest.label
     lines = [f"Pending: {what}, staged by {newest.source} as {newest.id}. Nothing of it is done yet."]
     lines.append(
@@ -24,7 +24,7 @@ def pending(newest: Staged, below: Iterable[Staged]) -> str:
 
 
 def ended(resolved: ActionResolved) -> str:
-    """Return the report of an action that ended without the model."""
+    """Return the reminder that reports the end of an action not resolved by the model."""
     if resolved.by == "person":
         what = f"{resolved.label} ({resolved.id})"
         return reminder(f"The user {resolved.ended} what was pending: {what}. Reason: {resolved.reason}")
@@ -35,11 +35,12 @@ def ended(resolved: ActionResolved) -> str:
 
 
 def mode_set(mode: Mode) -> str:
-    """Return the report of a mode change, which the system prompt does not have."""
+    """Return the reminder that reports a change of the permission mode. The system prompt still names the first
+    mode."""
     return reminder(f"The user changed the mode of this session. It is now {mode}: the session {MODES[mode].meaning}.")
 
 
 def skipped(action: Staged) -> Result:
-    """Return the result of a call with effects while this action is pending."""
+    """Return the result of a call that was skipped because this action is pending."""
     text = f"Skipped: {action.label} ({action.id}) is still pending. Resolve it first, then send this again."
     return Result.failed("skipped", text, effects="none", pending=action.id)

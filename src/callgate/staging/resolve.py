@@ -1,5 +1,8 @@
-"""The tool ``resolve``, which applies or discards a staged action. A call has the traits of its action: gate, locks and
-questions treat it like the action."""
+"""The tool ``resolve``, which applies or discards a staged action.
+
+A call of ``resolve`` has the traits of its action, so the gate, the locks and the questions handle the call like the
+action.
+"""
 
 from asyncio import CancelledError, ensure_future, shield
 from collections.abc import Mapping, Sequence
@@ -52,7 +55,7 @@ def resolve_spec() -> ToolSpec:
 
 
 def read(raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-    """Return the checked arguments."""
+    """Return the checked arguments of a call of ``resolve``, or their errors."""
     found = _arguments.read(raw)
     if isinstance(found, Accepted) and not str(found.arguments["reason"]).strip():
         return Rejected(("$.reason: must not be blank; say why",))
@@ -60,7 +63,7 @@ def read(raw: str | Mapping[str, Any]) -> Accepted | Rejected:
 
 
 class Resolution:
-    """A call of ``resolve`` that fails, because there is no action for it."""
+    """A call of ``resolve`` without an action. It fails with the reason ``why``."""
 
     previews = False
 
@@ -77,7 +80,8 @@ class Resolution:
         return ()
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Fill in an empty id, so that the call resolves nothing after a resume either."""
+        """Return the checked arguments with an empty id. With the empty id the call resolves no action after a
+        resume either."""
         return _with_id(read(raw), "", "filled in: no pending action")
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
@@ -91,7 +95,8 @@ class Resolution:
 
 
 class EndedResolution(Resolution):
-    """A call of ``resolve`` for an action that has ended."""
+    """A call of ``resolve`` for an action that has already ended. It fails, except if it repeats a successful
+    attempt after a crash."""
 
     def __init__(self, ended: ActionResolved) -> None:
         super().__init__()
@@ -112,7 +117,8 @@ class EndedResolution(Resolution):
 
 
 class Finisher(Protocol):
-    """Finishes actions with callbacks; see Stack and SessionHandler."""
+    """The callbacks and the end of an action. Stack implements it for staged actions, SessionHandler for default
+    handlers."""
 
     def resolving(self, staged: Staged, run: Run) -> AbstractContextManager[None]: ...
 
@@ -124,7 +130,7 @@ class Finisher(Protocol):
 
 
 class _Bound(Resolution):
-    """A call for one action. ``by``: ``model`` or ``person``."""
+    """A call of ``resolve`` for one action. ``by`` is ``model`` or ``person``."""
 
     def __init__(self, finisher: Finisher, staged: Staged, by: str, action: ResolveAction) -> None:
         super().__init__()
@@ -134,7 +140,8 @@ class _Bound(Resolution):
         self._action: ResolveAction = action
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Fill in the id of the action, so that the id is on record."""
+        """Return the checked arguments with the id of the action, so that the id is recorded. Reject another id or
+        action."""
         found, staged = read(raw), self._staged
         if isinstance(found, Rejected):
             return found
@@ -161,7 +168,8 @@ class _Bound(Resolution):
 
 
 class ChangeResolution(_Bound):
-    """Applies changes of files. They are the preview of the call, so the executor shows and applies them."""
+    """A call of ``resolve`` that applies staged changes of files. The changes are the preview of the call, so the
+    executor shows and applies them."""
 
     previews = True
     _finisher: Stack
@@ -189,7 +197,8 @@ class ChangeResolution(_Bound):
         return replace(self._done(arguments, None, text, "Accepted"), context_update=marks_after(run))
 
     def _files(self, arguments: Mapping[str, Any]) -> list[str] | None:
-        """Return the files that a person selected in ``extra``; None for all. A model always applies all files."""
+        """Return the files that the user selected in ``extra``; None if all files are applied. A model always
+        applies all files."""
         extra = arguments.get("extra")
         if self._by != "person" or not isinstance(extra, Mapping):
             return None
@@ -206,7 +215,8 @@ class ChangeResolution(_Bound):
 
 
 def _only(changes: ChangeSet, paths: Sequence[str]) -> ChangeSet:
-    """Return a change set of some of the files, independent of the staged one in the history."""
+    """Return a change set with the selected files. The history stores it as a new change, not as the staged one.
+    Raise ToolFailure if a path is not in the changes."""
     files = tuple(each for each in changes.files if each.path in paths)
     unknown = [path for path in paths if path not in {each.path for each in files}]
     if unknown or not files:
@@ -216,8 +226,8 @@ def _only(changes: ChangeSet, paths: Sequence[str]) -> ChangeSet:
 
 
 class CallbackResolution(_Bound):
-    """Calls the ``apply`` of the author, judged like a call of the staging tool; or ``reject``, which needs no
-    decision, because it changes nothing outside of the session."""
+    """A call of ``resolve`` that runs the ``apply`` or ``reject`` callback of an action. The gate checks an apply
+    like a call of the staging tool. A reject is always allowed, because it changes only the state of the session."""
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -263,8 +273,8 @@ class CallbackResolution(_Bound):
 
 
 def produced(value: Any, tool: str) -> Result | None:
-    """Convert the value of a callback into a Result; None for None. A value that cannot be converted counts as success,
-    so that the action is not repeated."""
+    """Convert the return value of a callback into a Result; None stays None. A value that cannot be converted
+    becomes a successful result, so that the action is not repeated."""
     if value is None:
         return None
     try:
@@ -274,12 +284,12 @@ def produced(value: Any, tool: str) -> Result | None:
 
 
 def details(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of every resolution."""
+    """Return the details that the results of all resolutions have."""
     return {name: arguments[name] for name in ("action", "reason", "extra") if arguments.get(name) is not None}
 
 
 def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: str) -> Result:
-    """Return a result that displays the end of the action, and below it the display of the callback."""
+    """Return the result of a resolution. It displays the end of the action, then the display of the callback."""
     block = Display("text", str(about["reason"]), title)
     if own is None:
         return Result((Text(otherwise),), (block,), details=about)
@@ -297,7 +307,7 @@ def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: st
 
 
 def bound(stack: Stack, staged: Staged, action: ResolveAction, *, by: str = "model") -> Resolution:
-    """Return the call of ``resolve`` for a staged action."""
+    """Return the call of ``resolve`` for a staged action. ``by`` is ``model`` or ``person``."""
     kind = ChangeResolution if staged.paths and action == "apply" else CallbackResolution
     return kind(stack, staged, by, action)
 

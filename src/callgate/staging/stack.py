@@ -1,8 +1,8 @@
 """The stack of pending actions of a session.
 
-A running call pushes actions; they are staged when the call succeeded and its message is complete. ``State`` has the
-pending actions. The stack stores what cannot be on record: callbacks in memory, and changes of files in the history, or
-in memory without a history.
+A running call pushes actions. They are staged when the call has succeeded and its message is complete. ``State``
+stores the pending actions. The stack stores what is not recorded: callbacks in memory, and changes of files in the
+history, or in memory without a history.
 """
 
 from asyncio import CancelledError, Event, Future, ensure_future, get_running_loop, wait
@@ -40,15 +40,15 @@ _ENDS: dict[str | None, tuple[Ended, str]] = {
 
 
 def kept_changes(host: Host) -> "HistoryHost | None":
-    """Return the history of a host that keeps its changes, or None for any other host."""
+    """Return the history of a host that stores changes, or None for any other host."""
     return host_part(host, "kept_changes")
 
 
 class Stack:
-    """Stages and finishes actions.
+    """The pending actions of one session. The stack stages, applies and discards actions.
 
-    grace        maximum time of a ``reject`` outside of calls
-    end_message  called when a call waits for the end of its message
+    grace        timeout of a ``reject`` callback outside of calls, in seconds
+    end_message  callback for a call that waits for the end of its message
     """
 
     def __init__(
@@ -88,13 +88,14 @@ class Stack:
         return action_id
 
     def _before(self, action: PendingAction) -> list[str]:
-        """Return the ids that an earlier attempt of the call staged before a crash. The call reuses them."""
+        """Return the ids of the actions that an earlier attempt of the call staged before a crash. The new attempt
+        uses the same ids."""
         call = action.lineage[-2:]
         return [each.id for each in self._state.actions.values() if (each.message_id, each.call_id) == call]
 
     @contextmanager
     def taking(self, call_id: str) -> Generator[Pushed]:
-        """Collect the actions that the call pushes."""
+        """Collect the actions that the call pushes within the context."""
         pushed: Pushed = []
         self._pushed[call_id] = pushed
         try:
@@ -104,7 +105,7 @@ class Stack:
                 del self._pushed[call_id]
 
     async def whole(self, message_id: str) -> bool:
-        """Wait for the end of the message under way, and return whether it is complete; False for any other message."""
+        """Wait for the end of the open message. Return True if the message is complete; False for any other message."""
         if message_id != self._state.message:
             return False
         self._end_message()
@@ -121,7 +122,10 @@ class Stack:
         return self._over[1]
 
     async def stage(self, pushed: Pushed, message_id: str, aliases: Sequence[str] = ()) -> list[Staged]:
-        """Stage all actions, or none and raise ToolFailure. ``aliases``: other names of the tool."""
+        """Stage the pushed actions and return them. Raise ToolFailure if one fails; then none is staged.
+
+        aliases  other names of the tool
+        """
         staged: list[Staged] = []
         try:
             for action_id, action in pushed:
@@ -173,16 +177,16 @@ class Stack:
         return self._state.actions.get(action_id)
 
     def ended(self, action_id: str) -> ActionResolved | None:
-        """Return the end of an action, if it is known."""
+        """Return the recorded end of an action, or None if no end is known."""
         return self._ended.get(action_id) or self._state.reporting.get(action_id)
 
     def busy(self, action_id: str) -> bool:
-        """Return True while a call or a person finishes the action."""
+        """Return True while a call or the user is resolving the action."""
         return action_id in self._busy or action_id in self._claims
 
     @contextmanager
     def claimed(self, staged: Staged) -> Generator[None]:
-        """Mark the action as being resolved by a person."""
+        """Mark the action as being resolved by the user within the context."""
         self._claims.add(staged.id)
         try:
             yield
@@ -195,7 +199,7 @@ class Stack:
         return act if isinstance(act, Callbacks) else None
 
     async def changes(self, staged: Staged) -> ChangeSet:
-        """Return the changes of an action. Raise ToolFailure if they cannot be read or applied."""
+        """Return the staged changes of an action. Raise ToolFailure if they cannot be read or applied."""
         act = self._acts.get(staged.id)
         if isinstance(act, ChangeSet):
             return act
@@ -214,7 +218,7 @@ class Stack:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """Mark the action as busy. Raise ToolFailure if it is busy or not pending any more."""
+        """Mark the action as busy within the context. Raise ToolFailure if it is already busy or no longer pending."""
         if staged.id not in self._state.actions:
             raise ToolFailure(f"{staged.label} ({staged.id}) is not pending any more.")
         if staged.id in self._busy:
@@ -227,7 +231,6 @@ class Stack:
             self._freed.set()
 
     def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
-        """Record the end of the action."""
         self._acts.pop(staged.id, None)
         if staged.id in self._state.actions:
             at, label = self._host.clock.now(), staged.label
@@ -240,7 +243,7 @@ class Stack:
         self.resolved(staged, "discarded", reason, by)
 
     async def forget(self, staged: Staged) -> None:
-        """Drop the staged change from the history after only some of its files were applied."""
+        """Delete the staged change from the history, because only some of its files are applied."""
         state = None
         if staged.change is not None and self._history is not None:
             state = await self._history.state_of(staged.change)
@@ -248,8 +251,8 @@ class Stack:
             await self._drop(staged)
 
     async def give_up(self, action_id: str, reason: str) -> bool:
-        """Discard the action, even if its ``reject`` fails. Wait for a running resolution; return False if that ended
-        the action."""
+        """Discard the action, even if its ``reject`` callback fails. If a resolution is running, wait until it has
+        ended. Return False if the action is no longer pending."""
         while self.busy(action_id):
             self._freed.clear()
             await self._freed.wait()
@@ -266,7 +269,8 @@ class Stack:
         return True
 
     async def _reject(self, reject: Callback, reason: str) -> str:
-        """Call ``reject`` and return its error as text, also after the grace period."""
+        """Call the ``reject`` callback. Return the error as text if it fails or exceeds the timeout, else an empty
+        text."""
         rejecting = ensure_future(called(reject, reason, None))
         await wait((rejecting,), timeout=self._grace)
         rejecting.add_done_callback(lambda done: done.cancelled() or done.exception())  # retrieve the exception
@@ -278,7 +282,6 @@ class Stack:
         return "" if error is None else in_words(error)
 
     async def clear(self, reason: str) -> None:
-        """Discard all actions."""
         for staged in [*self.newest()]:
             await self.give_up(staged.id, reason)
 
@@ -290,9 +293,9 @@ class Stack:
     # ---- after a restart ----------------------------------------------------------------------------------------
 
     async def reconcile(self, *, again: bool) -> None:
-        """Record the ends of actions that ended in a crash.
+        """Record the ends of the actions that ended in a crash. Later calls do nothing, unless ``again`` is set.
 
-        again  repeat this, because a recovery may have finished an apply
+        again  check again, because the recovery may have completed an apply
         """
         first, self._reconciled = not self._reconciled, True
         if not first and not again:
@@ -306,7 +309,8 @@ class Stack:
                 self._reconciled = False
 
     async def _settle(self, staged: Staged) -> None:
-        """Record the end of an action by the state of its change in the history. Raise OSError if it is not known."""
+        """Record the end of an action according to the state of its change in the history. Raise OSError if that
+        state is unknown."""
         ended: Ended = "lost"
         text = "it ended with the program that had staged it"
         if staged.change is not None and self._history is not None:
@@ -322,8 +326,9 @@ class Stack:
 
 
 async def called(callback: Callback, reason: str, extra: Any) -> Any:
-    """Call a callback, a plain function in a thread, and return its value. Every exception is raised as an Exception,
-    so that it cannot end the program."""
+    """Call a callback and return its value. A callback that is not a coroutine function runs in a thread. Other
+    exceptions than Exception, CancelledError and KeyboardInterrupt are raised as RuntimeError, so that they do not
+    end the program."""
     try:
         if iscoroutinefunction(callback):
             return await callback(reason, extra)
@@ -336,7 +341,7 @@ async def called(callback: Callback, reason: str, extra: Any) -> Any:
 
 
 def _summary(changes: ChangeSet) -> tuple[str, tuple[int, int]]:
-    """Return the summary of the change, and the counts of added and removed lines."""
+    """Return the summary of the changes and the numbers of added and removed lines."""
     from callgate.changes.change_summary import line_counts, summary
     from callgate.changes.hunks import diffs  # loaded with the first change
 

@@ -1,4 +1,4 @@
-"""State of staging as a fold of events: pending actions, reports and reminders for the model."""
+"""The state of staging, computed from events: pending actions, reports and reminders for the model."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -28,11 +28,12 @@ MODE = "mode"
 """The subject of the reminder of a mode change."""
 _REPORTS_MODE = (ENTER, EXIT, RESOLVE)
 WHOLE_TURN = ("answered", "calls")
-"""Reasons of complete turns. Only these count as forced requests."""
+"""End reasons of complete turns. Forced requests are counted only in complete turns."""
 
 
 class State:
-    """The fold. It never raises, because lines of a log may be missing."""
+    """The pending actions and reports of a session, computed from its events. It never raises, because events may be
+    missing from a log."""
 
     def __init__(self, events: Iterable[Durable] = ()) -> None:
         self.folds: Mapping[type, Callable[[Any], None]] = {
@@ -85,7 +86,7 @@ class State:
 
     @property
     def claimed(self) -> tuple[str, ...]:
-        """The ids of actions in open calls of ``resolve``."""
+        """The ids of the actions that open calls of ``resolve`` name."""
         return tuple(self._resolving.values())
 
     def _message_added(self, event: MessageAdded) -> None:
@@ -133,7 +134,7 @@ class State:
                 self.unreported[ended.id] = ended
 
     def _staged(self, event: ActionStaged) -> None:
-        """Add the action in the order of the calls, which may stage in any order."""
+        """Add the action in the order of the calls, even if the calls staged their actions in another order."""
         action = event.action
         self.actions[action.id] = action
         self.highest = max(self.highest, action.number)
@@ -152,7 +153,8 @@ class State:
         self.reporting.clear()
 
     def _mode_set(self, event: ModeSet) -> None:
-        """The first mode is in the system prompt, and the tools of plan mode report it in their results."""
+        """Store the mode. The first mode is not reported, because the system prompt names it; a mode set by a tool
+        is not reported either, because the result of the tool reports it."""
         self._mode = event.mode
         if not self._spoken:
             self._first_mode = event.mode

@@ -1,4 +1,4 @@
-"""The toolbox of a session with ``resolve``, and with the stack for tools that stage."""
+"""The toolbox of a session, extended by ``resolve`` and by the stack for tools that stage actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,10 +28,10 @@ _UNSEEN = (
 
 
 class StagingToolbox:
-    """The tools of a session and ``resolve``.
+    """A toolbox with the tools of a session and ``resolve``.
 
-    default_handlers  handle ``resolve`` without a pending action; the first active one is used
-    offers            list ``resolve`` although no tool can stage
+    default_handlers  handlers of ``resolve`` without a pending action; the first active handler is used
+    offers            True to list ``resolve`` even if no tool can stage an action
     """
 
     def __init__(
@@ -58,8 +58,11 @@ class StagingToolbox:
                 raise ToolDefinitionError(f"{RESOLVE!r} finishes what is pending, in every session: rename {each!r}")
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools. ``resolve`` is listed from the first request on if it can be used, and always stays listed:
-        a changed list invalidates the cache of a provider. Later it is added only with a tool that can stage."""
+        """Return the tools of the session, and ``resolve`` if it can be used.
+
+        Once ``resolve`` is listed it stays listed, because a changed list invalidates the cache of a provider. After
+        the first request it is added only together with a tool that can stage actions.
+        """
         tools = tuple(each for each in self._box.tools() if each.spec.name != RESOLVE)
         if self._offers is None:
             self._offers = bool(self._state.actions) or any(each.is_active for each in self._default_handlers)
@@ -87,7 +90,7 @@ class StagingToolbox:
         return Target(StagingTool(found.tool, self._stack), found.raw)
 
     def _resolution(self, raw: Raw) -> Resolution:
-        """Select the action of a new call: one that was pending when the model began the message."""
+        """Return the resolution for a new call. The action must have been pending when the model began the message."""
         found = read(raw)
         if isinstance(found, Rejected):
             return self._listed
@@ -126,7 +129,8 @@ class StagingToolbox:
 
 
 class StagingTool(Named):
-    """A tool that may stage. Its actions are staged after it succeeded and the message is complete."""
+    """A wrapper for a tool that may stage actions. The actions are staged when the call has succeeded and its
+    message is complete."""
 
     def __init__(self, tool: Tool, stack: Stack) -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)

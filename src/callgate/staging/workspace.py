@@ -26,7 +26,7 @@ _OUTCOMES = {
 
 
 class WorkspacePart(FeaturePart):
-    """Recovery of interrupted changes of files, and undo."""
+    """The part of a session that recovers interrupted changes of files and undoes changes."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._host = kept_changes(opened.host)
@@ -40,7 +40,7 @@ class WorkspacePart(FeaturePart):
         self.inputs = {Undo: Handler(self._undo, "between", recover=True)}
 
     async def recover(self) -> None:
-        """Finish or revert an interrupted change, update the pending actions, and add missing notices."""
+        """Recover interrupted changes of files, record the ends of pending actions, and add missing notices."""
         await self._stack.reconcile(again=await self._recover())
         if self._host is not None and self._record.ledger.open_turn is not None:
             with suppress(OSError):
@@ -51,7 +51,7 @@ class WorkspacePart(FeaturePart):
         return _OUTCOMES.get(self._states.get(change, ""), "")
 
     async def _recover(self) -> bool:
-        """Return True if a change may have been recovered."""
+        """Recover interrupted changes of files. Return True if a recovery was done."""
         if self._host is None or not self._host.unsettled:
             return False
         try:
@@ -70,7 +70,7 @@ class WorkspacePart(FeaturePart):
             self._record.write(Noted(self._now(), text, level))
 
     async def _add_notices(self) -> None:
-        """Add notices for undos of another program, or from before a crash, unless a turn is open."""
+        """Add notices for undos by another program and for undos before a crash. Do nothing while a turn is open."""
         if self._host is None or self._record.ledger.open_turn is not None:
             return
         if self._undone is None:
@@ -111,12 +111,13 @@ class WorkspacePart(FeaturePart):
 
 
 def workspace_feature() -> Feature:
-    """Return the feature for recovery of changed files after a crash, and undo."""
+    """Return the feature that recovers interrupted changes of files after a crash and undoes changes."""
     return Feature("workspace", WorkspacePart, needs=frozenset({STAGING, NOTICES}))
 
 
 def changes_to_undo(history: "list[Kept]", sent: Undo) -> "list[Kept]":
-    """Return the changes that an Undo reverts, newest first. Changes made by an undo are selected by number only."""
+    """Return the changes that an Undo input reverts, newest first. A change made by an undo must be selected by its
+    number."""
     if sent.change is not None:
         return [kept for kept in history if kept.number == sent.change and kept.state == "applied"]
     applied = [kept for kept in history if kept.state == "applied" and kept.tool != UNDO]
