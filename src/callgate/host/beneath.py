@@ -1,8 +1,8 @@
 """Opens folders and files below a folder one path component at a time, so that no component can be replaced between
 check and use.
 
-Each folder is opened relative to its parent, and links are refused, so an opened file is below the root. Paths that may
-contain links are resolved first (see ``paths``).
+Each folder is opened relative to its parent, and links are refused, so an opened file is always below the root.
+Paths that may contain links are resolved first (see ``paths``).
 """
 
 import errno
@@ -28,8 +28,8 @@ _OPENAT2, _BENEATH_WITHOUT_LINKS = 437, 0x02 | 0x04 | 0x08
 
 
 class OpenFolder:
-    """An open folder. Names are resolved relative to its descriptor; where system calls accept no descriptors, relative
-    to its path."""
+    """An open folder. Names are resolved relative to its descriptor, or relative to its path where a system call
+    accepts no descriptor."""
 
     def __init__(self, path: str, descriptor: int | None) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class OpenFolder:
     @classmethod
     @contextmanager
     def held(cls, path: str) -> Generator["OpenFolder"]:
-        """Open a folder at a trusted path."""
+        """Open the folder at a trusted path, and close it on leaving."""
         if not HOLDS_FOLDERS:
             yield cls(path, None)
             return
@@ -50,7 +50,8 @@ class OpenFolder:
 
     @contextmanager
     def below(self, parts: Sequence[str]) -> Generator["OpenFolder"]:
-        """Open a folder below this one, without following links. OSError if it does not exist."""
+        """Open a folder below this one without following links, and close it on leaving. Raise OSError if it does
+        not exist."""
         path = os.path.join(self.path, *parts)
         if self.descriptor is None:
             os.stat(path)
@@ -73,8 +74,8 @@ class OpenFolder:
         return os.stat(self.of(name), dir_fd=self.descriptor, follow_symlinks=False)
 
     def listed(self) -> list[tuple[str, os.stat_result]]:
-        """Return the names in the folder with their status, without following links. Names that vanish meanwhile are
-        left out."""
+        """Return the names in the folder with their status, without following links. Names that are removed during
+        the call are left out."""
         if self.descriptor is None:
             with os.scandir(self.path) as entries:
                 return list(_looked_at(entries))
@@ -86,9 +87,9 @@ class OpenFolder:
             os.close(descriptor)
 
     def opened(self, name: str) -> int:
-        """Open a regular file for reading and return its descriptor. OSError for other kinds.
+        """Open a regular file for reading and return its descriptor. Raise OSError for any other kind of file.
 
-        Neither opening nor reading blocks: a pipe is refused, and so is an endless kernel file such as /proc/kmsg.
+        Neither opening nor reading blocks: pipes and endless kernel files such as /proc/kmsg are refused.
         """
         descriptor = _opened(self.of(name), os.O_RDONLY | NEVER_BLOCK, self.descriptor)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -100,8 +101,8 @@ class OpenFolder:
 def open_at_once(folder: str, path: str) -> int | None:
     """Open a file below a folder by one system call that follows no links, and return its descriptor.
 
-    None if that fails for any reason; the caller then opens the path one component at a time, which gives a precise
-    error.
+    Return None if the call fails for any reason; the caller then opens the path one component at a time, which gives
+    a precise error.
     """
     call = _openat2()
     if call is None:
@@ -150,7 +151,7 @@ def _opened(name: str, flags: int, folder: int | None) -> int:
 
 
 def _is_usable(name: str) -> bool:
-    """Return False for a name with a NUL or a lone surrogate."""
+    """Return False for a name that contains a NUL or a lone surrogate."""
     try:
         return b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:

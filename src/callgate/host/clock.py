@@ -1,4 +1,4 @@
-"""A clock on the event loop."""
+"""A clock that uses the time of the event loop."""
 
 import time
 from asyncio import AbstractEventLoop, get_running_loop
@@ -10,8 +10,8 @@ from callgate.core.ports import Timer
 class LoopClock:
     """The Clock of the running event loop, which may be a virtual one.
 
-    A clock can outlive its loop, so the loop is looked up again after it has stopped. It is not looked up each time,
-    because that calls getpid.
+    A clock can outlive its loop, so the running loop is looked up again after the cached loop has stopped. It is not
+    looked up on each use, because each lookup calls getpid.
     """
 
     def __init__(self) -> None:

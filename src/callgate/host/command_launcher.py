@@ -1,4 +1,4 @@
-"""Starts commands through the launcher process, whose program is ``host/guard.py``."""
+"""Starts commands through the launcher process, which runs the script ``host/guard.py``."""
 
 import atexit
 import marshal
@@ -20,8 +20,8 @@ _ARGUMENTS = ("-I", "-S", "-B", _GUARD)
 
 
 class Launcher:
-    """The launcher process of this process. It is started with the first command, and again if it was killed or after a
-    fork. Usable from any thread."""
+    """The connection to the launcher process. The process is started with the first command, and again after a fork
+    or if it was killed. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -36,10 +36,10 @@ class Launcher:
                 self._requests = None
 
     def start(self, command: Command, descriptors: Mapping[int, int], kept: int | None) -> "GuardLine":
-        """Request the start of a command.
+        """Request the start of a command and return the connection to its guard.
 
-        descriptors  our descriptors by their numbers in the command
-        kept         the read end of the output, for the guard of a command that may outlive Callgate
+        descriptors  descriptors of this process, by their numbers in the command
+        kept         the read end of the output, passed to the guard of a command that may outlive Callgate
         """
         wanted = {**descriptors, **{number: number for number in (*command.pass_fds, *command.handed_fds)}}
         sent, numbers = [*wanted.values()], [*wanted]
@@ -93,7 +93,7 @@ class Launcher:
 
 
 class GuardLine:
-    """The connection to the guard of one command. It receives reports and sends orders."""
+    """The connection to the guard of one command: returns reports of the guard and sends orders to it."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -103,7 +103,7 @@ class GuardLine:
         return self._control.fileno()
 
     def reports(self) -> list[tuple[bytes, int]]:
-        """Wait for reports and return them; empty if the guard has ended."""
+        """Wait for reports and return them; return an empty list if the guard process has ended."""
         while len(self._partial) < guard.RECORD:
             try:
                 data = self._control.recv(16 * guard.RECORD)
@@ -118,7 +118,7 @@ class GuardLine:
         return [(record[:1], int.from_bytes(record[1:], "big", signed=True)) for record in cut]
 
     def order(self, letter: bytes, about: Mapping[str, str] | None = None) -> None:
-        """Send an order. Does nothing if the guard has ended."""
+        """Send an order to the guard. Do nothing if the guard process has ended."""
         with suppress(OSError):
             self._control.sendall(letter if about is None else letter + _sized(dict(about)))
 

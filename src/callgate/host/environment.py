@@ -1,4 +1,4 @@
-"""Environment variables for programs, without secrets."""
+"""Prepares environment variables for programs by removing secrets."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _WITH_PASSWORD = late_pattern(r"://[^/?#\s]*:[^/?#\s]*@")
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without secrets, judged by name, and without addresses that contain a password."""
+    """Return the variables except secrets, recognised by their names, and except URLs that contain a password."""
     return {name: value for name, value in environ.items() if not secret(name, value)}
 
 
@@ -37,11 +37,11 @@ def secret(name: str, value: str) -> bool:
 
 
 class OwnEnvironment:
-    """Protects the environment of this process, which contains the keys of models.
+    """Protects the environment of this process, which contains model keys.
 
     Programs get a scrubbed copy. But on Linux any program of the same user can read the environment from ``/proc``
-    unless the process is marked as not dumpable. ``keep_private`` requests the mark, which is set with the first
-    command. Only the command line requests it, because a program that embeds Callgate may need a debugger.
+    unless the process is set to not dumpable. ``keep_private`` requests this setting, which is made before the first
+    command starts. Only the command line requests it, because a program that embeds Callgate may need a debugger.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,8 @@ class OwnEnvironment:
         self._private = True
 
     def before_commands(self) -> None:
-        """Set the mark. It prevents debuggers and core dumps of this process, not of the programs that it starts."""
+        """Set this process to not dumpable if that was requested. Debuggers and core dumps then fail for this
+        process, not for the programs that it starts."""
         if self._private and sys.platform.startswith("linux"):
             from ctypes import CDLL  # slow to import
 
@@ -66,8 +67,8 @@ _SYSTEM = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 
 
 def find_program(name: str, path: str = _SYSTEM, *, avoid: str = "") -> str | None:
-    """Return the path of a program that runs outside the sandbox, from the system's folders or ``path``. Programs in
-    the folder ``avoid``, where commands can write, are not used."""
+    """Return the path of a program that runs outside the sandbox, from the folders in ``path``; None if there is
+    none. Programs below the folder ``avoid``, where commands can write, are skipped."""
     folders = [each for each in path.split(os.pathsep) if os.path.isabs(each) and not _beneath(each, avoid)]
     found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
     return None if found is None or _beneath(found, avoid) else found

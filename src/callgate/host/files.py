@@ -22,11 +22,11 @@ _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
 class NotRegular(OSError):
-    """A folder, pipe or device instead of a regular file."""
+    """Raised if a path is a folder, pipe or device instead of a regular file."""
 
 
 class ReadFile(NamedTuple):
-    """The content of a regular file, and its status at that time."""
+    """The content of a regular file, and its status at the time of reading."""
 
     data: bytes
     status: os.stat_result
@@ -39,9 +39,9 @@ class ReadFile(NamedTuple):
 
 
 def open_regular(path: Path | str, flags: int = os.O_RDONLY, *, follow: bool = True, dir_fd: int | None = None) -> int:
-    """Open a regular file without blocking and return its descriptor. NotRegular for any other kind of file.
+    """Open a regular file without blocking and return its descriptor. Raise NotRegular for any other kind of file.
 
-    flags   those of ``os.open``; a file that is created gets the mode 0600
+    flags   the flags of ``os.open``; a created file gets the mode 0600
     follow  whether ``path`` may be a link
     """
     try:
@@ -61,7 +61,7 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY, *, follow: bool = T
 
 
 def read_regular(path: Path | str, most: int, *, follow: bool = True, dir_fd: int | None = None) -> ReadFile:
-    """Return at most the first ``most`` bytes of a regular file; see ``open_regular``."""
+    """Return at most the first ``most`` bytes of a regular file. Raise NotRegular for any other kind of file."""
     with open(open_regular(path, follow=follow, dir_fd=dir_fd), "rb") as file:
         status, data = os.fstat(file.fileno()), file.read(most + 1)
         return ReadFile(data[:most], status, len(data) > most)
@@ -85,9 +85,9 @@ def write_new(
 ) -> None:
     """Create, write and sync a file that must not exist. A failure leaves no file.
 
-    The name itself is on disk only after ``sync_folder``.
+    The name of the file is on disk only after ``sync_folder``.
 
-      prepare  called with the open descriptor before the sync, to set owner, mode and attributes
+    prepare  a callback that gets the open descriptor before the sync, to set owner, mode and attributes
     """
     descriptor = os.open(path, _NEW_FILE, mode, dir_fd=dir_fd)
     try:
@@ -106,7 +106,7 @@ def write_new(
 def replace_file(
     file: Path, data: bytes, mode: int, *, folders: int = 0o700, prepare: Callable[[int], None] | None = None
 ) -> None:
-    """Replace the whole file or nothing, and sync it. UsageError if it cannot be written.
+    """Replace the whole content of a file atomically, and sync it. Raise UsageError if the file cannot be written.
 
     folders  the mode of created parent folders
     prepare  see ``write_new``
@@ -127,10 +127,10 @@ def replace_file(
 
 
 def append_line(path: Path | str, line: bytes) -> None:
-    """Append and sync one line to an existing file.
+    """Append one line to an existing file and sync it.
 
-    After a failure the file is truncated to its complete lines. The next append does the same if the program was killed
-    in between: an incomplete line was never acknowledged.
+    If the write fails, the file is truncated to its complete lines. If the program is killed during the write, the
+    next append truncates the file: an incomplete line was never acknowledged.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
     try:
@@ -149,7 +149,7 @@ def append_line(path: Path | str, line: bytes) -> None:
 
 
 def _whole_lines(descriptor: int) -> int:
-    """Truncate the file after its last newline and return its length."""
+    """Truncate a file after its last newline and return its new length."""
     end = size = os.fstat(descriptor).st_size
     tail = b""
     while end and b"\n" not in tail:
@@ -163,7 +163,7 @@ def _whole_lines(descriptor: int) -> int:
 
 
 def make_folders(folder: Path, mode: int = 0o777) -> None:
-    """Create a folder and its missing parents, and sync each new one into its parent."""
+    """Create a folder with its missing parents, and sync each created folder into its parent."""
     missing: list[Path] = []
     while not folder.is_dir():
         missing.append(folder)
@@ -174,7 +174,7 @@ def make_folders(folder: Path, mode: int = 0o777) -> None:
 
 
 def sync_folder(folder: Path | str, *, dir_fd: int | None = None) -> None:
-    """Sync the names in a folder. Does nothing on file systems that cannot sync folders."""
+    """Sync the names in a folder. Do nothing on file systems that cannot sync folders."""
     descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), dir_fd=dir_fd)
     try:
         os.fsync(descriptor)
@@ -186,8 +186,10 @@ def sync_folder(folder: Path | str, *, dir_fd: int | None = None) -> None:
 
 
 def is_running(pid: str) -> bool:
-    """Return True if a process with this id exists. Temporary files contain the id of their program, so that those of a
-    killed program can be recognised."""
+    """Return True if a process with this pid exists.
+
+    Names of temporary files contain the pid of their program, so that files of a killed program can be recognised.
+    """
     try:
         os.kill(int(pid), 0)
     except (ProcessLookupError, ValueError, OverflowError):

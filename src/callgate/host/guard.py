@@ -55,7 +55,7 @@ def _prctl(option: int, value: int) -> object:
 
 
 def launch() -> None:
-    """Run the launcher: keep one free guard ready. Ends with Callgate."""
+    """Run the launcher until Callgate ends: keep one free guard ready for the next command."""
     os.setsid()  # Ctrl-C in the terminal is meant for Callgate
     os.closerange(3, 65536)  # descriptors that an embedding program left open
     requests = socket.socket(fileno=0)
@@ -96,8 +96,8 @@ def launch() -> None:
 
 
 def _process_watcher(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the process ends; needed because forks may keep our socket
-    open."""
+    """Return a descriptor that becomes readable when the process ends. The end of the socket is no reliable sign,
+    because forks may keep the socket open."""
     try:
         found = os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -118,11 +118,11 @@ def _wake_on_child() -> int:
 
 
 def _no_handler(_number: int, _frame: object) -> None:
-    """Do nothing. Only signals with a handler are written to the wakeup pipe."""
+    """Do nothing. A signal is written to the wakeup pipe only if it has a handler."""
 
 
 def _reap_children() -> tuple[dict[int, int], bool]:
-    """Return the exit codes of ended children, and True if no children are left."""
+    """Return the exit codes of ended children by pid, and True if no children are left."""
     found: dict[int, int] = {}
     with suppress(ChildProcessError):
         while True:
@@ -134,7 +134,7 @@ def _reap_children() -> tuple[dict[int, int], bool]:
 
 
 class _IdleGuard:
-    """A guard between two commands."""
+    """A guard process that waits for its next command."""
 
     def __init__(self, requests: socket.socket, notify: int, callgate: int | None) -> None:
         self._requests = requests
@@ -145,7 +145,7 @@ class _IdleGuard:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
     def serve(self) -> None:
-        """Serve commands until a tree could not be ended, or the guard was idle for too long."""
+        """Run commands until a process tree could not be ended, or the idle time is over."""
         space, pid = socket.CMSG_SPACE(4 * _MOST_FDS), os.getpid()
         while True:
             data, ancillary, _, _ = self._requests.recvmsg(1, space)
@@ -167,7 +167,7 @@ class _IdleGuard:
         os.write(self._notify, notice.to_bytes(4, sys.byteorder, signed=True))
 
     def _serve(self, control: socket.socket, sent: list[int]) -> bool:
-        """Start a command and watch it. Return True if its whole tree has ended."""
+        """Start a command and watch it. Return True if its whole process tree has ended."""
         request: Request = marshal.loads(_receive_sized(control))
         started = _start(request, sent)
         output = None
@@ -213,13 +213,12 @@ def _receive_exactly(control: socket.socket, size: int) -> bytes:
 
 
 def _start(request: Request, descriptors: list[int]) -> int | OSError:
-    """Return the pid, or the error; an error without a file name is about the folder. ``posix_spawn`` copies no memory:
-    fork and exec of this interpreter take about twice as long."""
+    """Start a command with ``posix_spawn``, which is faster than fork and exec, and return its pid or the error."""
     argv, env, folder, numbers = request
     try:
         os.chdir(folder)
     except OSError as error:
-        return OSError(error.errno, "")
+        return OSError(error.errno, "")  # no file name: the error refers to the working folder
     high = max(_HIGH, *numbers) + 1
     pairs = [(_above(each, high), wanted) for each, wanted in zip(descriptors, numbers, strict=True) if wanted >= 0]
     actions = [(os.POSIX_SPAWN_DUP2, each, wanted) for each, wanted in pairs]
@@ -246,12 +245,12 @@ def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
 
 
 def _above(number: int, least: int) -> int:
-    """Duplicate a descriptor above the numbers that the command uses; the copy is closed by exec."""
+    """Duplicate a descriptor to a number of at least ``least``. Exec closes the copy."""
     return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, least)
 
 
 class _Guard:
-    """Watches one command: sends reports to Callgate, executes its orders, ends the process tree."""
+    """The guard of one command: sends reports to Callgate, executes orders, and ends the process tree."""
 
     def __init__(
         self, leader: int, control: socket.socket, callgate: int | None, wake: int, output: int | None
@@ -295,7 +294,7 @@ class _Guard:
         return _POLL_SECONDS * 1000 if self._ending else None
 
     def _check(self) -> bool:
-        """Reap children and continue ending the tree. Return True if nothing is left."""
+        """Reap children and, if requested, continue to end the process tree. Return True if no process is left."""
         empty = self._reap()
         if not empty:
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
@@ -309,7 +308,7 @@ class _Guard:
         return empty
 
     def _reap(self) -> bool:
-        """Return True if the command has exited and no process of its tree is left."""
+        """Reap children. Return True if the command has exited and no process of its tree is left."""
         codes, childless = _reap_children()
         ended = self._leader in codes
         if ended:
@@ -378,7 +377,7 @@ class _Guard:
             self._poll.register(self.output, select.POLLIN)
 
     def _copy_output(self) -> bool:
-        """Copy a piece of output to the file in place of Callgate. Return False if there is none."""
+        """Copy a piece of output to the file after Callgate has ended. Return False if there is no more output."""
         assert self.output is not None
         try:
             data = os.read(self.output, _CHUNK)
@@ -395,7 +394,7 @@ class _Guard:
         return True
 
     def _write_status(self, where: dict[str, str]) -> None:
-        """Write the exit code and the time for the next start of Callgate."""
+        """Write the exit code and the time to the status file, which the next start of Callgate reads."""
         made = where["status"] + ".new"
         with suppress(OSError), open(made, "w", encoding="utf-8") as file:
             file.write(f'{{"code": {self._code}, "ended": {time.time()}}}')
@@ -405,7 +404,7 @@ class _Guard:
     # ---- the tree -----------------------------------------------------------------------------------------------
 
     def _running_processes(self) -> dict[int, str]:
-        """Return the running processes of the tree with their start times. A pid with its start time is unique."""
+        """Return the start times of the running processes of the tree, by pid. A pid with its start time is unique."""
         processes = _from_proc() if _LINUX else _from_ps()
         root = os.getpid()
         found = {
@@ -422,14 +421,14 @@ class _Guard:
         return found
 
     def _end(self) -> None:
-        """Send SIGTERM once to each process. Called again for processes started meanwhile."""
+        """Send SIGTERM to each process of the tree that has not received it yet."""
         for pid, began in self._running_processes().items():
             if (pid, began) not in self._terminated:
                 self._terminated.add((pid, began))
                 _signal(pid, signal.SIGTERM)
 
     def kill(self) -> bool:
-        """Stop all processes, so that none can start others, then kill them. Return True if none is left."""
+        """Stop all processes of the tree, so that they start no others, then kill them. Return True if none is left."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
             stopped: set[int] = set()
@@ -455,7 +454,7 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _from_proc() -> dict[int, Process]:
-    """Return all processes except zombies."""
+    """Return all processes except zombies, read from /proc."""
     found: dict[int, Process] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -470,7 +469,7 @@ def _from_proc() -> dict[int, Process]:
 
 
 def _from_ps() -> dict[int, Process]:
-    """Return all processes by ``ps`` where there is no /proc; the session is unknown."""
+    """Return all processes as ``ps`` lists them, for systems without /proc; their sessions are unknown."""
     import subprocess  # slow to import, not needed on Linux
 
     found: dict[int, Process] = {}

@@ -1,4 +1,4 @@
-"""Resolves host names, so that code can check an address before it connects to it."""
+"""Resolves host names, so that an address can be checked before a connection is opened."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -14,13 +14,13 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 
 def system_addresses(name: str, port: int) -> Sequence[str]:
-    """Resolve a name by the system. OSError if that fails."""
+    """Return the addresses of a host name from the system's resolver. Raise OSError if the lookup fails."""
     found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(row[4][0]) for row in found))
 
 
 def host_name(host: str) -> str:
-    """Remove port and brackets from a host in normal form."""
+    """Return a normalised host without its port and brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
@@ -28,7 +28,11 @@ def host_name(host: str) -> str:
 
 @noun
 class HttpTarget:
-    """The target of a request. ``host`` has no brackets and no port; ``path`` includes the query."""
+    """The target of a request.
+
+    host  without brackets and port
+    path  with the query
+    """
 
     secure: bool
     host: str
@@ -43,7 +47,7 @@ class HttpTarget:
 
 
 def target_of(url: str) -> HttpTarget:
-    """Parse a URL. ValueError if it does not begin with http:// or https:// and a host."""
+    """Parse a URL. Raise ValueError unless it begins with http:// or https:// and a host."""
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     if not (secure or parts.scheme == "http") or not parts.hostname:

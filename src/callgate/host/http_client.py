@@ -1,8 +1,9 @@
 """Sends one HTTP/1.1 request at a time, to an address that was checked after its name was resolved.
 
 A name can resolve to any address, and to a different one a moment later. So each name is resolved once, the caller
-checks all its addresses, and the connection goes to one of them. The name is only used for TLS and the Host header.
-Redirects are not followed. Proxies of the environment are not used, because a proxy hides the address.
+checks all its addresses, and the connection is made to one of the checked addresses. The name is only used for TLS
+and the Host header. Redirects are not followed. Proxies of the environment are not used, because a proxy hides the
+address.
 """
 
 import socket
@@ -19,12 +20,16 @@ _CHUNK = 65_536
 
 
 class HttpError(OSError):
-    """The request failed for a reason other than an operating system error."""
+    """Raised if a request fails for a reason other than an operating system error."""
 
 
 @noun
 class HttpAnswer:
-    """``headers`` have lower-case names. ``cut``: the body was longer than the limit."""
+    """The answer to a request.
+
+    headers  the headers by lower-case name
+    cut      True if the body was longer than the limit
+    """
 
     status: int
     reason: str
@@ -34,12 +39,11 @@ class HttpAnswer:
 
 
 class HttpClient:
-    """Sends requests one after the other. ``send`` blocks and belongs in a worker thread; ``stop`` can be called from
-    any thread.
+    """Sends requests one after the other. ``send`` blocks and runs in a worker thread; ``stop`` is thread-safe.
 
-      most             the maximum size of an unpacked body in bytes
-      silent_seconds   the timeout of each wait for the server
-      connect_seconds  the timeout of each attempt to connect
+    most             the maximum size of a decompressed body in bytes
+    silent_seconds   the timeout of each wait for the server
+    connect_seconds  the timeout of each attempt to connect
     """
 
     def __init__(self, *, most: int, silent_seconds: float, connect_seconds: float = CONNECT_SECONDS) -> None:
@@ -51,7 +55,7 @@ class HttpClient:
         self._stopped = False
 
     def stop(self) -> None:
-        """Abort the running request, and refuse later ones."""
+        """Abort the running request and refuse later ones."""
         with self._lock:
             self._stopped = True
             if self._socket is not None:
@@ -70,10 +74,11 @@ class HttpClient:
         addresses: Callable[[str, int], Sequence[str]] = system_addresses,
         reads_body: Callable[[int, Mapping[str, str]], bool] = lambda status, headers: True,
     ) -> HttpAnswer:
-        """Send a request and return its answer. OSError if it fails, TimeoutError among them.
+        """Send a request and return its answer. Raise OSError if the request fails, TimeoutError after a timeout.
 
-        addresses   resolves the name and returns the addresses to connect to; it may raise what it likes
-        reads_body  whether the body of an answer with this status and these headers is read
+        addresses   a callback that resolves the name and returns the addresses to connect to; its errors are raised
+                    unchanged
+        reads_body  a callback that gets status and headers and returns True if the body is to be read
         """
         connection = HTTPConnection("unused")  # the socket is set below, so the name is not used
         try:
@@ -112,7 +117,8 @@ class HttpClient:
         raise failure
 
     def _start_tls(self, sock: socket.socket, host: str) -> socket.socket:
-        """Start TLS. ``stop`` can reach the new socket before the handshake begins."""
+        """Start TLS on a socket. The new socket is stored before the handshake begins, so that ``stop`` can close
+        it."""
         context = ssl.create_default_context()
         secure = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
         try:
@@ -130,7 +136,8 @@ class HttpClient:
             self._socket = sock
 
     def _body(self, response: HTTPResponse) -> tuple[bytes, bool]:
-        """Read and unpack the body. The limit applies to the unpacked size, because a small packed body can be huge."""
+        """Return the decompressed body, and True if it was cut. The limit applies to the decompressed size, because
+        a small compressed body can be huge."""
         coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
         if coding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise HttpError(f"the answer is packed as {coding!r:.40}, which cannot be read")

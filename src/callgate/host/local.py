@@ -1,4 +1,4 @@
-"""The host of the local machine: files, processes, threads, locks and clock."""
+"""The host of the local machine: its files, processes, threads, locks and clock."""
 
 import os
 import re
@@ -30,8 +30,8 @@ _TABLES_GUARD = Lock()
 
 
 def locks_of(root: str) -> LockTable:
-    """Return the lock table of a workspace. All hosts on one root share it, in any thread, so that two sessions of a
-    program never write a file at the same time."""
+    """Return the lock table of a workspace. All hosts with the same root share the table, in any thread, so that two
+    sessions of a program never write a file at the same time."""
     with _TABLES_GUARD:
         table = _TABLES.get(root)
         if table is None:
@@ -44,7 +44,7 @@ class LocalHost:
 
     root     the workspace
     data     the folder for artifacts; by default a temporary folder, removed at exit
-    clean    removes secrets from artifacts
+    clean    a callback that removes secrets from artifacts
     journal  a private folder for the write-ahead journal of applies, needed for recovery after a crash
     """
 
@@ -97,7 +97,7 @@ class LocalHost:
 
     @property
     def begun_tasks(self) -> "BackgroundTasks | None":
-        """The list of background tasks; None if there cannot be any."""
+        """The list of background tasks; None if no task can exist yet."""
         return (
             self.tasks
             if "tasks" in vars(self) or (self.task_folder is not None and self.task_folder.is_dir())
@@ -106,11 +106,11 @@ class LocalHost:
 
     @property
     def task_folder(self) -> Path | None:
-        """The folder with records of tasks that may outlive Callgate; None if ``data`` is temporary."""
+        """The folder with the records of tasks that may outlive Callgate; None if ``data`` is temporary."""
         return self._data / "tasks" if self._data is not None and self._lasting else None
 
     def new_output(self, name: str) -> "LocalOutput":
-        """Create an output file beside the artifacts. Blocks."""
+        """Create an output file in the folder of the artifacts. Blocks."""
         from callgate.host.output_file import LocalOutput
 
         path = self._data_folder() / _file_name(name)
@@ -125,7 +125,10 @@ class LocalHost:
         return await self.apply_kept(changes)
 
     async def apply_kept(self, changes: ChangeSet, kept: str = "") -> ChangeSet:
-        """Apply a change. ``kept`` is its name in the history, if it has one."""
+        """Apply a change set and return a copy with the file modes and created folders.
+
+        kept  the name of the change in the history, if it has one
+        """
         from callgate.host.applying import apply_changes  # imported with the first change
 
         work = partial(apply_changes, changes, self.root, self.journal, kept)
@@ -134,7 +137,7 @@ class LocalHost:
         return applied
 
     async def recover(self) -> "list[Recovered]":
-        """Complete or undo changes that were interrupted by a crash."""
+        """Complete or undo the applies that a crash interrupted, and return the results."""
         if self.journal is None:
             return []
         from callgate.host.applying import recover
@@ -166,7 +169,7 @@ class LocalHost:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Remove the folder, except in a fork: its exit must not remove the folder of the parent."""
+    """Remove a temporary folder at exit, except in a forked process: the folder belongs to the parent process."""
     if os.getpid() == owner:
         import shutil
 
@@ -174,5 +177,5 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def _file_name(name: str) -> str:
-    """Return a safe file name similar to the given one."""
+    """Return a safe file name similar to the given name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip(".-")[:80] or "artifact"

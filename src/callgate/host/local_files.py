@@ -1,4 +1,4 @@
-"""The files of the local machine. Each path is resolved, then opened one component at a time without following
+"""The files of the local machine. Each path is resolved, and then opened one component at a time without following
 links."""
 
 import os
@@ -17,7 +17,7 @@ _CHUNK = 1 << 20
 
 
 class LocalFiles:
-    """See ``host.ports.Files``."""
+    """The Files of the local machine; see ``host.ports.Files``."""
 
     on_disk = True
 
@@ -86,7 +86,8 @@ class LocalFiles:
 
     @contextmanager
     def _folder(self, place: ResolvedPath, *, whole: bool = False) -> Generator[tuple[OpenFolder, str]]:
-        """Open the folder of a path and return the name in it. ``whole`` opens the path itself, with an empty name."""
+        """Open the parent folder of a path and return it with the last name of the path. If ``whole``, open the path
+        itself and return an empty name."""
         root = self._resolver.root if place.inside else os.path.splitdrive(place.resolved)[0] + "/"
         parts = [part for part in place.resolved[len(root) :].split("/") if part]
         name = "" if whole or not parts else parts.pop()
@@ -122,7 +123,7 @@ def _failure(path: str, error: OSError) -> ToolFailure:
 
 
 def _check_thread() -> None:
-    """Raise RuntimeError on the event loop's thread, because a disk can block for any time."""
+    """Raise RuntimeError in the event loop's thread, because disk access can block it."""
     try:
         get_running_loop()
     except RuntimeError:

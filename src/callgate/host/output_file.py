@@ -13,8 +13,11 @@ MOST_BYTES = 5_000_000_000
 
 
 class LocalOutput:
-    """An OutputFile on disk. ``clean`` removes secrets. It gets complete lines, so that no secret is split; an
-    incomplete line is buffered."""
+    """An OutputFile on disk.
+
+    clean  a callback that removes secrets; it gets complete lines, so that no secret is split, and an incomplete line
+           is buffered
+    """
 
     def __init__(self, path: Path, clean: Callable[[bytes], bytes] | None, *, exists: bool = False) -> None:
         self.path = str(path)

@@ -1,4 +1,4 @@
-"""Fetches a page and follows redirects on the same host. Each one is resolved and checked again."""
+"""Fetches a page and follows redirects on the same host. The host of each redirect is resolved and checked again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,8 +19,12 @@ _ACCEPT = "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=
 
 @noun
 class FetchedPage:
-    """``url`` is the address that answered. ``cut``: the body was longer than the limit. ``moved_to`` is the target of
-    a redirect to another host, which was not followed."""
+    """A page that was fetched.
+
+    url       the URL after all redirects
+    cut       True if the body was longer than the limit
+    moved_to  the target of a redirect to another host, which was not followed
+    """
 
     url: str
     status: int
@@ -33,10 +37,10 @@ class FetchedPage:
 
 @noun
 class WebRules:
-    """The rules for addresses.
+    """The rules for the hosts and addresses of pages.
 
-    host_of  returns the normalised host of a URL, or None if parsers disagree on it
-    refuses  returns True if nothing may be fetched from this IP address of the host
+    host_of  a callback that returns the normalised host of a URL; None if URL parsers return different hosts
+    refuses  a callback that gets a host and its IP address and returns True if the address must not be contacted
     """
 
     host_of: Callable[[str], str | None]
@@ -44,7 +48,7 @@ class WebRules:
 
 
 class PageFetch:
-    """One fetch. ``run`` blocks and belongs in a worker thread; ``stop`` may be called from any thread."""
+    """The fetch of one page. ``run`` blocks and runs in a worker thread; ``stop`` is thread-safe."""
 
     def __init__(self, rules: WebRules, agent: str, most: int, resolve: Resolve = system_addresses) -> None:
         self._rules = rules
@@ -54,7 +58,7 @@ class PageFetch:
         self.stop = self._client.stop
 
     def run(self, url: str) -> FetchedPage:
-        """Return the page. ToolFailure if it cannot be fetched."""
+        """Return the page. Raise ToolFailure if it cannot be fetched."""
         first = url
         for _ in range(MOST_REDIRECTS + 1):
             page = self._one(url)
@@ -64,7 +68,7 @@ class PageFetch:
         raise ToolFailure(f"{first} redirects more than {MOST_REDIRECTS} times.")
 
     def _is_elsewhere(self, first: str, url: str, target: str) -> bool:
-        """Return True if the target is another host, or the same host without encryption."""
+        """Return True if a redirect leads to another host, or to the same host without encryption."""
         other = self._rules.host_of(target) != self._rules.host_of(first)
         return other or (url.lower().startswith("https:") and not target.lower().startswith("https:"))
 
@@ -107,5 +111,5 @@ class PageFetch:
 
 
 def _location(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return the target of a redirect; None for any other answer."""
+    """Return the target of a redirect; None if the answer is no redirect."""
     return (headers.get("location") or None) if status in _REDIRECTIONS else None

@@ -1,7 +1,7 @@
-"""Resolves paths one component at a time, as the kernel does, and records the links on the way.
+"""Resolves paths one component at a time, as the kernel does, and records the links that it follows.
 
-File tools, locks and rules share this resolver, so that a path means the same to each of them. ``~`` and ``$HOME`` are
-not expanded.
+File tools, locks and rules share this resolver, so that they resolve a path to the same file. ``~`` and ``$HOME``
+are not expanded.
 """
 
 import os
@@ -36,7 +36,11 @@ _STABLE_PROC_LINKS = ("self", "thread-self", "mounts", "net")
 
 @noun
 class PathWalk:
-    """The result of following a path; ``hops`` as in ResolvedPath. ``fault`` is set if no system accepts the path."""
+    """The result of resolving a path.
+
+    hops   as in ResolvedPath
+    fault  the reason why no system accepts the path; None if the path is valid
+    """
 
     hops: tuple[str, ...]
     kind: PathKind
@@ -48,10 +52,10 @@ class PathWalk:
 
 
 class Resolver:
-    """Resolves paths; relative ones start at ``root``. Never raises and never writes.
+    """Resolves paths; relative paths start at ``root``. Never raises and never writes.
 
-    The root is resolved once. Paths that begin with the root as it was given, with or without links, start at the
-    resolved root.
+    The root is resolved once. A path that begins with the root, resolved or as it was given, starts at the resolved
+    root.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -68,13 +72,13 @@ class Resolver:
         )
 
     def normal(self, path: str) -> str:
-        """Return the normalised absolute path. Equal files have equal normalised paths."""
+        """Return the normalised absolute path. Two paths of the same file have the same normalised path."""
         if path in ("", "."):
             return self._normal_root  # requested by every reader of the whole workspace
         return self.folded(self.walk(path).resolved)
 
     def plain(self, path: str) -> str | None:
-        """Return a path below the root relative to it; None if that is not certain without following it."""
+        """Return a path relative to the root, found lexically; None if the path may be outside the root."""
         for alias in self._aliases:
             if path.startswith(alias):
                 path = path[len(alias) :]
@@ -84,12 +88,12 @@ class Resolver:
         return path
 
     def holds(self, path: str) -> bool:
-        """Return True if a normalised absolute path is the root or below it."""
+        """Return True if a normalised absolute path is the root or below the root."""
         root, path = self._normal_root, self.folded(path)
         return path == root or path.startswith(root.rstrip("/") + "/")
 
     def parts_beneath(self, folder: str) -> tuple[str, ...] | None:
-        """Return the components of a resolved folder below the root; None if it is outside."""
+        """Return the components of a resolved folder relative to the root; None if the folder is outside the root."""
         resolved = self.walk(folder or ".").resolved
         return tuple(filter(None, resolved[len(self.root) :].split("/"))) if self.holds(resolved) else None
 
@@ -110,7 +114,7 @@ class Resolver:
         return self.folded(self.root)
 
     def walk(self, path: str) -> PathWalk:
-        """Follow a path to its end, including links. Missing components are kept by name."""
+        """Resolve a path, following links at every component. Missing components keep their names."""
         whole, known = self._start(path)
         fault = _unwalkable(path)
         if fault is not None:
@@ -118,7 +122,7 @@ class Resolver:
         return _Walker(whole, known).walk()
 
     def _start(self, path: str) -> tuple[str, str]:
-        """Return the absolute path, and its prefix that is known to contain no links."""
+        """Return the absolute path, and a prefix of it that contains no links."""
         for alias in self._aliases:
             if path.startswith(alias) or path == alias[:-1]:
                 path = path[len(alias) :].lstrip("/")
@@ -128,8 +132,11 @@ class Resolver:
 
 
 class _Walker:
-    """The state of following one path. ``here`` contains no more links; ``todo`` are the remaining components in
-    reverse order."""
+    """The state of resolving one path.
+
+    here  the resolved path so far, without links
+    todo  the remaining components in reverse order
+    """
 
     def __init__(self, whole: str, known: str) -> None:
         self.hops = [lexical(whole)]
@@ -180,7 +187,8 @@ class _Walker:
             return None
 
     def _follow(self, link: str, name: str, status: os.stat_result) -> bool:
-        """Replace a link by its target. Return False if it leads nowhere; then the link stands for itself."""
+        """Replace a link by its target. Return False if the target cannot be resolved; the link is then kept as a
+        component."""
         self.links += 1
         if self.links > MOST_LINKS:
             return self._stop("the path leads in a circle, or over too many links")
@@ -226,12 +234,13 @@ def kind_of(mode: int) -> PathKind:
 
 
 def lexical(whole: str) -> str:
-    """Remove ``.`` and ``..`` from an absolute path without file access."""
+    """Remove ``.`` and ``..`` from an absolute path lexically, without file access."""
     return _slashes(os.path.normpath(whole))
 
 
 def same_name(path: str) -> str:
-    """Fold a path so that names are equal if the file system treats them as equal."""
+    """Return the path with folded case and normalised accents; it is equal for names that a case-insensitive file
+    system treats as equal."""
     if path.isascii():
         return path.lower()
     import unicodedata  # slow to import, rarely needed
@@ -240,7 +249,7 @@ def same_name(path: str) -> str:
 
 
 def oddity(path: str) -> str | None:
-    """Return why the spelling of a path is misleading; None if it is not."""
+    """Return why a path, as written, is misleading; None if it is not."""
     if _PLAIN.fullmatch(path):
         return None
     if not path:
@@ -292,7 +301,7 @@ def _unwalkable(path: str) -> str | None:
 
 
 def _proc_device() -> int:
-    """Return the device number of /proc; -1 if it is not mounted."""
+    """Return the device number of the file system /proc; -1 if it is not mounted."""
     try:
         return os.stat("/proc/self").st_dev
     except OSError:

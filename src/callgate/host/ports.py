@@ -18,7 +18,11 @@ Sink = Callable[[bytes], None]
 
 @noun
 class FileStatus:
-    """``path`` is the resolved absolute path. ``kind`` is "missing" if it does not exist."""
+    """The status of a file.
+
+    path  the resolved absolute path
+    kind  ``missing`` if the file does not exist
+    """
 
     path: str
     kind: PathKind
@@ -27,7 +31,7 @@ class FileStatus:
 
 @noun
 class FolderEntry:
-    """A name in a folder. The kind of a link is "other"."""
+    """A name in a folder. The kind of a link is ``other``."""
 
     name: str
     kind: PathKind
@@ -35,14 +39,14 @@ class FolderEntry:
 
 
 class Files(Protocol):
-    """Reads files and folders; writes go through ``Host.apply``. Relative paths start at the workspace.
+    """Reads files and folders of a host. Files are written by ``Host.apply``. Relative paths start at the workspace.
 
-    Links are followed inside the workspace. A path that leaves the workspace over a link is refused: a file outside
-    must be named by its own path, so that the gate judges the path that is opened. The resolved path is opened one
-    component at a time without following links, so that it cannot be redirected in between.
+    Links are followed inside the workspace. A path that leaves the workspace through a link is refused: a file outside
+    the workspace must be named by its own path, so that the gate judges the path that is opened. The resolved path is
+    opened one component at a time without following links, so that it cannot be redirected meanwhile.
 
-    All methods block: call them from a worker thread, in which plain functions that are tools run anyway. ToolFailure
-    is the only exception.
+    All methods block: call them in a worker thread. Tools that are plain functions run in one. ToolFailure is the
+    only exception.
     """
 
     @property
@@ -53,16 +57,16 @@ class Files(Protocol):
     def status(self, path: str) -> FileStatus: ...
 
     def read(self, path: str, most: int) -> bytes:
-        """Return the whole file. ToolFailure if it has more than ``most`` bytes."""
+        """Return the whole content of a file. Raise ToolFailure if the file has more than ``most`` bytes."""
         ...
 
     def entries(self, path: str) -> list[FolderEntry]:
-        """Return the names in a folder, sorted by code point."""
+        """Return the entries of a folder, sorted by code point of their names."""
         ...
 
 
 def files_of(host: object) -> Files:
-    """Return the files of a host. ToolFailure if it has none."""
+    """Return the files of a host. Raise ToolFailure if the host has none."""
     found: Files | None = host_part(host, "files")
     if not hasattr(found, "entries"):  # an isinstance check of the protocol takes longer than reading a file
         raise ToolFailure("This session has no files: its host offers none.")
@@ -75,13 +79,13 @@ def too_large(path: str, size: int, most: int) -> ToolFailure:
 
 @noun
 class Command:
-    """A program with its input. A sandbox converts one Command into another.
+    """A program to run, with its arguments and its input.
 
-    stdin       the input, followed by its end
+    stdin       the bytes of the standard input
     pass_fds    open descriptors, passed under the same numbers
-    handed_fds  like ``pass_fds``, but closed here after the start, successful or not
-    input_fd    the standard input in place of ``stdin``; closed here after the start
-    output_fd   the standard output; closed here after the start. ``out`` then receives standard error
+    handed_fds  like ``pass_fds``, but closed in this process after the start, whether successful or not
+    input_fd    the standard input in place of ``stdin``; closed in this process after the start
+    output_fd   the standard output; closed in this process after the start. ``out`` then receives the standard error
     """
 
     argv: tuple[str, ...]
@@ -95,7 +99,7 @@ class Command:
 
 
 class Process(Protocol):
-    """A started program and its child processes: the process tree. Cancelling a wait does not affect the program."""
+    """A started program and its child processes: the process tree. Cancelling a wait has no effect on the program."""
 
     @property
     def pid(self) -> int: ...
@@ -107,52 +111,58 @@ class Process(Protocol):
 
     @property
     def running(self) -> bool:
-        """True while any process of the tree runs."""
+        """True while any process of the process tree runs."""
         ...
 
     async def ended(self) -> int:
-        """Wait for the exit of the program and the end of its output, and return the exit code. If other processes keep
-        the output open, wait for one more second."""
+        """Wait for the exit of the program and the end of its output, and return the exit code. If child processes
+        keep the output open after the exit, the wait ends one second later."""
         ...
 
     async def gone(self) -> None:
-        """Wait until the whole tree has ended and all output was delivered."""
+        """Wait until the whole process tree has ended and all output was delivered."""
         ...
 
     def terminate(self) -> None:
-        """Send SIGTERM to every process of the tree."""
+        """Send SIGTERM to every process of the process tree."""
         ...
 
     def kill(self) -> None:
-        """Kill every process of the tree."""
+        """Kill every process of the process tree."""
         ...
 
     def outlive(self, *, output: str, status: str) -> None:
-        """Let the tree continue if Callgate is killed. Further output is appended to the file ``output``; at the end,
-        ``code`` and ``ended`` are written to the file ``status`` as JSON."""
+        """Let the process tree continue if Callgate is killed.
+
+        output  the file to which further output is appended
+        status  the file to which the exit ``code`` and the time ``ended`` are written as JSON
+        """
         ...
 
     @property
     def guard(self) -> int:
-        """The pid of the guard process of the tree. A SIGTERM to it ends the tree."""
+        """The pid of the guard process, which ends the process tree on SIGTERM."""
         ...
 
 
 @runtime_checkable
 class Processes(Protocol):
-    """Starts programs, each in its own session. If Callgate is killed, their trees are ended."""
+    """Starts programs, each in a POSIX session of its own. If Callgate is killed, their process trees are ended."""
 
     async def start(self, command: Command, out: Sink, err: Sink | None = None) -> Process:
-        """Start a program. OSError if that fails; a cancel leaves no process.
+        """Start a program. Raise OSError if that fails. After a cancel no process is left.
 
-        Without ``err`` both outputs go to ``out``, in the order in which they are written.
+        out  receives the standard output, and without ``err`` also the standard error, in the order of writing
         """
         ...
 
 
 @noun
 class HostDecision:
-    """A decision of the sandbox's proxy about a host. ``why`` is the reason for a refusal, or for a failure."""
+    """The decision of the sandbox's proxy to allow or refuse a host.
+
+    why  the reason for a refusal or a failure
+    """
 
     host: str
     allowed: bool
@@ -160,22 +170,23 @@ class HostDecision:
 
 
 class Confinement(Protocol):
-    """A sandbox with its profile, for the commands of a host."""
+    """A sandbox with its profile, in which a host runs commands."""
 
     def takes(self, call_id: str, text: str) -> bool:
-        """Return True if the command of this call runs inside the sandbox, as decided when the call was judged."""
+        """Return True if the command of this call runs inside the sandbox, as decided when the gate judged the call."""
         ...
 
     def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
-        """Return the command that runs ``command`` inside the sandbox. ToolFailure or another error if that is not
+        """Return a command that runs ``command`` inside the sandbox. Raise ToolFailure or another error if that is not
         possible.
 
-          tell  called in any thread with each decision about a host, before the command gets it
+        on_decision  called in any thread with each decision about a host, before the command receives the decision
         """
         ...
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> object | None:
-        """Return the refused access that made a command fail, or None. ``str`` of it is a description.
+        """Return the refused access that made a command fail; None if no refusal caused the failure. ``str`` of the
+        result is a description for the user.
 
         hosts  the decisions of the proxy for this command
         """
@@ -183,7 +194,7 @@ class Confinement(Protocol):
 
 
 class OutputFile(Protocol):
-    """A growing file of a host: the output of a command. Blocks; usable from any thread."""
+    """A growing file with the output of a command. All methods block and are thread-safe."""
 
     @property
     def path(self) -> str: ...
@@ -194,7 +205,7 @@ class OutputFile(Protocol):
         ...
 
     def append(self, data: bytes) -> None:
-        """Append output. A disk failure ends the file and sets ``fault``; it is not raised."""
+        """Append output. A disk failure sets ``fault`` and ends the file; no error is raised."""
         ...
 
     @property
@@ -203,12 +214,12 @@ class OutputFile(Protocol):
     def read(self, at: int, most: int) -> bytes: ...
 
     def finish(self) -> None:
-        """Write the buffered end of the output. Nothing can be appended afterwards."""
+        """Write the buffered rest of the output. Nothing may be appended afterwards."""
         ...
 
 
 def new_output(host: object, name: str) -> OutputFile:
-    """Create an output file of a host. Blocks. ToolFailure if the host does not support it."""
+    """Create an output file of a host. Blocks. Raise ToolFailure if the host does not support output files."""
     make = host_part(host, "new_output")
     if make is None:
         raise ToolFailure("This session keeps no output: its host offers no files for it.")
@@ -217,7 +228,7 @@ def new_output(host: object, name: str) -> OutputFile:
 
 
 def processes_of(host: object) -> Processes:
-    """Return the processes of a host. ToolFailure if it has none."""
+    """Return the processes of a host. Raise ToolFailure if the host has none."""
     found = host_part(host, "processes")
     if not isinstance(found, Processes):
         raise ToolFailure("This session cannot start programs: its host offers no processes.")

@@ -1,7 +1,8 @@
-"""Runs programs with their child processes. Output is delivered as it arrives, and the whole process tree can be ended.
+"""Runs programs with their child processes, delivers output as it arrives, and ends whole process trees.
 
-One thread serves one program, so that starting, feeding, reading and waiting never block the event loop. The program is
-started, reaped and ended by its guard process: see ``host/guard.py``.
+One thread serves one program: it starts the program, writes its input, reads its output and waits for its end, so
+that the event loop never blocks. The guard process of the program reaps and ends its processes: see
+``host/guard.py``.
 """
 
 import os
@@ -26,8 +27,11 @@ _END, _KILL = 1, 2
 
 @noun
 class Finished:
-    """The result of a program. ``returncode`` is negative for a signal. ``cut``: an output was longer than the limit,
-    and its beginning was kept."""
+    """The result of a program.
+
+    returncode  negative for a signal
+    cut         True if an output was longer than the limit; its beginning is kept
+    """
 
     returncode: int
     stdout: bytes = b""
@@ -48,12 +52,13 @@ async def run_process(
     grace: float = 2.0,
     linger: float = 1.0,
 ) -> Finished:
-    """Run a program in its own session and wait for its end. OSError if it cannot be started.
+    """Run a program in a POSIX session of its own and wait for its end. Raise OSError if it cannot be started.
 
-    After ``timeout``, or if the caller is cancelled, the process tree gets a SIGTERM and is killed ``grace`` seconds
-    later. Nothing of it is left when this function returns or raises, except after a second cancel. If processes left
-    after a normal exit keep the output open, it is read for ``linger`` more seconds. ``limit`` is the maximum size of
-    each output in bytes.
+    After ``timeout``, or if the caller is cancelled, the process tree receives SIGTERM and is killed ``grace`` seconds
+    later. No process is left when this function returns or raises, except after a second cancel.
+
+    limit   the maximum size of each output in bytes
+    linger  how many more seconds output is read if child processes keep it open after a normal exit
     """
     _check_system()
     from callgate.host.program_run import ProgramRun  # rarely needed at start
@@ -107,7 +112,7 @@ class LocalProcesses:
 
 
 class _Kept:
-    """Collects one output of a program up to the limit."""
+    """A buffer for one output of a program, up to the limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -126,8 +131,8 @@ def _check_system() -> None:
 
 
 async def end_process(process: Process, clock: Clock, grace: float = 2.0) -> None:
-    """End the process tree: SIGTERM, SIGKILL after ``grace`` seconds. Return when nothing is left. A cancel kills it at
-    once and does not wait."""
+    """End a process tree with SIGTERM, and with SIGKILL after ``grace`` seconds. Return when no process is left. A
+    cancel kills the process tree immediately, without waiting for its end."""
     process.terminate()
     timer = clock.call_later(grace, process.kill)
     try:

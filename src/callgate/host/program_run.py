@@ -1,7 +1,7 @@
 """Runs one program in a thread of its own, for ``host.processes``.
 
-It starts the program through the launcher, writes its input, delivers its output, sends orders to the guard and
-receives its reports.
+The thread starts the program through the launcher, writes its input, delivers its output, sends orders to the guard
+and receives reports of the guard.
 """
 
 import os
@@ -30,9 +30,9 @@ NO_ORDER, END, KILL = 0, 1, 2
 
 
 class ProgramRun:
-    """One program. ``run`` is called in its thread, ``order`` and ``outlive`` in any thread.
+    """The run of one program. ``run`` is called in the program's own thread; ``order`` and ``outlive`` are thread-safe.
 
-    releases  child processes left after a normal exit are detached, not killed
+    releases  True if child processes left after a normal exit are detached instead of killed
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class ProgramRun:
                 self._line.order(guard.OUTLIVE, self._outlives)
 
     def on_started(self) -> None:
-        """Called in the thread when the program runs."""
+        """Called in the program's thread when the program was started."""
 
     def on_ended(self) -> None:
-        """Called in the thread when the program has exited and its output has ended."""
+        """Called in the program's thread when the program has exited and its output has ended."""
 
     def _pass_on(self) -> None:
         if self._line is not None and self._ordered:
@@ -212,13 +212,13 @@ class ProgramRun:
 
     @staticmethod
     def _open(line: GuardLine, selector: selectors.BaseSelector) -> bool:
-        """Return True while an output is open."""
+        """Return True while an output of the program is open."""
         return any(
             key.events == selectors.EVENT_READ and key.fd != line.fileno() for key in selector.get_map().values()
         )
 
     def _drain(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
-        """Read the remaining output after the tree has ended or was detached."""
+        """Read the remaining output after the process tree has ended or was detached."""
         if not self.tree_has_ended:
             line.order(guard.RELEASE)
         selector.unregister(line.fileno())
@@ -285,7 +285,7 @@ class LocalProcess(ProgramRun):
 
 
 async def _first(*events: Future[None]) -> None:
-    """Wait for one of the events. Cancelling the wait does not cancel them."""
+    """Wait until one of the futures is done. Cancelling the wait does not cancel them."""
     if not any(event.done() for event in events):
         woken = get_running_loop().create_future()
 

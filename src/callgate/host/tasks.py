@@ -1,7 +1,7 @@
-"""Background tasks of all kinds. Each has an id, an entry in the list, an output file and a way to stop it.
+"""Background tasks of all kinds. Each task has an id, an entry in the list, an output file and a stop function.
 
-A task ends as completed, failed or killed. Listeners are called at the end. A command that may outlive Callgate has a
-record in a folder, so that the next start finds it.
+A task ends as completed, failed or killed; then listeners are called. A command that may outlive Callgate has a
+record in a folder, so that the next start of Callgate finds it.
 """
 
 import asyncio
@@ -32,7 +32,10 @@ _POLL_SECONDS = 0.5  # seconds between checks of a task of an earlier start
 
 @noun
 class TaskRecord:
-    """The constant properties of a task. ``owner`` is the path of the session that started it."""
+    """The constant properties of a task.
+
+    owner  the path of the session that started the task
+    """
 
     id: str
     kind: TaskKind
@@ -43,8 +46,11 @@ class TaskRecord:
 
 
 class BackgroundTask:
-    """One task. ``detail`` describes the end, for example the exit code. ``earlier``: it was started before this start
-    of Callgate."""
+    """One task of a session.
+
+    detail   a description of the end, for example the exit code
+    earlier  True if an earlier start of Callgate started the task
+    """
 
     def __init__(
         self, record: TaskRecord, output: OutputFile, stop: Callable[[], Awaitable[None]], *, earlier: bool = False
@@ -68,7 +74,7 @@ class BackgroundTask:
         return self.record.id
 
     async def stop(self, clock: Clock) -> None:
-        """Stop the task and wait for its end. A task that has ended stays as it is."""
+        """Stop the task and wait for its end. Do nothing if the task has already ended."""
         if self.status == "running":
             self._stopping = True
             await self._stop()
@@ -76,7 +82,7 @@ class BackgroundTask:
                 await self.wait(clock, _POLL_SECONDS)
 
     async def wait(self, clock: Clock, seconds: float) -> None:
-        """Wait for the end of the task for at most this time."""
+        """Wait until the task ends, for at most the given number of seconds."""
         until = clock.monotonic() + seconds
         while self.status == "running" and (left := until - clock.monotonic()) > 0:
             await _first(self._over, clock, left if self.refresh is None else min(left, _POLL_SECONDS))
@@ -84,7 +90,7 @@ class BackgroundTask:
                 self.refresh()
 
     def settle(self, status: TaskStatus, detail: str, now: float) -> bool:
-        """Set the final status. Return False if the task has ended before."""
+        """Set the final status. Return False if the task had already ended."""
         if self.status != "running":
             return False
         self.status = "killed" if self._stopping else status
@@ -108,9 +114,9 @@ Listener = Callable[[BackgroundTask], None]
 
 
 class BackgroundTasks:
-    """The tasks of a host, whose ``task_listeners`` are called with every task that ends. Not thread-safe.
+    """The background tasks of a host. ``task_listeners`` are called with every task that ends. Not thread-safe.
 
-    folder  contains the records of tasks that may outlive Callgate; without it none may
+    folder  the folder for the records of tasks that may outlive Callgate; None if no task may outlive it
     """
 
     def __init__(self, host: Host, folder: Path | None = None) -> None:
@@ -133,7 +139,7 @@ class BackgroundTasks:
         return [*self._tasks.values()]
 
     def get(self, task_id: str) -> BackgroundTask:
-        """Return a task. ToolFailure if there is none with this id."""
+        """Return the task with this id. Raise ToolFailure if there is none."""
         self.all()
         found = self._tasks.get(task_id)
         if found is None:
@@ -154,7 +160,10 @@ class BackgroundTasks:
         output: OutputFile,
         stop: Callable[[], Awaitable[None]],
     ) -> BackgroundTask:
-        """Add a running task. ``stop`` stops it; ``settle`` reports its end."""
+        """Add and return a running task. The caller reports its end to ``settle``.
+
+        stop  a callback that stops the task
+        """
         record = TaskRecord(
             id=task_id, kind=kind, label=label, owner=owner, started=self._clock.now(), output=output.path
         )
@@ -162,7 +171,7 @@ class BackgroundTasks:
         return task
 
     def watch(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine that waits for the end of a task, outside of any call."""
+        """Run a coroutine that waits for the end of a task, independent of the call that started the task."""
         watcher = asyncio.get_running_loop().create_task(work, context=Context())
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
@@ -174,29 +183,31 @@ class BackgroundTasks:
                 listener(task)
 
     def of(self, owner: tuple[str, ...]) -> list[BackgroundTask]:
-        """Return the tasks that a session started."""
+        """Return the tasks of a session, given by its path."""
         return [task for task in self.all() if task.record.owner == owner]
 
     def mark_reported(self, task: BackgroundTask) -> None:
-        """Mark a task as reported. The next start need not list it."""
+        """Mark a task as reported and remove its record, because the next start need not list the task."""
         if not task.is_reported and self._folder is not None:
             self.watch(in_thread(partial(self.forget, task)))
         task.is_reported = True
 
     async def stop_all(self, owner: tuple[str, ...]) -> None:
-        """Stop the tasks of a session."""
+        """Stop the tasks of a session, given by its path."""
         running = [task.stop(self._clock) for task in self.of(owner) if task.status == "running"]
         await asyncio.gather(*running)
 
     # ---- calls that may become tasks ----------------------------------------------------------------------------
 
     def offer(self, call_id: str, move: Callable[[], None]) -> Callable[[], None]:
-        """Register a running call that can be moved to the background. The returned function removes it."""
+        """Register a running call that can be moved to the background by calling ``move``. Return a function that
+        removes the registration."""
         self._movable[call_id] = move
         return lambda: self._movable.pop(call_id, None) and None
 
     def move(self, call_id: str | None = None) -> str | None:
-        """Move a running call, or all registered ones, to the background. Return the reason if there is none."""
+        """Move a running call, or without an id all registered calls, to the background. Return an error message if
+        no call was moved, otherwise None."""
         wanted = [*self._movable] if call_id is None else [call_id]
         found = [self._movable.pop(each) for each in wanted if each in self._movable]
         for move in found:
@@ -206,12 +217,12 @@ class BackgroundTasks:
     # ---- tasks that outlive Callgate ----------------------------------------------------------------------------
 
     def record_path(self, task_id: str) -> Path | None:
-        """Return the path of a task's record; its end is written beside it with the suffix ``.status``. None if tasks
-        cannot outlive Callgate."""
+        """Return the path of a task's record; None if tasks cannot outlive Callgate. The end of the task is written
+        to the same path with the suffix ``.status``."""
         return None if self._folder is None else self._folder / f"{task_id}.json"
 
     def keep(self, task: BackgroundTask, guard: int) -> None:
-        """Write the record for the next start. Blocks."""
+        """Write the record of a task for the next start of Callgate. Blocks."""
         path = self.record_path(task.id)
         if path is not None:
             record = {name: getattr(task.record, name) for name in TaskRecord.__match_args__}
@@ -219,7 +230,7 @@ class BackgroundTasks:
             path.write_text(json.dumps({**record, "guard": guard, "began": beginning_of(guard)}), encoding="utf-8")
 
     def note_end(self, task: BackgroundTask, code: int) -> None:
-        """Write the exit code of a task beside its record. Blocks."""
+        """Write the exit code of a task to the file with the suffix ``.status``. Blocks."""
         path = self.record_path(task.id)
         if path is not None and path.exists():
             path.with_suffix(".status").write_text(json.dumps({"code": code}), encoding="utf-8")
@@ -232,7 +243,7 @@ class BackgroundTasks:
                 each.unlink(missing_ok=True)
 
     def _add_earlier(self, found: Mapping[str, Any]) -> None:
-        """Add a task of an earlier start, which may have ended meanwhile."""
+        """Add a task of an earlier start of Callgate. The task may have ended meanwhile."""
         guard, began = int(found["guard"]), str(found["began"])
         record = TaskRecord(
             id=str(found["id"]),
@@ -265,14 +276,14 @@ class BackgroundTasks:
 
 
 def ending_of(code: int) -> tuple[TaskStatus, str]:
-    """Return the status and the detail for an exit code."""
+    """Return the status and the detail of a task that ended with this exit code."""
     if code < 0:
         return "killed", f"signal {-code}"
     return ("completed", "exit code 0") if code == 0 else ("failed", f"exit code {code}")
 
 
 def _records(folder: Path | None) -> list[dict[str, Any]]:
-    """Return the records of earlier starts. Unreadable ones are skipped."""
+    """Return the records of earlier starts of Callgate. Unreadable records are skipped."""
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob("*.json")) if folder is not None and folder.is_dir() else ():
         with suppress(OSError, ValueError):
@@ -281,7 +292,7 @@ def _records(folder: Path | None) -> list[dict[str, Any]]:
 
 
 def _status(path: Path | None) -> int | None:
-    """Return the exit code that a guard wrote at the end of a task."""
+    """Return the exit code that a guard wrote at the end of a task; None if there is none."""
     with suppress(OSError, ValueError, KeyError):
         if path is not None:
             return int(json.loads(path.with_suffix(".status").read_text(encoding="utf-8"))["code"])
@@ -289,8 +300,8 @@ def _status(path: Path | None) -> int | None:
 
 
 def beginning_of(pid: int) -> str:
-    """Return the start time of a process, which distinguishes it from a later process with the same pid. Empty if there
-    is no such process."""
+    """Return the start time of a process, which distinguishes it from a later process with the same pid. Return an
+    empty text if no process has this pid."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     except OSError:
@@ -298,7 +309,7 @@ def beginning_of(pid: int) -> str:
 
 
 def tasks_of(host: object) -> BackgroundTasks:
-    """Return the background tasks of a host. ToolFailure if it has none."""
+    """Return the background tasks of a host. Raise ToolFailure if the host has none."""
     found = host_part(host, "tasks")
     if not isinstance(found, BackgroundTasks):
         raise ToolFailure("This session has no background tasks: its host offers none. Run it in the foreground.")

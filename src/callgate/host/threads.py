@@ -1,7 +1,7 @@
-"""Runs blocking work in threads. A thread that hangs does not delay the others.
+"""Runs blocking work in threads. A blocked thread does not delay the others.
 
-A tool may never return. So workers are daemon threads, their number is not limited, and only idle ones are counted and
-reused.
+A tool may never return. So workers are daemon threads and their number is not limited. Only idle workers are counted
+and reused.
 """
 
 from asyncio import AbstractEventLoop, CancelledError, Future, get_running_loop
@@ -21,11 +21,12 @@ T = TypeVar("T")
 async def in_thread(
     fn: Callable[[], T], *, on_cancel: Callable[[], None] | None = None, threads: "Threads | None" = None
 ) -> T:
-    """Run ``fn`` in a thread, wait until it has ended, and return its result.
+    """Run ``fn`` in a thread, wait until it has ended, and return its result or raise its error.
 
-    A cancel does not end the wait: it calls ``on_cancel``, which should make ``fn`` return soon and must not raise, and
-    the result or error of ``fn`` is returned or raised. A second cancel, which a loop sends when the program exits,
-    abandons the daemon thread. Without ``threads`` the call gets its own thread.
+    A cancel does not end the wait: it calls ``on_cancel``, which should make ``fn`` return soon and must not raise. A
+    second cancel, which a loop sends when the program exits, ends the wait; the daemon thread is left running.
+
+    threads  the pool that runs ``fn``; by default a new thread runs it
     """
     job = _Job(fn, get_running_loop())
     if threads is None:
@@ -43,8 +44,9 @@ class Threads:
     """A pool of workers for short jobs, used from one event loop.
 
     One worker, the leader, runs the jobs one after the other, because twenty threads reading small files would spend
-    most of their time switching the interpreter's lock. A leader that takes no new job for ``patience`` seconds is slow
-    or stuck: it is replaced, and waiting jobs get their own workers, twice as many each time.
+    most of their time switching the interpreter's lock. If the leader takes no new job for ``patience`` seconds, it
+    is slow or blocked: another leader replaces it, and waiting jobs get workers of their own, twice as many each
+    time.
     """
 
     def __init__(self, *, keep_idle: int = 16, idle_seconds: float = 30.0, patience: float = 0.005) -> None:
@@ -64,7 +66,7 @@ class Threads:
         return len(self._idle)
 
     def begin(self, job: "_Job[Any]") -> None:
-        """Give the job to the leader; without one, an idle or new worker becomes the leader."""
+        """Give the job to the leader. If there is no leader, an idle or new worker becomes the leader."""
         with self._lock:
             worker = self._choose_leader() if self._leader is None else None
             if worker is None:
@@ -75,7 +77,7 @@ class Threads:
             self._watch(job.loop, 1)
 
     def _choose_leader(self) -> tuple["_Inbox", bool]:
-        """Choose a new leader. Return it, and True if it is a new worker."""
+        """Choose a new leader and return it, with True if it is a new worker."""
         new = not self._idle
         self._leader = SimpleQueue() if new else self._idle.pop()
         return self._leader, new
@@ -92,7 +94,7 @@ class Threads:
         loop.call_later(self._patience, self._check_leader, loop, self._taken, most)
 
     def _check_leader(self, loop: AbstractEventLoop, taken: int, most: int) -> None:
-        """Start a worker for up to ``most`` waiting jobs if the leader has taken none meanwhile."""
+        """Start workers for up to ``most`` waiting jobs if the leader has taken no job since the last check."""
         started: list[tuple[tuple[_Inbox, bool], _Job[Any]]] = []
         with self._lock:
             slow = self._taken == taken
@@ -116,7 +118,8 @@ class Threads:
             del following
 
     def _next_role(self, inbox: "_Inbox") -> tuple["_Job[Any] | None", bool]:
-        """Return the next job for a leader; otherwise None, and whether the worker stays idle."""
+        """Return the next job if the worker is the leader, otherwise None; and True if the worker stays in the pool
+        as idle."""
         with self._lock:
             if self._leader is inbox and self._waiting:
                 self._taken += 1
@@ -129,7 +132,7 @@ class Threads:
             return None, stay
 
     def _report(self, job: "_Job[Any]") -> None:
-        """Wake the loop once for all jobs that end before it runs."""
+        """Wake the event loop once for all jobs that end before it runs."""
         with self._lock:
             ended = self._ended.setdefault(job.loop, [])
             ended.append(job)
@@ -158,14 +161,14 @@ class Threads:
 
 
 def threads_of(host: object) -> Threads | None:
-    """Return the threads of a host; None if it has none. The Host port does not require them."""
+    """Return the threads of a host; None if it has none, because the Host port does not require them."""
     threads = host_part(host, "threads")
     return threads if isinstance(threads, Threads) else None
 
 
 class _Job(Generic[T]):
-    """One function call in a thread. ``work`` and ``report`` run in the thread, all other methods in the loop's
-    thread."""
+    """One function call in a thread. ``work`` and ``report`` run in the thread; all other methods run in the event
+    loop's thread."""
 
     def __init__(self, fn: Callable[[], T], loop: AbstractEventLoop) -> None:
         self._fn: Callable[[], T] | None = fn

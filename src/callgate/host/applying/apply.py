@@ -1,4 +1,4 @@
-"""Applies a ChangeSet: all of its files, or none."""
+"""Applies a ChangeSet to the disk: either all of its files are changed, or none."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ from callgate.words.errors import HalfApplied, ToolFailure
 
 
 def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, kept: str = "") -> ChangeSet:
-    """Apply a change set and return it with the file modes and created folders, which an undo needs. Blocks.
+    """Apply a change set and return a copy with the file modes and created folders, which an undo needs. Blocks.
 
-    ToolFailure if nothing was changed. HalfApplied if a disk failure prevented files from being restored; recovery does
-    that later.
+    Raise ToolFailure if nothing was changed. Raise HalfApplied if a disk failure prevented files from being restored;
+    the next recovery restores them.
 
-      journal  a private folder; without it, a change cannot be recovered after a crash
-      kept     the name of the change in the history; the journal has an entry for it until the history has it
+    journal  a private folder; without it, the change cannot be recovered after a crash
+    kept     the name of the change in the history; the journal keeps an entry until the history contains the change
     """
     resolver = Resolver(root)
     plans = planned_files(changes, resolver)
@@ -41,7 +41,8 @@ def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, k
 
 
 def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]) -> None:
-    """Raise ToolFailure if an earlier change of one of these files is half applied: recovery would overwrite them."""
+    """Raise ToolFailure if an interrupted apply has left one of these files half applied: recovery would overwrite
+    it."""
     wanted = {"/".join((*plan.folder, plan.name)) for plan in plans}
     for each in recovered:
         if each.outcome == "unfinished" and not wanted.isdisjoint(each.paths):
@@ -50,7 +51,10 @@ def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]
 
 
 class _Apply:
-    """One apply. ``emptied`` are folders that are removed at the end if they are empty."""
+    """The run of one apply.
+
+    emptied  folders that are removed at the end if they are empty
+    """
 
     def __init__(
         self,
@@ -119,7 +123,6 @@ class _Apply:
         )
 
     def _missing(self) -> list[Parts]:
-        """Return the folders that have to be created."""
         wanted = {each.plan.folder for each in self._files if each.plan.after is not None}
         every = {folder[:depth] for folder in wanted for depth in range(1, len(folder) + 1)}
         return [parts for parts in sorted(every) if not self._is_there(parts)]
@@ -132,15 +135,15 @@ class _Apply:
             return False
 
     def _affected_folders(self) -> set[Parts]:
-        """Return every folder in which a name is created or removed."""
+        """Return every folder in which a file name is created or removed."""
         folders = {each.plan.folder for each in self._files if not each.is_nothing}
         return folders | {parts[:-1] for parts in (*self._made, *self._emptied)}
 
     def _finish(self) -> None:
-        """Remove temporary files and the journal entry.
+        """Remove the temporary files and the journal entry.
 
-        The second name of a created file is removed only after the first one is on disk. A replaced file needs no sync:
-        if a power failure loses one of its renames, recovery completes it.
+        The staged name of a created file is removed only after the final name is on disk. A replaced file is not
+        synced: if a power failure loses one of its renames, recovery completes the replacement.
         """
         if any(each.creates for each in self._files):
             self._sync()
@@ -167,7 +170,7 @@ class _Apply:
 
 
 def with_modes(changes: ChangeSet, modes: Mapping[str, int | None], made: Sequence[str]) -> ChangeSet:
-    """Return the change with the file modes found at the time of the apply, by path, and the created folders."""
+    """Return a copy of the change set with the file modes (by path) and the created folders of its apply."""
 
     def filled(change: FileChange) -> FileChange:
         mode = modes.get(change.source or change.path)

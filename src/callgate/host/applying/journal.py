@@ -1,4 +1,4 @@
-"""The write-ahead journal of applies: one small file for each, removed when the apply has ended and is cleaned up.
+"""The write-ahead journal of applies: one small file for each apply, removed after the apply has ended.
 
     {"root": …, "label": …, "kept": …, "files": […], "made": […], "emptied": […]}     the planned change
     ready       all contents are staged and synced: after a crash the change is completed
@@ -6,7 +6,7 @@
     finished    all files are new; temporary files may be left
     undone      all files are old; temporary files and folders may be left
 
-The first line is written before anything is created, every other line after its state is on disk.
+The first line is written before any file is created, every other line after its state is on disk.
 """
 
 import json
@@ -50,7 +50,7 @@ class ApplyEntry:
 
     @property
     def modes(self) -> dict[str, int | None]:
-        """The permission bits found at the time of the apply, by path."""
+        """The permission bits of each file at the time of the apply, by path."""
         return {each["path"]: each["mode"] for each in self.files}
 
     @property
@@ -60,7 +60,7 @@ class ApplyEntry:
 
 @contextmanager
 def lock_journal(folder: Path) -> Generator[None]:
-    """Hold the lock of the journal, which serializes the applies of all programs that share it. Blocks."""
+    """Hold the lock of a journal folder, which serializes the applies of all programs that use the folder. Blocks."""
     try:
         make_folders(folder, 0o700)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -77,8 +77,10 @@ def lock_journal(folder: Path) -> Generator[None]:
 
 
 class ApplyJournal:
-    """Writes the journal entry of one apply; without a folder nothing is written. ``kept`` is the name of the change in
-    the history."""
+    """Writes the journal entry of one apply; without a folder nothing is written.
+
+    kept  the name of the change in the history
+    """
 
     def __init__(self, folder: Path | None, token: str, kept: str = "") -> None:
         self.token = token
@@ -99,11 +101,12 @@ class ApplyJournal:
             append_line(self._file, state.encode())
 
     def end(self, state: Literal["finished", "undone"], *, tidy: bool) -> None:
-        """Record the outcome and sync it.
+        """Record the outcome of the apply and sync the entry.
 
-        If ``tidy``, no temporary files are left and the entry is removed; the entry of a change with a history name is
-        renamed to ``<kept>.applied`` until the history has the change. Without the sync, a power failure could restore
-        the entry, and recovery would undo later edits.
+        Without the sync, a power failure could restore the entry, and recovery would undo later edits.
+
+        tidy  True if no temporary files are left: the entry is removed, or, if the change has a history name, renamed
+              to ``<kept>.applied`` until the history contains the change
         """
         if self._file is None:
             return
@@ -127,7 +130,8 @@ class ApplyJournal:
 
 
 def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
-    """Return the unfinished applies of a workspace: running ones, or interrupted ones if the caller holds the lock."""
+    """Return the entries of a workspace's unfinished applies. If the caller holds the journal lock, all of them were
+    interrupted; otherwise some may be running."""
     names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError):
         names = sorted(os.listdir(folder))
@@ -136,7 +140,7 @@ def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
 
 
 def applied_entries(folder: Path, session: str) -> dict[str, ApplyEntry]:
-    """Return the applied changes of a session that the history has not recorded, by their names in the history."""
+    """Return the entries of a session's applied changes that the history has not recorded, by their history names."""
     found: dict[str, ApplyEntry] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in sorted(os.listdir(folder)):
@@ -164,7 +168,7 @@ def _state(lines: list[bytes]) -> State:
 
 
 def _read(file: Path) -> ApplyEntry | None:
-    """Return the entry of a file; None if the file does not exist. An incomplete last line is ignored."""
+    """Return the journal entry in a file, without an incomplete last line; None if the file does not exist."""
     try:
         *lines, _ = file.read_bytes().split(b"\n")
     except FileNotFoundError:

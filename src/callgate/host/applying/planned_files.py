@@ -1,4 +1,4 @@
-"""Splits a ChangeSet into files, each with its old and its new content.
+"""Splits a ChangeSet into single files, each with its old and its new content.
 
 A rename is split into two files, so that swapping two names is not a special case.
 """
@@ -18,8 +18,8 @@ Parts = tuple[str, ...]
 class PlannedFile:
     """The planned change of one file.
 
-    folder  the resolved folder, relative to the workspace; the name in it is never followed
-    like    the file whose owner, mode and attributes the new file gets, if not its own
+    folder  the resolved folder, relative to the workspace; a link at the file name itself is not followed
+    like    the file whose owner, mode and attributes a new file gets; None for the file's own
     """
 
     path: str
@@ -39,7 +39,8 @@ class PlannedFile:
 
 
 def planned_files(changes: ChangeSet, resolver: Resolver) -> list[PlannedFile]:
-    """Return the files of a change set. ToolFailure if one is outside the workspace or is changed twice."""
+    """Return the planned files of a change set. Raise ToolFailure if a file is outside the workspace or is changed
+    twice."""
     leaving: dict[str, FileChange] = {}
     arriving: dict[str, FileChange] = {}
     places: dict[str, tuple[str, Parts, str]] = {}

@@ -17,8 +17,11 @@ from callgate.words.noun import noun
 
 @noun
 class Recovered:
-    """The result of recovering one interrupted apply. ``left`` are files that are neither old nor new, with the reason.
-    ``unfinished`` means that a disk failure or missing permission prevented recovery; the next start tries again."""
+    """The result of recovering one interrupted apply.
+
+    outcome  ``unfinished`` if a disk failure or a missing permission prevented recovery; the next start tries again
+    left     files whose content is neither the old nor the new one, with the reason
+    """
 
     label: str
     kept: str
@@ -28,7 +31,7 @@ class Recovered:
 
     @property
     def text(self) -> str:
-        """A sentence for the user."""
+        """The result as a sentence for the user."""
         text = f"{self.label or 'a change'} was cut short when a program ended"
         if self.outcome == "unfinished":
             return f"{text} and is half applied; it cannot be finished yet: {'; '.join(self.left)}"
@@ -37,7 +40,7 @@ class Recovered:
 
 
 def recover(root: Path | str, journal: Path) -> list[Recovered]:
-    """Complete or undo interrupted applies of a workspace. Blocks."""
+    """Complete or undo the interrupted applies of a workspace and return the results. Blocks."""
     real = os.path.realpath(root)
     if not open_entries(journal, real):
         return []
@@ -46,7 +49,7 @@ def recover(root: Path | str, journal: Path) -> list[Recovered]:
 
 
 def recover_locked(root: str, journal: Path) -> list[Recovered]:
-    """Recover with both locks already held."""
+    """Recover a workspace as ``recover`` does; the caller holds the workspace lock and the journal lock."""
     entries = open_entries(journal, root)
     if not entries:
         return []
@@ -56,7 +59,7 @@ def recover_locked(root: str, journal: Path) -> list[Recovered]:
 
 
 def _recover_entry(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered | None:
-    """Recover one apply. None if it had ended and only left temporary files."""
+    """Recover one apply. Return None if it had already ended and only temporary files were left."""
     files = [_InterruptedFile(each, top) for each in entry.files]
     paths = tuple(each.path for each in files)
     folders = {each.swap.folder for each in files} | {parts[:-1] for parts in (*entry.made, *entry.emptied)}
@@ -78,10 +81,10 @@ def _recover_entry(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recover
 
 
 def _complete_or_undo(files: "list[_InterruptedFile]", *, back: bool) -> tuple[bool, list[str]]:
-    """Complete the change if that loses no later edit, otherwise undo it, except for files that others have edited.
+    """Complete the change if no later edit is lost; otherwise undo it, except in files that were edited later.
 
-    Return True if it was completed, and the files that are neither old nor new. OSError if recovery is not possible
-    now.
+    Return True if the change was completed, and the files whose content is neither the old nor the new one. Raise
+    OSError if recovery is not possible now.
     """
     states = [(each, each.state()) for each in files]
     left = [f"{each.path}: another program has changed it since" for each, state in states if state == "foreign"]
@@ -105,7 +108,7 @@ def _reason(error: OSError) -> str:
 
 
 class _InterruptedFile:
-    """One file of an interrupted apply: its journal data and its current state."""
+    """One file of an interrupted apply, with its journal data and its current state."""
 
     def __init__(self, noted: dict[str, Any], top: OpenFolder) -> None:
         names = {key: noted[key] for key in ("name", "staged", "backup", "before", "after")}
@@ -126,22 +129,25 @@ class _InterruptedFile:
         return "new" if found == self._after else "foreign"
 
     def can_finish(self) -> bool:
-        """Return True if the new content is still staged."""
         return self._after is None or self._hash(self.swap.staged) == self._after
 
     def was_replaced(self) -> bool:
-        """Return True if the staged content has replaced the file, so that a different content is a later edit."""
+        """Return True if the apply has already replaced the file; any other content of the file is then a later
+        edit."""
         return self._after is not None and self._hash(self.swap.staged) is None
 
     def can_undo(self) -> bool:
-        """Return True if the old content is still available. For a created file, the staged copy proves that this apply
-        created it."""
+        """Return True if the old content is still available.
+
+        A created file has no old content; if its staged copy exists, this apply created the file.
+        """
         if self._before is None:
             return self._after is None or self._hash(self.swap.staged) == self._after
         return self._hash(self.swap.backup) == self._before
 
     def _hash(self, name: str) -> str | None:
-        """Return the hash of a file or link; None if it does not exist, and another text for other kinds of files."""
+        """Return the hash of a file or link, a fixed text for other kinds of files, or None if the name does not
+        exist."""
         try:
             with self.swap.opened() as folder:
                 status = folder.status(name)

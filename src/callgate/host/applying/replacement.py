@@ -1,4 +1,5 @@
-"""One file of an apply: comparison with the preview, staging, replacement, and undo if another file fails."""
+"""Applies one file of a change: compares it with the preview, stages it, replaces it, and restores it if another
+file fails."""
 
 import os
 import stat
@@ -22,7 +23,10 @@ _identity = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_mode", "st_uid", 
 
 
 class FileReplacement:
-    """Replaces one planned file. ``like`` is the file whose owner, mode and attributes the new file gets."""
+    """The replacement of one planned file.
+
+    like  the file whose owner, mode and attributes a new file gets
+    """
 
     def __init__(self, plan: PlannedFile, top: OpenFolder, token: str) -> None:
         self.plan = plan
@@ -41,7 +45,7 @@ class FileReplacement:
 
     @property
     def mode(self) -> int | None:
-        """The permission bits of the old file; None if there was none."""
+        """The permission bits of the old file; None if the file did not exist."""
         return None if self._found is None or self.plan.link_before else stat.S_IMODE(self._found.st_mode)
 
     @property
@@ -55,7 +59,7 @@ class FileReplacement:
     # ---- compare --------------------------------------------------------------------------------------------------
 
     def difference(self) -> str | None:
-        """Return how the file differs from the preview; None if it does not."""
+        """Return how the file on disk differs from the preview; None if they are equal."""
         try:
             with self.swap.opened() as folder:
                 return self._difference(folder)
@@ -91,7 +95,8 @@ class FileReplacement:
     # ---- stage ----------------------------------------------------------------------------------------------------
 
     def stage(self, made: list[Parts]) -> None:
-        """Write the new content and the backup beside the file. Created folders are appended to ``made``."""
+        """Write the new content and the backup into the folder of the file. Created folders are appended to
+        ``made``."""
         plan = self.plan
         if plan.after is not None:
             make_folders_in(self.swap.top, plan.folder, made)
@@ -114,7 +119,7 @@ class FileReplacement:
             write_new(folder.of(name), data, 0o666, dir_fd=folder.descriptor, prepare=dressed)
 
     def _back_up(self, folder: OpenFolder, before: Content) -> None:
-        """Create the backup, as a hard link if possible, which needs no space."""
+        """Create the backup of the old file, as a hard link if possible, because a link needs no space."""
         name, backup, at = folder.of(self.plan.name), folder.of(self.swap.backup), folder.descriptor
         try:
             os.link(name, backup, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
@@ -139,14 +144,14 @@ class FileReplacement:
         return True
 
     def journal_entry(self) -> dict[str, Any]:
-        """Return the data that recovery needs, with the mode that an undo of the change restores."""
+        """Return the journal data of the file for recovery, including the mode that an undo restores."""
         names = {key: getattr(self.swap, key) for key in ("folder", "name", "staged", "backup", "before", "after")}
         return {**names, "path": self.plan.path, "mode": self.mode}
 
 
 def _take_over(found: os.stat_result | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:
-    """Set the owner, mode and attributes of the old file on a new one, as far as permitted, and then the mode of the
-    change."""
+    """Copy the owner, mode and attributes of the old file to the new one, as far as permitted; then set the mode
+    that the change requests."""
     if os.name == "nt":
         return
     if found is not None and not stat.S_ISLNK(found.st_mode):
@@ -163,7 +168,8 @@ def _take_over(found: os.stat_result | None, attributes: dict[str, bytes], mode:
 
 
 def attributes_of(descriptor: int) -> dict[str, bytes]:
-    """Return the extended attributes of an open file, including access lists; empty if the system has none."""
+    """Return the extended attributes of an open file, including access control lists; empty if the system does not
+    support them."""
     found: dict[str, bytes] = {}
     if hasattr(os, "listxattr"):
         with suppress(OSError):

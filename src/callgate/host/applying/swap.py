@@ -18,8 +18,12 @@ _CHUNK = 1 << 20
 
 @noun
 class Swap:
-    """The name of a file, of its new content (``staged``) and of its old content (``backup``) in one folder. ``before``
-    and ``after`` are the hashes of the contents, None if there is no file.
+    """The names of one file during its replacement, all in the same folder.
+
+    staged  the temporary name of the new content
+    backup  the temporary name of the old content
+    before  the hash of the old content; None if the file is created
+    after   the hash of the new content; None if the file is removed
 
     Every operation opens the folder again, without following links.
     """
@@ -36,7 +40,7 @@ class Swap:
         return self.top.below(self.folder)
 
     def commit(self, folder: OpenFolder) -> None:
-        """Replace, create or remove the file."""
+        """Replace, create or remove the file on disk."""
         if self.after is None:
             os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
         elif self.before is None:
@@ -45,7 +49,7 @@ class Swap:
             _rename(folder, self.staged, self.name)
 
     def undo(self) -> None:
-        """Restore the old file."""
+        """Restore the old file, or remove a created one."""
         with self.opened() as folder:
             if self.before is not None:
                 _rename(folder, self.backup, self.name)
@@ -53,8 +57,8 @@ class Swap:
                 os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
 
     def _create(self, folder: OpenFolder) -> None:
-        """Create the file as a hard link to the staged content, because a link never replaces a file that another
-        program has created; rename it if the system has no hard links."""
+        """Create the file as a hard link to the staged content: unlike a rename, a hard link never replaces a file
+        that another program has created. Rename the staged file if the system has no hard links."""
         staged, name, at = folder.of(self.staged), folder.of(self.name), folder.descriptor
         try:
             os.link(staged, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
@@ -67,7 +71,7 @@ class Swap:
             _rename(folder, self.staged, self.name)
 
     def remove_temporary(self) -> bool:
-        """Remove the staged content and the backup. Return False if one of them is left."""
+        """Remove the staged content and the backup. Return False if one of the two files could not be removed."""
         gone = True
         try:
             with self.opened() as folder:
@@ -86,7 +90,7 @@ class Swap:
 
 
 def make_folders_in(top: OpenFolder, parts: Parts, made: list[Parts]) -> None:
-    """Create a folder and its missing parents. Created folders are appended to ``made``."""
+    """Create a folder below ``top`` with its missing parents, and append the created folders to ``made``."""
     with suppress(FileNotFoundError), top.below(parts):
         return
     for depth, name in enumerate(parts):
@@ -99,7 +103,8 @@ def make_folders_in(top: OpenFolder, parts: Parts, made: list[Parts]) -> None:
 
 
 def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
-    """Remove the empty folders among these, the deepest first. Return False if an empty one is left."""
+    """Remove the given folders that are empty, the deepest first. Return False if an empty folder could not be
+    removed."""
     gone = True
     for parts in sorted(folders, key=len, reverse=True):
         try:
@@ -113,7 +118,7 @@ def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
 
 
 def sync_folders(top: OpenFolder, folders: Iterable[Parts]) -> None:
-    """Sync folders; missing and unreadable ones are skipped. An OSError is raised after all were tried."""
+    """Sync folders, except missing and unreadable ones. If one fails, try the others, and then raise OSError."""
     failure: OSError | None = None
     for parts in set(folders):
         try:
@@ -137,7 +142,7 @@ def link_target(folder: OpenFolder, name: str) -> bytes:
 
 
 def pieces(stored: Stored) -> Iterator[bytes]:
-    """Yield the stored content. OSError at the end if its hash is wrong."""
+    """Yield the stored content in pieces. Raise OSError after the last piece if the hash is wrong."""
     seen = sha256()
     with open(stored.path, "rb") as file:
         while piece := file.read(_CHUNK):

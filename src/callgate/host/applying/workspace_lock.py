@@ -1,6 +1,7 @@
-"""Locks a workspace against applies to it, to a parent folder or to a folder inside it.
+"""Locks a workspace, so that applies to the workspace, to its parent folders and to folders inside it exclude each
+other.
 
-The lock also works between programs and hosts that share no journal.
+The lock also works between programs and hosts that use different journals.
 """
 
 import os
@@ -18,7 +19,8 @@ _PAUSE = 0.002
 
 @contextmanager
 def lock_workspace(root: str) -> Generator[None]:
-    """Lock the workspace exclusively and the folders above it shared. Blocks.
+    """Hold an exclusive lock on the workspace and shared locks on its parent folders. Blocks. Raise ToolFailure after a
+    timeout.
 
     Folders are locked from the top down, so that nested workspaces exclude each other without deadlocks. Folders of
     other users and file systems without locks are skipped.

@@ -1,4 +1,5 @@
-"""The arena of the attacks: folders, listeners and a process to attack, and the detection of successful attacks."""
+"""The arena of the attacks: the folders, listeners and process that are attacked, and the detection of successful
+attacks."""
 
 import json
 import os
@@ -35,7 +36,7 @@ _VICTIM = "import sys; sys.stdin.read()"
 
 
 class Arena:
-    """Creates everything in a new folder on entering and removes it on leaving.
+    """The targets of the attacks in a new folder. The context manager creates the folder and removes it on leaving.
 
     program  the script that runs the attacks
     names    the names of its attacks; words in a name determine the files of an attack (see ``attacks.Spot``)
@@ -114,7 +115,7 @@ class Arena:
             file.chmod(0o600)
 
     def listen(self, stack: ExitStack, family: int, address: Any, kind: int = socket.SOCK_STREAM) -> int:
-        """Open a listener and return its port. Attacks send their name to it."""
+        """Open a listener, to which attacks send their names, and return its port."""
         listener = stack.enter_context(socket.socket(family, kind))
         listener.bind(address)
         if kind == socket.SOCK_STREAM:
@@ -124,14 +125,14 @@ class Arena:
         return listener.getsockname()[1] if family == socket.AF_INET else 0
 
     def _serve_pages(self, stack: ExitStack) -> int:
-        """Start a server that keeps connections open, so that it answers every request that it receives."""
+        """Start an HTTP server that answers every request of a connection, and return its port."""
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         Thread(target=_answer_requests, args=(listener, self._requests), daemon=True).start()
         stack.callback(listener.shutdown, socket.SHUT_RDWR)
         return listener.getsockname()[1]
 
     def _start_victim(self, stack: ExitStack) -> int:
-        """Start a process of the same user with the secret in its environment."""
+        """Start a process of the same user with the secret in its environment, and return its pid."""
         with ExitStack() as files:
             opened = [files.enter_context(open(file)) for file in self.victim_files()]
             victim = subprocess.Popen(
@@ -146,7 +147,7 @@ class Arena:
         return victim.pid
 
     def victim_files(self) -> Sequence[Path]:
-        """Return the files that the victim keeps open."""
+        """Return the files that the attacked process keeps open."""
         return ()
 
     # ---- running ----------------------------------------------------------------------------------------------------
@@ -175,11 +176,11 @@ class Arena:
         )
 
     def sources(self) -> Sequence[Path]:
-        """Return the folders from which the program is loaded."""
+        """Return the folders from which the attack program is loaded."""
         return (self.program.parent,)
 
     def run(self, command: Command) -> tuple[Reports, str]:
-        """Run the attacks. Return their reports, and the error if they could not be run."""
+        """Run the attacks. Return their reports, and the error message if they could not be run."""
         with subprocess.Popen(
             command.argv,
             cwd=self.workspace,
@@ -207,16 +208,16 @@ class Arena:
 
     @property
     def was_written(self) -> bool:
-        """True if the program wrote in the workspace."""
+        """True if the attack program wrote a file in the workspace."""
         return (self.workspace / attacks.WORK_FILE).is_file()
 
     @property
     def was_reached(self) -> bool:
-        """True if the program reached the allowed host."""
+        """True if the attack program reached the allowed host."""
         return "" in self._requests
 
     def succeeded(self, reports: Reports) -> frozenset[str]:
-        """Return the attacks that report success, changed a file that they must not change, or reached a listener."""
+        """Return the names of the attacks that report success, changed a protected file, or reached a listener."""
         reached = self.reached()
         return frozenset(
             name
@@ -225,7 +226,7 @@ class Arena:
         )
 
     def reached(self) -> set[str]:
-        """Return the names that attacks sent to a listener."""
+        """Return the names of the attacks that reached a listener."""
         return {*self._requests, *(name for each in self._listeners for name in self.received(each))}
 
     def received(self, listener: socket.socket) -> Iterator[str]:
@@ -247,13 +248,14 @@ class Arena:
 
 
 def attack_name(data: bytes) -> str:
-    """Return the name of an attack from what a listener received: all of it, or the path of a request."""
+    """Return the name of an attack from the received bytes, which are the name or a request with the name as its
+    path."""
     words = data.decode(errors="replace").split()
     return words[1].strip("/") if len(words) > 2 and words[2].startswith("HTTP/") else " ".join(words)
 
 
 def _answer_requests(listener: socket.socket, paths: list[str]) -> None:
-    """Answer every request of every connection, one at a time, and add its path to ``paths``."""
+    """Answer every request of every connection, one at a time, and append the path of each request to ``paths``."""
     with suppress(OSError):
         while True:
             with listener.accept()[0] as caller, suppress(OSError):
@@ -281,5 +283,5 @@ def _listed(folder: Path) -> Iterator[str]:
 
 
 def _exists(path: Path) -> bool:
-    """Return True unless the path is an empty folder, which a killed command may leave."""
+    """Return True if the path exists and is not an empty folder, which a killed command may leave."""
     return path.is_symlink() or path.is_file() or any(_listed(path))

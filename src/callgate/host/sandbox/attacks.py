@@ -7,7 +7,7 @@ detected its success, ``name<TAB>tried`` if only the arena can detect it, ``name
 ``name<TAB>absent<TAB>why`` if the machine has nothing to attack.
 
 Each attack has its own folders and does no harm to a machine on which it succeeds. The tests of the sandbox run about
-eighty more attacks in the same way.
+eighty more attacks with the same program.
 """
 
 import ctypes
@@ -39,11 +39,11 @@ _PROXY = "HTTP_PROXY"
 
 
 class NothingToAttack(Exception):
-    """This machine lacks the target of the attack."""
+    """Raised if this machine lacks the target of an attack."""
 
 
 class Spot:
-    """The files and folders of one attack.
+    """The files and folders of one attack. "Outside" means outside the workspace.
 
     name     the name of the attack
     target   a file outside
@@ -149,7 +149,7 @@ def signal_victim(arena: ArenaFacts, at: Spot) -> bool:
 
 
 def type_into_terminal(arena: ArenaFacts, at: Spot) -> bool:
-    """Type into its own controlling terminal."""
+    """Inject input into the controlling terminal of the process."""
 
     def work() -> bool:
         os.setsid()
@@ -215,7 +215,7 @@ def read(path: str) -> str:
 
 
 def send_name(family: int, kind: int, address: Any, at: Spot) -> None:
-    """Send the name of the attack, by which the arena identifies it."""
+    """Send the name of the attack to a socket of the arena, which identifies the attack by its name."""
     with socket.socket(family, kind) as channel:
         channel.settimeout(2)
         channel.connect(address)
@@ -223,8 +223,8 @@ def send_name(family: int, kind: int, address: Any, at: Spot) -> None:
 
 
 def short_path(path: str) -> str:
-    """Change to the folder of a socket and return its name: addresses of Unix sockets are limited to about 100
-    characters."""
+    """Change to the folder of a socket and return the socket's name: addresses of Unix sockets are limited to about
+    100 characters."""
     os.chdir(os.path.dirname(path))
     return os.path.basename(path)
 
@@ -235,8 +235,8 @@ def proxy_port() -> int | None:
 
 
 def tunnel(at: Spot, host: str, port: int, proxy: int | None = None) -> None:
-    """Send the name of the attack to the listener at ``port`` through a tunnel to this host; directly if there is no
-    proxy, as outside of a sandbox."""
+    """Send the name of the attack to the listener at ``port`` through a tunnel of the proxy to this host. Without a
+    proxy, as outside of a sandbox, connect directly."""
     proxy = proxy or proxy_port()
     with socket.create_connection(("127.0.0.1", proxy or port), timeout=5) as channel:
         if proxy:
@@ -265,7 +265,7 @@ def check_answer(channel: socket.socket) -> None:
 
 
 def called(outcome: int) -> bool:
-    """Raise OSError if a function of the C library failed."""
+    """Return True if a function of the C library succeeded. Raise OSError if it failed."""
     if outcome < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -273,14 +273,15 @@ def called(outcome: int) -> bool:
 
 
 def exited(child: int) -> bool:
-    """Raise PermissionError if the child process failed."""
+    """Return True if the child process succeeded. Raise PermissionError if it failed."""
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
         raise PermissionError("refused")
     return True
 
 
 def in_child(work: Callable[[], object]) -> bool:
-    """Do in a child process what cannot be undone. PermissionError if it fails."""
+    """Call a function in a child process, for effects that cannot be undone. Raise PermissionError if the function
+    fails."""
     child = os.fork()
     if child == 0:
         try:
@@ -294,7 +295,7 @@ def in_child(work: Callable[[], object]) -> bool:
 
 
 def run_all(attacks: Mapping[str, Attack], arena: ArenaFacts) -> None:
-    """Do what a command inside must be able to do; then run the attacks and print their outcomes."""
+    """Check the accesses that a command in the sandbox needs; then run the attacks and print their outcomes."""
     with suppress(OSError):
         write(os.path.join(arena["workspace"], WORK_FILE), "works")
         request(f"GET http://localhost:{arena['allowed']}/ HTTP/1.1\nHost: localhost:{arena['allowed']}\n\n")

@@ -1,4 +1,5 @@
-"""Runs commands inside bubblewrap: own namespaces, read-only mounts, no capabilities, the seccomp filter."""
+"""Runs commands inside bubblewrap, with namespaces of their own, read-only mounts, no capabilities, and the seccomp
+filter."""
 
 import os
 import shlex
@@ -47,8 +48,11 @@ except OSError as error:
 
 
 def argv_with_line(argv: tuple[str, ...], line: int, env: Collection[str]) -> tuple[str, ...]:
-    """Return the arguments that run ``argv`` inside after the proxy has received its socket. ``env`` are the names of
-    its variables."""
+    """Return the arguments that run ``argv`` inside the sandbox after the proxy has received its listening socket.
+
+    line  the descriptor of the connection to the proxy
+    env   the names of the command's environment variables
+    """
     dropped = "" if SET_BY_PYTHON in env else SET_BY_PYTHON
     return (sys.executable, "-I", "-S", "-B", "-c", _SEND_SOCKET, str(line), dropped, *argv)
 
@@ -65,20 +69,20 @@ def sandboxed_argv(
     descriptors: Collection[int] = (),
     stays: bool = False,
 ) -> tuple[str, ...]:
-    """Return the arguments that run ``argv`` inside.
+    """Return the arguments that run ``argv`` inside the sandbox.
 
       filter_file  the seccomp filter; a shell opens it for each command, because bubblewrap takes a descriptor
       closed       a file without permissions, mounted over hidden files
       lock         a lock file, see below
       variables    additional environment variables
       descriptors  the descriptors with which the command is started
-      stays        whether the shell keeps them open until the sandbox has ended
+      stays        True if the shell keeps the descriptors open until the sandbox has ended
 
     A mount needs a mount point. For reserved paths bubblewrap creates folders in the workspace itself. The shell
     removes them afterwards, unless another command still needs them: bubblewrap's first process in each sandbox holds a
     shared lock, and the command does not get its descriptor.
 
-    All of this runs outside the sandbox, so every program is named by its absolute path, in a folder that no command
+    The shell runs outside the sandbox, so every program is named by its absolute path, in a folder that no command
     can write to.
     """
     bound = bindings(profile)
@@ -108,7 +112,8 @@ def sandboxed_argv(
 
 
 def _path(name: str) -> str:
-    """Return the absolute path of a program. A missing one gets a path in a system folder, so that its start fails."""
+    """Return the absolute path of a program. For a missing program return a path in a system folder, so that its
+    start fails."""
     return find_program(name) or f"/usr/bin/{name}"
 
 

@@ -1,8 +1,8 @@
 """Detects refused accesses in the output of a command and describes them.
 
-A program reports a refused system call by its own error message, so only the messages can be evaluated. "Read-only file
-system" and an unreachable host are always caused by the sandbox. "Permission denied" counts only if the profile
-explains it.
+A program reports a refused system call in its own words, so only its error messages can be evaluated. "Read-only file
+system" and an unreachable host are always caused by the sandbox. "Permission denied" is attributed to the
+sandbox only if the profile refuses the access.
 """
 
 import posixpath
@@ -18,8 +18,11 @@ Wanted = Literal["write", "read", "network", "kernel", "sandbox"]
 
 @noun
 class DeniedAccess:
-    """An access that the sandbox refused. ``place`` is a path or host, empty if unknown, or the reason if the sandbox
-    could not be created. It is copied from the output of the command and cannot be trusted."""
+    """An access that the sandbox refused.
+
+    place  a path or host, empty if unknown, or the reason why the sandbox could not be created; copied from the output
+           of the command, so it cannot be trusted
+    """
 
     wanted: Wanted
     place: str = ""
@@ -47,8 +50,8 @@ _HOST = r"['\"]?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,}|[0-9]+(?:\.[0-9
 
 
 def _both_ways(error: str) -> tuple[re.Pattern[str], ...]:
-    """Return patterns for a path after the error, as Python and Node write it, and before the error, as C programs, Go
-    and shells write it."""
+    """Return the patterns for a path after the error, as Python and Node print it, and before the error, as C
+    programs, Go and shells print it."""
     behind = rf"{error}[^:,\n]{{0,30}}[:,] (?:\w+ )?{_PATH}"
     before = rf"{_PATH}:? *(?:\w+ )?{error}"
     return re.compile(behind, re.IGNORECASE), re.compile(before, re.IGNORECASE)
@@ -80,7 +83,7 @@ _MOST_HOSTS = 5
 
 
 def denied_access(error: str, returncode: int, profile: Profile, hosts: Sequence[str] = ()) -> DeniedAccess | None:
-    """Return the refused access that made a command fail; None if the sandbox is not the cause.
+    """Return the refused access that made a command fail; None if the sandbox is not the cause of the failure.
 
     error  the standard error of the command
     hosts  the hosts that the proxy refused
@@ -120,7 +123,8 @@ def _named(found: re.Match[str]) -> str:
 
 
 def _explained(path: str, profile: Profile) -> Wanted | None:
-    """Return the access that the profile refuses at a path; relative paths start at the workspace."""
+    """Return the access to a path that the profile refuses; None if it allows the access. Relative paths start at
+    the workspace."""
     path = posixpath.normpath(posixpath.join(profile.root, path))
     if any(_beneath(path, place) for place in profile.unreadable):
         return "read"

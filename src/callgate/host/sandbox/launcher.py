@@ -80,7 +80,10 @@ def _check(outcome: int, what: str) -> int:
 
 
 class Plan:
-    """The parsed options. ``places`` are paths with their treatment, parents first."""
+    """The parsed options.
+
+    places  paths with their treatment, parents first
+    """
 
     def __init__(self, words: Sequence[str]) -> None:
         cut = words.index("--")
@@ -139,12 +142,11 @@ def main() -> int:
     return status
 
 
-def _ignore_signal(number: int, frame: object) -> None:
-    """Ignore the signal."""
+def _ignore_signal(number: int, frame: object) -> None: ...
 
 
 def _in_child(work: Callable[[], int]) -> int:
-    """Run a function in a child, which dies with this process. Return its exit status."""
+    """Call a function in a child process and return its exit status. The child is killed if this process ends."""
     parent = os.getpid()
     child = os.fork()
     if child == 0:
@@ -161,7 +163,7 @@ def _in_child(work: Callable[[], int]) -> int:
 
 
 def _status_of(child: int) -> int:
-    """Wait for a child and return its exit status. Other children that end before are reaped."""
+    """Wait for a child process and return its exit status. Other children that end meanwhile are reaped."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -170,8 +172,11 @@ def _status_of(child: int) -> int:
 
 
 def _enter(plan: Plan, instructions: bytes) -> int:
-    """Create the namespaces. This program becomes the first process of the new pid namespace: it reaps orphans, and
-    when it ends, the kernel ends all others."""
+    """Create the namespaces and run the command in them.
+
+    This program becomes the first process of the new pid namespace: it reaps orphans, and when it ends, the kernel
+    kills all other processes of the namespace.
+    """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     user, group = os.getuid(), os.getgid()
@@ -246,14 +251,14 @@ def _mount_empty(folder: str, mode: str, flags: int = 0) -> None:
 
 
 def _bind(path: str, source: int) -> None:
-    """Bind through the descriptor, because the path may be covered now."""
+    """Bind-mount an open descriptor on a path, because another mount may cover the path now."""
     if not os.path.lexists(path):
         _make_folder(path)
     _mount(f"/proc/self/fd/{source}", path, "", _BIND | _REC, "")
 
 
 def _cover(path: str, source: int) -> None:
-    """Bind a path writable, unless its disk is read-only."""
+    """Bind-mount a writable path on itself; the mount stays read-only if the file system is read-only."""
     _bind(path, source)
     with suppress(PermissionError):
         _attributes(path, set_=_NOSUID | _NODEV, clear=_RDONLY)
@@ -278,7 +283,7 @@ def _make_folder(path: str) -> None:
 
 
 def _raise_loopback() -> None:
-    """Activate the loopback interface, the only one of the new network; tests of servers need it."""
+    """Activate the loopback interface, the only interface of the new network; tests of servers need it."""
     channel = _check(_libc.socket(2, 2, 0), "socket")
     request = b"lo".ljust(16, b"\0") + _UP_AND_RUNNING.to_bytes(2, sys.byteorder) + bytes(22)
     _libc.ioctl(channel, ctypes.c_ulong(_SET_INTERFACE_FLAGS), request)
@@ -300,7 +305,7 @@ def _send_socket(line: int, port: int) -> None:
 
 
 def _restrict(plan: Plan, instructions: bytes) -> None:
-    """Apply restrictions that neither the process nor its children can undo."""
+    """Apply the restrictions, which neither this process nor its children can undo."""
     os.chdir(plan.chdir)
     at = 3
     for kept in sorted(plan.kept):
@@ -355,7 +360,7 @@ def _written(plan: Plan) -> list[str]:
 
 
 def open_places(top: str, closed: Iterable[str]) -> list[str]:
-    """Return paths that together cover everything below ``top`` except the closed ones. Links are left out."""
+    """Return the largest folders and files below ``top`` that contain no closed path. Links are left out."""
     inside = [path for path in closed if path == top or path.startswith(top.rstrip("/") + "/")]
     if not inside:
         return [top]
@@ -370,8 +375,8 @@ def open_places(top: str, closed: Iterable[str]) -> list[str]:
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
-    """Grant rights for a path. A link anywhere on the path is not followed: a concurrent command may have put it
-    there."""
+    """Grant rights for a path. Links on the path are not followed, because a concurrent command may have created
+    them."""
     how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, 0 if path.startswith("/dev/") else _NO_LINKS)
     size = ctypes.c_size_t(ctypes.sizeof(how))
     place = _libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), size)

@@ -9,16 +9,15 @@ from callgate.words.noun import noun
 
 @noun
 class Profile:
-    """The paths that a command in a sandbox may access; all are absolute and resolved. The deeper path takes
-    precedence.
+    """The paths that a command in a sandbox may access, absolute and resolved. A deeper path takes precedence.
 
-      root        the workspace, which is writable
-      writable    more writable places; everything else is read-only
-      read_only   read-only places inside writable ones; one that is not directly in a writable place can be moved
-                together with its folder
-      reserved    places directly in a writable one that are read-only, and cannot be created if they are missing
-      unreadable  places that cannot be read
-      scratch     the folder for ``/tmp``; by default an empty one for each command
+    root        the workspace, which is writable
+    writable    more writable places; everything else is read-only
+    read_only   read-only places inside writable places; a place in a subfolder can be moved together with that
+                subfolder
+    reserved    places directly in a writable place that are read-only, and cannot be created if they are missing
+    unreadable  places that cannot be read
+    scratch     the folder that is mounted on ``/tmp``; by default an empty folder for each command
     """
 
     root: str
@@ -40,15 +39,17 @@ BindingKind = Literal["write", "read", "hide folder", "hide file", "hold"]
 
 @noun
 class Binding:
-    """A place and its treatment: writable, read-only, hidden, or held. A held place is covered by an empty read-only
-    folder, so that nothing can be created there."""
+    """A place and its treatment: writable, read-only, hidden, or held.
+
+    A held place is covered by an empty read-only folder, so that nothing can be created at its path.
+    """
 
     path: str
     kind: BindingKind
 
 
 def flaw(profile: Profile) -> str | None:
-    """Return why a profile cannot be enforced here; None if it can."""
+    """Return the reason why a profile cannot be enforced on this machine; None if it can."""
     for top in (*profile.tops, *((profile.scratch,) if profile.scratch else ())):
         if not os.path.isabs(top) or os.path.normpath(top) == "/":
             return f"{top} cannot be writable as a whole: choose a folder in it"
@@ -66,7 +67,7 @@ def flaw(profile: Profile) -> str | None:
 
 
 def bindings(profile: Profile) -> tuple[Binding, ...]:
-    """Return the places in the order of mounting, parents first."""
+    """Return the places of a profile in the order of mounting, parents first."""
     found: dict[str, BindingKind] = dict.fromkeys(profile.tops, "write")
     for place in profile.read_only:
         if os.path.lexists(place):
@@ -82,8 +83,8 @@ def bindings(profile: Profile) -> tuple[Binding, ...]:
 
 
 def _hidden(place: str) -> BindingKind | None:
-    """Return the treatment of an unreadable place; None if it is missing or a link, whose target is a place of its
-    own."""
+    """Return the treatment of an unreadable place; None if the place is missing or a link. The target of a link has
+    a binding of its own."""
     try:
         mode = os.lstat(place).st_mode
     except OSError:
@@ -94,7 +95,7 @@ def _hidden(place: str) -> BindingKind | None:
 
 
 def _is_vacant(place: str) -> bool:
-    """Return True if a place is missing or an empty folder, which a killed command may leave of a held place."""
+    """Return True if a place is missing or an empty folder, which a killed command may leave at a held place."""
     try:
         with os.scandir(place) as listed:
             return next(listed, None) is None
@@ -105,11 +106,11 @@ def _is_vacant(place: str) -> bool:
 
 
 def _is_hidden(path: str, hidden: str, profile: Profile) -> bool:
-    """Return True for a place in a hidden folder, unless it is in a writable place that is mounted again."""
+    """Return True if a path is below a hidden folder and no writable place below that folder contains the path."""
     top = path if path in profile.tops else _top_of(profile, path) or ""
     return path.startswith(f"{hidden}/") and not top.startswith(f"{hidden}/")
 
 
 def _top_of(profile: Profile, place: str) -> str | None:
-    """Return the innermost writable place that contains this one."""
+    """Return the innermost writable place that contains a place; None if there is none."""
     return max((top for top in profile.tops if place.startswith(f"{top}/")), key=len, default=None)

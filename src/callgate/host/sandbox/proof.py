@@ -19,8 +19,8 @@ INDISPENSABLE = (
 
 @noun
 class AttackOutcome:
-    """The outcome of one attack. ``untried``: it says nothing, because it does not succeed here without a sandbox
-    either."""
+    """The outcome of one attack: ``held`` if the sandbox stopped the attack, ``escaped`` if not, and ``untried`` if
+    the attack does not succeed on this machine without a sandbox either."""
 
     name: str
     outcome: Literal["held", "escaped", "untried"]
@@ -29,7 +29,10 @@ class AttackOutcome:
 
 @noun
 class Proof:
-    """The outcomes of all attacks on one backend. ``fault`` is the reason if it could not be tried."""
+    """The outcomes of all attacks on one backend.
+
+    fault  the reason why the attacks could not be run; empty if they were run
+    """
 
     backend: Backend
     outcomes: tuple[AttackOutcome, ...] = ()
@@ -46,7 +49,7 @@ class Proof:
 
     @property
     def why_not(self) -> str:
-        """The reason why the sandbox is not proven; empty if it is."""
+        """The reason why the sandbox is not proven; empty if it is proven."""
         if self.fault or self.holds:
             return self.fault
         if self.escaped:

@@ -17,9 +17,9 @@ _MOST_REMEMBERED = 10_000
 class ProvenSandbox:
     """A sandbox that is proven on this machine, with the profile of a workspace. Not thread-safe.
 
-    The gate calls ``settle``, which decides where the command of a call runs. The tool calls ``takes``, which returns
-    the same decision, whatever has happened in between. A command that failed because of a refused access is stored:
-    its next call runs outside, after a question.
+    The gate calls ``settle``, which decides where the command of a call runs. The tool calls ``takes``, which
+    returns the same decision even if the state has changed meanwhile. A command that failed because of a refused
+    access is stored: its next call runs outside the sandbox, after the user was asked.
     """
 
     def __init__(
@@ -38,7 +38,11 @@ class ProvenSandbox:
         self._refused: dict[str, DeniedAccess] = {}
 
     def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
-        """Return why this command runs outside, or None if it runs inside. The first answer is stored."""
+        """Return the reason why this command runs outside the sandbox; None if it runs inside. The first result for a
+        call is stored and returned again.
+
+        outside  a reason of the caller to run the command outside the sandbox; None if there is none
+        """
         key = (call_id, command)
         if key not in self._settled:
             while len(self._settled) >= _MOST_REMEMBERED:  # calls that were never run
@@ -57,7 +61,7 @@ class ProvenSandbox:
         return why and f"it cannot run inside the sandbox: {why}"
 
     def hides(self, path: str) -> bool:
-        """Return True if a command inside cannot read this path."""
+        """Return True if a command inside the sandbox cannot read this path."""
         try:
             places = self._profile().unreadable
         except SandboxRefused:
@@ -65,16 +69,16 @@ class ProvenSandbox:
         return any(path == place or path.startswith(f"{place}/") for place in places)
 
     def takes(self, call_id: str, text: str) -> bool:
-        """Return True if the command of this call runs inside; True also for a call that was not judged."""
+        """Return True if the command of this call runs inside the sandbox, or if the gate has not judged the call."""
         return self._settled.pop((call_id, text), None) is None
 
     def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
-        """Return the command that runs inside. SandboxRefused if that is not possible."""
+        """Return a command that runs ``command`` inside the sandbox. Raise SandboxRefused if that is not possible."""
         profile = self._profile()
         return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(on_decision))
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> "DeniedAccess | None":
-        """Return and store the access that the sandbox refused to a failed command."""
+        """Return and store the refused access that made a command fail; None if no refusal caused the failure."""
         from callgate.host.sandbox.denied_access import denied_access  # slow to import; only needed for failed commands
 
         found = denied_access(output, returncode, self._profile(), [each.host for each in hosts if not each.allowed])

@@ -1,7 +1,7 @@
-"""Proves that a sandbox works on this machine: every attack runs without a sandbox first, then inside it.
+"""Proves that a sandbox works on this machine: every attack runs without a sandbox first, then inside the sandbox.
 
-An attack that fails without a sandbox proves nothing: it counts as untried, with the reason. A sandbox is proven if no
-attack succeeded, the indispensable ones were tried, and a command can work inside.
+An attack that fails without a sandbox proves nothing: its outcome is ``untried``, with the reason. A sandbox is
+proven if no attack succeeded, the indispensable attacks were tried, and a command can work inside the sandbox.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ from callgate.words.noun import noun
 
 @noun
 class Control:
-    """The attacks without a sandbox: their reports, and the successful ones."""
+    """The result of the attacks without a sandbox: their reports, and the names of the successful attacks."""
 
     reports: Reports
     succeeded: frozenset[str]
@@ -38,11 +38,11 @@ def prove(
     control: Control | None = None,
     arenas: type[Arena] = Arena,
 ) -> Proof:
-    """Run all attacks on the sandbox. Blocks for about a second.
+    """Run all attacks on the sandbox and return the outcomes. Blocks for about a second.
 
     folder   the parent of a new folder for the attacks, which is removed afterwards
-    rules    returns the rules of the proxy, for a sandbox with its own network
-    control  the result of the attacks without a sandbox, if it is known
+    rules    a callback that returns the rules of the proxy, for a sandbox with a network of its own
+    control  the result of the attacks without a sandbox; None to run them
     """
     try:
         control = control or try_outside(folder, rules, arenas)

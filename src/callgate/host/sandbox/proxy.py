@@ -4,11 +4,11 @@
 
 A socket belongs to the network namespace in which it was created. So the program that starts a command creates the
 listening socket inside the sandbox and sends it over the *line*, a pair of connected sockets. The proxy accepts
-connections on it and connects to hosts outside. The command does not get the line, and there is no socket with a path
-or name that it could find. The line is closed when the sandbox has ended.
+connections on the listening socket and connects to hosts outside. The command does not get the line, and no socket has
+a path or name that the command could find. The line is closed when the sandbox has ended.
 
-A host is compared with the allowed ones and resolved here, its addresses are checked, and the connection goes to one of
-them. TLS is not decrypted.
+The proxy compares the host with the allowed hosts, resolves it, checks its addresses, and connects to one of them.
+TLS is not decrypted.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class HostProxy:
         self._thread: _ProxyThread | None = None
 
     def line(self, on_decision: OnDecision) -> ProxyLine:
-        """Create a line for a new command. ``on_decision`` gets the decisions about hosts."""
+        """Create and return a line for a new command. ``on_decision`` is called with each decision about a host."""
         if self._thread is None:
             self._thread = _ProxyThread()
             weakref.finalize(self, self._thread.stop)
@@ -42,13 +42,12 @@ class HostProxy:
         return ProxyLine(theirs.detach(), self._rules.direct)
 
     def close(self) -> None:
-        """Close every connection."""
         if self._thread is not None:
             self._thread.stop()
 
 
 class _ProxyThread:
-    """An event loop in its own thread, so that traffic of commands does not delay the session."""
+    """A thread with an event loop of its own, so that network traffic of commands does not delay the session."""
 
     def __init__(self) -> None:
         self._begun = Event()
@@ -78,7 +77,7 @@ class _ProxyThread:
 
 
 async def _serve_line(line: socket.socket, served: ProxyConnection) -> None:
-    """Serve one sandbox until its line is closed."""
+    """Serve the connections of one sandbox until its line is closed."""
     with line:
         line.setblocking(False)
         listener = await _listener(line)
@@ -107,7 +106,7 @@ async def _serve_line(line: socket.socket, served: ProxyConnection) -> None:
 
 
 async def _listener(line: socket.socket) -> socket.socket | None:
-    """Return the listening socket that the sandbox sends; None if it sends none."""
+    """Return the listening socket that the sandbox sends; None if it closes the line without a socket."""
     await _readable(line)
     try:
         _, descriptors, _, _ = socket.recv_fds(line, 1, 1)

@@ -1,4 +1,5 @@
-"""One connection to the sandbox's proxy: the request is checked, resolved, checked again and forwarded."""
+"""One connection to the sandbox's proxy: checks and resolves the requested host, checks its addresses, and forwards
+the request."""
 
 import asyncio
 import re
@@ -22,12 +23,12 @@ OnDecision = Callable[[HostDecision], None]
 
 @noun
 class ProxyRules:
-    """The rules of a proxy.
+    """The rules of a proxy, as callbacks.
 
-    normal   normalises a host; None if it is ambiguous
+    normal   returns a host in normal form; None if it is ambiguous
     allows   returns True for an allowed host in normal form
     refuses  returns True for an IP address of a host that must not be reached
-    direct   hosts inside the sandbox, which commands reach without the proxy
+    direct   not a callback: the hosts inside the sandbox, which commands reach without the proxy
     """
 
     normal: Normal
@@ -37,7 +38,7 @@ class ProxyRules:
 
 
 class _Refused(Exception):
-    """Answered with this status and text."""
+    """Raised to answer a request with this status and text."""
 
     def __init__(self, status: str, text: str) -> None:
         super().__init__(text)
@@ -45,7 +46,7 @@ class _Refused(Exception):
 
 
 class ProxyConnection:
-    """Serves the connections of one command."""
+    """The connections of one command to the proxy."""
 
     def __init__(self, rules: ProxyRules, resolve: Resolve, on_decision: OnDecision) -> None:
         self._rules = rules
@@ -53,7 +54,7 @@ class ProxyConnection:
         self._on_decision = on_decision
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection. Network errors are not raised."""
+        """Serve one connection until it is closed. Network errors are not raised."""
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             try:
                 asked = await self._read_request(reader)
@@ -127,7 +128,7 @@ async def _pass_on(asked: ProxyRequest, client: Streams, server: Streams) -> Non
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Copy until the end of the source, and then end the target."""
+    """Copy bytes until the source ends, and then end the target."""
     with suppress(OSError):
         while data := await source.read(_CHUNK):
             target.write(data)
@@ -137,7 +138,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 async def _send_body(asked: ProxyRequest, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Send the body and nothing after it."""
+    """Send the body of a request, and no bytes after the body."""
     if asked.length != "chunked":
         await _send(source, target, asked.length)
         return
@@ -168,7 +169,7 @@ async def _send(source: asyncio.StreamReader, target: asyncio.StreamWriter, coun
 
 
 async def _resolve_in_daemon(resolve: Resolve, name: str, port: int) -> Sequence[str]:
-    """Resolve in a daemon thread: resolving may take long, and the exit of the program must not wait for it."""
+    """Resolve a name in a daemon thread: resolving may take long, and must not delay the exit of the program."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[Sequence[str]] = loop.create_future()
 

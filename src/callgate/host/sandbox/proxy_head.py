@@ -1,7 +1,8 @@
-"""Parses the head of a request to the sandbox's proxy strictly, and rewrites it for the server.
+"""Parses the head of a request to the sandbox's proxy strictly, and rewrites the head for the server.
 
-Nothing ambiguous is forwarded: all lines must be valid, the Host must match the address, and the length of the body
-must be known. Data after the body is not forwarded, so one connection carries one request to one host.
+Nothing ambiguous is forwarded: all lines must be valid, the Host header must match the requested address, and the
+length of the body must be known. Bytes after the body are not forwarded, so one connection carries one request to
+one host.
 """
 
 import re
@@ -28,9 +29,9 @@ Normal = Callable[[str], str | None]
 class ProxyRequest:
     """A valid request.
 
-    host    in normal form
-    head    sent to the server before the body; empty for a tunnel
-    length  the length of the body
+    host    the host in normal form
+    head    the bytes sent to the server before the body; empty for a tunnel
+    length  the length of the body in bytes
     """
 
     host: str
@@ -45,14 +46,17 @@ class ProxyRequest:
 
 @noun
 class UnreadableRequest:
-    """An invalid request, which is not forwarded; ``host`` if it is known."""
+    """An invalid request, which is not forwarded.
+
+    host  the requested host; empty if it is unknown
+    """
 
     why: str
     host: str = ""
 
 
 def read_head(data: bytes, normal: Normal) -> ProxyRequest | UnreadableRequest:
-    """Parse a head, which ends with the empty line."""
+    """Parse the head of a request, including the empty line at its end."""
     first, *rest = data.removesuffix(END).decode("latin-1").split("\r\n")
     fields: list[tuple[str, str]] = []
     for line in rest:

@@ -11,14 +11,18 @@ SET_BY_PYTHON = "LC_CTYPE"
 
 @noun
 class ProxyLine:
-    """The sandbox's end of a socket pair. ``descriptor`` is handed to one command; ``direct`` are hosts that it reaches
-    without the proxy."""
+    """The sandbox's end of the socket pair that connects a sandbox to its proxy.
+
+    descriptor  the descriptor of the socket, passed to one command
+    direct      the hosts that the command reaches without the proxy
+    """
 
     descriptor: int
     direct: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
-        """Return the proxy variables in both cases, because some programs read only one."""
+        """Return the environment variables of the proxy in upper and in lower case, because some programs read only
+        one case."""
         address, direct = f"http://127.0.0.1:{PORT}", ",".join(self.direct)
         named = {"HTTP_PROXY": address, "HTTPS_PROXY": address, "ALL_PROXY": address, "NO_PROXY": direct}
         return {**named, **{name.lower(): value for name, value in named.items()}, "NODE_USE_ENV_PROXY": "1"}

@@ -40,13 +40,14 @@ _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 
 
 class SandboxRefused(CallgateError):
-    """A command cannot be run in a sandbox; the text is the reason."""
+    """Raised if a command cannot be run in a sandbox; the text is the reason."""
 
 
 class Sandbox:
-    """Creates sandboxes with one backend. ``folder`` is private and contains the seccomp filter and locks.
+    """Creates sandboxes with one backend. The constructor writes the seccomp filter; ``wrap`` only reads the file
+    system.
 
-    The constructor writes the filter; ``wrap`` only reads the file system.
+    folder  a private folder for the seccomp filter and the locks
     """
 
     def __init__(self, backend: Backend, folder: Path) -> None:
@@ -60,13 +61,14 @@ class Sandbox:
 
     @property
     def has_network(self) -> bool:
-        """True if commands have their own network, so that they can reach nothing but a proxy."""
+        """True if commands have a network of their own, so that they can reach nothing but a proxy."""
         return self.backend in _WITH_NAMESPACES
 
     def wrap(self, command: Command, profile: Profile, line: ProxyLine | None = None) -> Command:
-        """Return the command that runs ``command`` inside. SandboxRefused if the profile cannot be enforced.
+        """Return a command that runs ``command`` inside the sandbox. Raise SandboxRefused if the profile cannot be
+        enforced.
 
-        line  the connection to the proxy, which is handed to the command
+        line  the connection to the proxy, which is passed to the command
         """
         try:
             return self._wrap(command, profile, line)
@@ -130,7 +132,7 @@ class Sandbox:
         return (*words, "--", *command.argv)
 
     def _environment(self, env: Mapping[str, str], profile: Profile) -> dict[str, str]:
-        """Set the folders for temporary files and caches to writable ones."""
+        """Return the environment with writable folders for temporary files and caches."""
         place = "/tmp" if self.backend in _WITH_NAMESPACES else profile.scratch
         kept = {name: value for name, value in env.items() if name not in _TEMPORARY}
         return {**kept, "TMPDIR": place, "XDG_CACHE_HOME": f"{place}/.cache"} if place else kept
@@ -139,8 +141,8 @@ class Sandbox:
         return str(self._folder / f"{_digest(profile.root.encode())}.lock")
 
     def _closed_file(self) -> str:
-        """Create a file without permissions. It is mounted over hidden files, so that a program gets an error and not
-        an empty file."""
+        """Create a file without permissions and return its path. It is mounted over hidden files, so that a program
+        that reads them gets an error instead of an empty file."""
         file = self._folder / "closed"
         with suppress(FileExistsError):
             write_new(file, b"", 0)
@@ -160,7 +162,7 @@ class Sandbox:
 
 
 def missing(backend: Backend) -> str | None:
-    """Return why this machine does not support a backend, as far as known without trying; None if it may."""
+    """Return the reason why this machine does not support a backend; None if it seems to. The backend is not run."""
     if backend == "seatbelt":
         return None if sys.platform == "darwin" else "this is not macOS"
     if not sys.platform.startswith("linux"):
@@ -177,13 +179,13 @@ def bubblewrap_program() -> str | None:
 
 
 def places_in_empty_folders(*places: str) -> tuple[str, ...]:
-    """Return the places that are in a folder which is empty inside."""
+    """Return the resolved places that are below a folder that is empty inside the sandbox, such as ``/tmp``."""
     empty = tuple(f"{folder}/" for folder in ("/tmp", *bubblewrap.EMPTIED))
     return tuple(place for place in sorted({*map(os.path.realpath, places)}) if place.startswith(empty))
 
 
 def _with_python(profile: Profile) -> Profile:
-    """Return a profile that shows the interpreter, which starts commands with a proxy inside."""
+    """Return a copy of the profile in which the Python interpreter is readable; it starts commands that use a proxy."""
     return replace(profile, read_only=(*profile.read_only, *places_in_empty_folders(sys.prefix, sys.base_prefix)))
 
 

@@ -1,4 +1,4 @@
-"""The profile of the macOS sandbox as text. It follows the documentation and has not been tried on a Mac."""
+"""Writes the profile of the macOS sandbox. The code follows the documentation and has not been tried on a Mac."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,8 @@ def sandboxed_argv(argv: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
 
 
 def text(profile: Profile) -> str:
-    """Return the rules; later ones take precedence. A protected place cannot be moved with its parent folder either."""
+    """Return the sandbox profile; later rules take precedence. A protected place cannot be moved with its parent
+    folder either."""
     return "\n".join((_HEAD, *_rules(profile)))
 
 
@@ -40,7 +41,7 @@ def _rules(profile: Profile) -> Iterator[str]:
 
 
 def _above(path: str, profile: Profile) -> Iterator[str]:
-    """Yield the parent folders up to the workspace."""
+    """Yield the parent folders of a path up to the workspace."""
     folder = path.rpartition("/")[0]
     while folder.startswith(profile.root):
         yield folder

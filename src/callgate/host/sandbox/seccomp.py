@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class SystemCall(NamedTuple):
-    """The numbers of a system call on x86-64 and aarch64; None where it does not exist."""
+    """The numbers of a system call on x86-64 and aarch64; None on a machine without the call."""
 
     x86_64: int | None
     aarch64: int | None
@@ -103,13 +103,13 @@ Instruction = tuple[int, int, int, int]
 
 
 def filter_for(machine: str, *, namespaces: bool = True) -> bytes:
-    """Assemble the filter for a machine of MACHINES.
+    """Return the BPF program of the filter for a machine of MACHINES.
 
-    Unix sockets cannot be created, because a listener outside could be reached by its path. Connected pairs can, except
-    for datagrams, which can be sent to any path.
+    Unix sockets cannot be created, because a socket could connect to a listener outside the sandbox by its path.
+    Connected pairs can be created, except pairs of datagram sockets, which can send to any path.
 
-    Without ``namespaces`` nothing else isolates the network, other processes and their memory. Then internet sockets,
-    changes of mode or owner, and shared memory are refused too.
+    Without ``namespaces`` nothing else isolates the network, other processes and their memory. Then internet
+    sockets, changes of mode or owner, and shared memory are refused too.
     """
     return b"".join(struct.pack("<HBBI", *each) for each in program(machine, namespaces=namespaces))
 
@@ -151,7 +151,7 @@ def _fails(number: int) -> Instruction:
 
 
 def _argument(index: int) -> list[Instruction]:
-    """Load the lower half, because the kernel treats these arguments as 32 bits."""
+    """Load the lower half of an argument, because the kernel treats these arguments as 32 bits."""
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
 
 
@@ -160,13 +160,14 @@ def _unless_any(bits: int, index: int = 0) -> list[Instruction]:
 
 
 def _opening(index: int) -> list[Instruction]:
-    """Check the mode if the flags can create a file; otherwise the register is undefined."""
+    """Check the mode of an open call if its flags can create a file; otherwise the register of the mode is
+    undefined."""
     creating = [*_argument(index), (_ANY_BIT, 1, 0, _CREATING), (_RETURN, 0, 0, _ALLOW)]
     return [*creating, *_unless_any(_OWNERS_RIGHTS, index + 1)]
 
 
 def _of_itself() -> list[Instruction]:
-    """Allow prlimit on the caller itself, whose pid is 0; limits of another process could end it."""
+    """Allow prlimit for the calling process (pid 0) only, because a limit could end another process."""
     return [*_argument(0), (_EQUAL, 0, 1, 0), (_RETURN, 0, 0, _ALLOW), _fails(errno.EPERM)]
 
 
