@@ -1,11 +1,17 @@
-"""Parses shell commands and knows programs. This module is the whole interface: ``from callgate import shell``.
+"""Parses shell commands and determines their effects.
 
-``analyse`` parses a command with two parsers and keeps what both agree on. ``grant`` returns whether allow patterns
-cover it, ``reaches`` whether a deny or ask pattern applies, ``effects_of`` whether it only reads, ``named_paths`` which
-paths it names, ``find_inner_commands`` which commands it starts, ``doubt`` why its effect is unknown.
+This module is the whole interface of the package: ``from callgate import shell``.
 
-The parsers and the table of programs are costly to load and most sessions never judge a command, so each name is
-imported from its module when it is first used.
+analyse              parses a command with two parsers and compares the results
+grant                decides whether allow patterns cover the command
+reaches              returns why a deny or ask pattern applies to the command
+effects_of           returns whether the command only reads
+named_paths          returns the paths that the command names
+find_inner_commands  returns the commands that the command would start
+doubt                returns why the effect of the command is unknown
+
+The parsers and the table of programs are slow to import, and most sessions need neither. Therefore each name is
+imported from its module at its first use.
 """
 
 from importlib import import_module

@@ -1,8 +1,9 @@
 """Parses a command with two parsers and compares the results.
 
-A few forms are literal although they look like expansions. They are first rewritten as plain commands for both parsers:
-``for f in a b; do cat $f; done`` becomes ``cat a; cat b``, ``"$(cat <<'END' …)"`` the text of the document, and ``$?``
-a number where it is printed. A form is rewritten only if every shell reads it in the same way.
+Three forms look like expansions, but their value is known. They are rewritten as plain commands before the command
+is parsed: ``for f in a b; do cat $f; done`` becomes ``cat a; cat b``, ``"$(cat <<'END' …)"`` becomes the text of the
+here-document, and ``$?`` becomes a number if it is only printed. A form is rewritten only if every shell interprets
+it in the same way.
 """
 
 import re
@@ -26,7 +27,7 @@ UNSEEN = re.compile(
 
 @lru_cache(maxsize=REMEMBERED)
 def analyse(text: str) -> Analysis:
-    """Parse a command. Takes bounded time for any text and never raises."""
+    """Parse a command with both parsers. The run time is limited for any text, and no exception is raised."""
     if len(text) > LONGEST:
         return Analysis(text, parse_widely(text[:LONGEST])[0], f"longer than {LONGEST:,} characters", whole=False)
     if fault := hidden(text):
@@ -52,7 +53,7 @@ def reason_of(unread: Unread) -> str:
 
 
 def hidden(text: str) -> str | None:
-    """Return the name of the first character that is invisible or looks like a blank."""
+    """Return a description of the first character that is invisible or looks like a blank; None if there is none."""
     if text.replace("\n", " ").replace("\t", " ").isprintable() and (text.isascii() or not UNSEEN.search(text)):
         return None
     before = ""
@@ -64,7 +65,7 @@ def hidden(text: str) -> str | None:
 
 
 def at_home(letter: str, before: str) -> bool:
-    """Return True for a variation selector after a picture, where it is harmless."""
+    """Return True for a variation selector after a pictograph, where it is harmless."""
     return letter == "\ufe0f" and unicodedata.category(before or " ") == "So"
 
 
@@ -118,7 +119,7 @@ _PRINTED = re.compile(r"(?:^|[;&|\n])[ ]*(?:echo|printf)[ ][^;&|\n>]*")
 
 
 def rewritten(text: str) -> str | None:
-    """Return the command without these forms; None if it contains none."""
+    """Return the command with its loop, here-document or ``$?`` rewritten; None if it contains no such form."""
     if "<<" in text:
         return _document(text)
     if "$?" in text:
@@ -127,7 +128,7 @@ def rewritten(text: str) -> str | None:
 
 
 def _document(text: str) -> str | None:
-    """Return a document in a substitution as a quoted word, without the newlines at its end."""
+    """Return the command with ``"$(cat <<'END' …)"`` replaced by a quoted word without trailing newlines."""
     found = _DOCUMENT.fullmatch(text)
     if found is None:
         return None
@@ -142,8 +143,8 @@ def _document(text: str) -> str | None:
 
 
 def _status(text: str) -> str | None:
-    """Return the text with a number for the status, if only ``echo`` and ``printf`` get it: other programs may take it
-    for the name of a file."""
+    """Return the command with ``0`` instead of each ``$?``. Return None if a program other than ``echo`` and
+    ``printf`` gets the status, because the program may use the number as a file name."""
     if _WITH_STATUS.fullmatch(text) is None:
         return None
     printed = [each for each in _PRINTED.finditer(text) if text[: each.start()].count('"') % 2 == 0]
@@ -153,8 +154,8 @@ def _status(text: str) -> str | None:
 
 
 def _loop(text: str) -> str | None:
-    """Return the body once for each word. A variable in the body must be quoted if the words contain a glob: names with
-    blanks would be several words."""
+    """Return the body of the loop once for each word; None if the loop cannot be rewritten. If the words contain a
+    glob, a variable in the body must be quoted: a matched file name with blanks would become several words."""
     found = _LOOP.fullmatch(text)
     if found is None:
         return None

@@ -1,7 +1,7 @@
 """The value types of both parsers: words, redirections, simple commands, scripts.
 
-The two parsers (tree-sitter, and a strict lexer of our own) share only these types and ``spelling``. Both must return
-the same script before a rule may allow anything.
+The two parsers (tree-sitter and the strict parser of this package) share only these types and the module
+``spelling``. A rule may allow a command only if both parsers return the same script.
 """
 
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ Within = Literal["plain", "pipe", "subshell", "group", "control", "function", "s
 class Word:
     """A word of a command.
 
-    value   the text after quotes and escapes are resolved; None if it contains an expansion of a parameter, command,
-    process or arithmetic
-    globs   it contains an unquoted ``*``, ``?`` or ``[``, which is literal in ``value``
-    braces  it was expanded from a brace form of literals, which gives one Word for each result
-    tilde   it begins with an unquoted ``~``, or has one after ``=`` or ``:``; not resolved in ``value``
-    raw     the text as written, for people; the parsers may differ on it
+    value   the text without quotes and escapes; None if the word contains an expansion of a parameter, command, process
+            or arithmetic
+    globs   the word contains an unquoted ``*``, ``?`` or ``[``, which is literal in ``value``
+    braces  the word was expanded from a brace form, which gives one Word for each result
+    tilde   the word begins with an unquoted ``~`` or has one after ``=`` or ``:``; ``value`` contains the ``~``
+    raw     the text as written, for messages; the parsers may return different texts
     """
 
     value: str | None
@@ -36,8 +36,8 @@ class Word:
 class Redirect:
     """A redirection.
 
-    operator  as written, without its number
-    target    of a here-document the delimiter
+    operator  the operator as written, without its number
+    target    the word after the operator; for a here-document its delimiter
     body      the text of a here-document
     """
 
@@ -49,9 +49,10 @@ class Redirect:
 
 @noun
 class Simple:
-    """A simple command: ``NAME=value`` prefixes, words, redirections. ``words`` may be empty.
+    """A simple command: ``NAME=value`` prefixes, words, redirections.
 
-    The redirections of a compound command (``{ …; } > f``) are a simple command without words after the commands in it.
+    ``words`` may be empty. The redirections of a compound command (``{ …; } > f``) become a simple command without
+    words, which follows the commands of the compound command.
     """
 
     words: tuple[Word, ...]
@@ -62,7 +63,7 @@ class Simple:
 
 @dataclass(slots=True)
 class CommandDraft:
-    """A simple command while it is parsed."""
+    """A simple command that is still being parsed."""
 
     within: tuple[Within, ...] = ()
     words: list[Word] = field(default_factory=list[Word])
@@ -75,10 +76,11 @@ class CommandDraft:
 
 @noun
 class Script:
-    """All simple commands in the order of the text, also those in substitutions, bodies and branches.
+    """All simple commands in the order of the text, also commands in substitutions, bodies and branches.
 
-    operators  the operators between them: ``&&``, ``||``, ``;``, ``|``, ``|&``, ``&``, a newline as ``;``
-    expands    there is an expansion other than globs, braces and tildes of literals
+    operators  the operators between the commands: ``&&``, ``||``, ``;``, ``|``, ``|&``, ``&``; a newline is stored as
+               ``;``
+    expands    the text contains an expansion other than globs, braces and tildes in literal words
     """
 
     commands: tuple[Simple, ...]
@@ -88,7 +90,7 @@ class Script:
 
 @noun
 class Unread:
-    """A parser failed at ``at``."""
+    """The position ``at`` where a parser failed, and the reason."""
 
     reason: str
     at: int = 0
@@ -96,11 +98,14 @@ class Unread:
 
 @noun
 class Analysis:
-    """The result of both parsers.
+    """The result of both parsers for one command.
 
-    fault   why no rule may allow the command: the parsers disagree, one failed, an invisible character, too long
-    script  the widest result, for deny rules; incomplete if there is a fault, so deny rules also search the text
-    whole   all commands are in ``script``: there is no fault, or only forms that the strict parser refuses
+    fault   why no rule may allow the command: the parsers disagree, a parser failed, the text is too long or contains
+            an invisible character
+    script  the most complete result, for deny rules; incomplete if there is a fault, in which case deny rules also
+            search the text
+    whole   ``script`` contains all commands: there is no fault, or the only fault is a form that the strict parser
+            refuses
     """
 
     text: str
@@ -110,5 +115,4 @@ class Analysis:
 
 
 def names(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
     return frozenset(text.split())

@@ -1,7 +1,7 @@
 """Decides whether allow rules cover a whole command.
 
-Every simple command needs a pattern that covers it, unless it only reads files of the workspace, changes into a folder
-of it, or runs another command that is covered.
+Every simple command needs a pattern that covers it. Exceptions are commands that only read files of the workspace,
+change into a folder of the workspace, or run an inner command that a pattern covers.
 """
 
 import re
@@ -24,8 +24,11 @@ Fills = Callable[[str], Sequence[str] | None]
 
 @noun
 class Granted:
-    """Rules cover the command. ``used`` are the indices of the patterns that were needed. ``free``: some of its
-    commands have no rule and need none."""
+    """The result "rules cover the command".
+
+    used  the indices of the patterns that were needed
+    free  at least one of the commands needs no rule
+    """
 
     used: tuple[int, ...]
     free: bool = False
@@ -33,7 +36,10 @@ class Granted:
 
 @noun
 class NotGranted:
-    """Rules do not cover the command. ``by`` is the index of the pattern that ``why`` is about, if it is one."""
+    """The result "rules do not cover the command", with the reason ``why``.
+
+    by  the index of the pattern that ``why`` names, or None
+    """
 
     why: str
     by: int | None = None
@@ -60,7 +66,7 @@ _MOST_LOOKS = 1_500
 
 
 def within_by_spelling(path: str) -> bool:
-    """Return True if the spelling of the path cannot lead out of the current folder. Links are resolved elsewhere."""
+    """Return True if the path as written cannot lead out of the current folder. Links are not resolved here."""
     if path[:1] in ("/", "~"):
         return path == "/dev/null"
     depth = 0
@@ -75,12 +81,12 @@ def within_by_spelling(path: str) -> bool:
 
 
 def here_by_spelling(path: str) -> bool:
-    """Return True if the spelling names the folder in which a command starts."""
+    """Return True if the path as written names the folder in which the command starts."""
     return path[:1] != "/" and set(path.split("/")) <= {"", "."}
 
 
 def folder_by_spelling(path: str) -> bool:
-    """Return True if the spelling can only name a folder."""
+    """Return True if the path as written can only name a folder."""
     return path.rpartition("/")[2] in ("", ".", "..")
 
 
@@ -93,7 +99,8 @@ def only_itself(path: str) -> Sequence[str] | None:
 
 
 def safe_assignments(simple: Simple, variables: str = "") -> str | None:
-    """Return why the first unsafe assignment is unsafe; None if all are safe. ``variables`` may be set to folders."""
+    """Return why the first unsafe assignment is unsafe; None if all are safe. ``variables`` lists further variables
+    that may be set to folders."""
     for name, value in simple.assignments:
         text = value.value
         if text is None or value.globs or value.tilde or value.braces:
@@ -109,13 +116,13 @@ def safe_assignments(simple: Simple, variables: str = "") -> str | None:
 
 @noun
 class FileTests:
-    """Functions that answer questions about paths, as spelled. The defaults use the spelling alone and allow no writes.
+    """Callbacks that test paths as written. The defaults do not read the file system and allow no writes.
 
-    may_write  a target of a redirection may be written
-    may_read   a known program may read or change the path
-    stays      the folder is the one in which the command starts
-    folder     the path is a folder
-    expand_glob      the paths to which a glob expands
+    may_write    return True if a redirection may write to the path
+    may_read     return True if a program with a row in the table may read or change the path
+    stays        return True if the path is the folder in which the command starts
+    folder       return True if the path is a folder
+    expand_glob  return the paths to which a glob expands, or None if they are unknown
     """
 
     may_write: PathTest = never
@@ -130,7 +137,7 @@ _BY_SPELLING = FileTests()
 
 @noun
 class _Judge:
-    """The rules, the file tests, and ``here``, the folders in which the command may run."""
+    """The patterns, the file tests, and the folders ``here`` in which the command may run."""
 
     patterns: tuple[ShellPattern, ...]
     files: FileTests
@@ -142,12 +149,14 @@ class _Judge:
         return self.here != ("",) and not all(map(self.files.stays, self.here))
 
     def enters(self, path: str) -> bool:
-        """Return True if the path leads to another folder than the first one."""
+        """Return True if the path may be a folder other than the one in which the command starts."""
         return not all(self.files.stays(below(folder, path)) for folder in self.here)
 
     def reads(self, path: str, *, globs: bool = False) -> bool:
-        """Return True if the path may be read. ``globs``: the shell expands the word, and a name with a dot first may
-        be ``..``."""
+        """Return True if the command may read the path.
+
+        globs  the shell expands the path; a glob that begins with a dot may match ``..``
+        """
         if path == "/dev/null" or path in ("", "-"):
             return True
         key = (self.here, path, globs)
@@ -211,7 +220,7 @@ def _simple(simple: Simple, judge: _Judge) -> list[int] | NotGranted:
 
 
 def duplicates(redirect: Redirect) -> bool:
-    """Return True if the redirection copies or closes a descriptor."""
+    """Return True if the redirection copies or closes a file descriptor."""
     return redirect.operator in (">&", "<&") and _DUPLICATE.fullmatch(text_of(redirect.target)) is not None
 
 
@@ -232,7 +241,8 @@ def _redirect(redirect: Redirect, judge: _Judge) -> str | None:
 
 
 def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | NotGranted:
-    """Return the patterns that cover one command (none if it needs none), or why no pattern covers it."""
+    """Return the indices of the patterns that cover one command, or why no pattern covers it. The list is empty for
+    a command that needs no rule."""
     if depth > DEEPEST:
         return NotGranted("too many commands in each other")
     program = words[0]
@@ -259,7 +269,7 @@ def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | No
 
 
 class _CommandUses:
-    """One command and its uses, cached for all patterns."""
+    """The uses of one command, cached for all patterns."""
 
     def __init__(self, words: tuple[Word, ...]) -> None:
         self.words = words
@@ -273,7 +283,8 @@ class _CommandUses:
 
     @cached_property
     def free(self) -> bool:
-        """True if the command needs no rule: it only reads, or runs a command that is judged itself."""
+        """True if the command needs no rule: it only reads, or it is a wrapper whose inner command is checked
+        separately."""
         if self.entry is None or "/" in self.path or self.entry.runs_settings:
             return False
         if self.entry.transparent:
@@ -285,7 +296,8 @@ class _CommandUses:
 def _objections(
     act: _CommandUses, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
 ) -> list[int] | NotGranted:
-    """Return why the pattern does not cover a use of the command, or the patterns used for inner commands."""
+    """Return why the pattern does not cover the command, or the indices of the patterns that cover its inner
+    commands."""
     if len(act.uses) * len(judge.here) > _MOST_LOOKS:
         return NotGranted("it names more places than can be looked at")
     used: list[int] = []
@@ -307,7 +319,7 @@ def _objections(
 
 
 def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: _Judge, *, exact: bool) -> str | None:
-    """Return why a use is not covered, or None."""
+    """Return why the pattern does not cover this use, or None."""
     if use.role == "read" or (use.granted and use.role in _CHANGES):
         if use.flat and judge.is_folder(use.text):
             return f"{use.text} is a folder, and links in it would be followed"
@@ -333,7 +345,8 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
 def _inside(
     act: _CommandUses, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
 ) -> list[int] | NotGranted:
-    """Cover an inner command: the rule writes out its program, or another rule covers it."""
+    """Return the indices of the patterns that cover an inner command, or why it is not covered. The list is empty if
+    the current pattern contains the name of the inner program."""
     inner = act.words[use.on :]
     exact = pattern is not None and pattern.kind == "exact"
     if not inner:

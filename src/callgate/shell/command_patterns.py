@@ -1,7 +1,7 @@
 """Parses and matches the content of a shell rule: ``git status``, ``git log:*``, ``npm run *``.
 
-A pattern matches the words of one simple command after quotes are resolved, never an operator. A ``*`` of its own is
-one or more words, a ``*`` inside a word any text within that word.
+A pattern matches the unquoted words of one simple command, never an operator. A ``*`` between blanks matches one or
+more words; a ``*`` inside a word matches any text within that word.
 """
 
 import re
@@ -32,7 +32,7 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*\+?=")
 
 @noun
 class ShellPattern:
-    """A parsed pattern; ``content`` is its text.
+    """A parsed pattern. ``content`` is its text; ``kind`` has these values:
 
     exact     the command has these words and no others
     prefix    the command begins with these words
@@ -45,20 +45,18 @@ class ShellPattern:
 
     @property
     def program(self) -> str | None:
-        """The program that it names; None if there is a star in its place."""
+        """The program that the pattern names; None if the first word contains a star."""
         first = self.pieces[0]
         return first[0] if len(first) == 1 else None
 
     @property
     def everything(self) -> bool:
-        """True if the pattern is a single star."""
+        """True if the pattern is a single star, which matches every command."""
         return self.pieces == (LONE,)
 
     def spelled(self, words: Sequence[str]) -> frozenset[int] | None:
-        """Return the indices of the words that the pattern writes out; None if it does not match.
-
-        A pattern that begins with a star matches nothing here: it would allow every program.
-        """
+        """Return the indices of the words that the pattern contains literally; None if the pattern does not match. A
+        pattern that begins with a star never matches here, because it would allow every program."""
         if self.pieces[0] != tuple(words[:1]):
             return None
         if self.kind == "wildcard":
@@ -72,7 +70,7 @@ class ShellPattern:
 
 
 def matches(piece: Piece, word: str) -> bool:
-    """Match one word with one piece of a pattern in linear time."""
+    """Return True if the piece of a pattern matches the word. The time is linear."""
     if len(piece) == 1:
         return piece[0] == word
     head, *middle, tail = piece
@@ -88,8 +86,8 @@ def matches(piece: Piece, word: str) -> bool:
 
 
 def stretch(pieces: Sequence[Piece], words: Sequence[str], *, least: int = 1) -> dict[int, int] | None:
-    """Return the word index of each piece, or None if they do not match. A single star takes at least ``least``
-    words."""
+    """Return the index of the word that each piece matches; None if the pieces do not match the words. A star
+    between blanks matches at least ``least`` words."""
     tokens: list[Piece | None] = []
     for piece in pieces:
         tokens += [LONE] * least + [None] if piece == LONE else [piece]
@@ -133,19 +131,19 @@ def _spelled_around_stars(pieces: tuple[Piece, ...], words: Sequence[str]) -> fr
 
 
 def _keeps_place(piece: Piece, word: str) -> bool:
-    """Return True if the text under the stars cannot lead out of the place that the literal text names."""
+    """Return True if the text that the stars match stays within the folder that the literal text names."""
     hidden = word[len(piece[0]) : len(word) - len(piece[-1])]
     return not _NOT_UNDER_STAR & set(hidden) and ".." not in word.split("/")
 
 
 def _names_what(head: str) -> bool:
-    """Return True if the literal beginning names an object: ``/srv/data/*`` and ``--output=*`` do; ``-*`` and ``a*`` do
-    not."""
+    """Return True if the literal beginning names an object: ``/srv/data/*`` and ``--output=*`` do; ``-*`` and ``a*``
+    do not."""
     return "=" in head if head.startswith("-") else "/" in head
 
 
 def parse_pattern(content: str) -> ShellPattern:
-    """Parse the content of a rule. ValueError says what is wrong and at which character."""
+    """Parse the content of a rule. Raise ValueError with the position if the content is invalid."""
     if not content.strip():
         raise ValueError("the pattern is empty, at character 1")
     if content[0].isspace() or content[-1].isspace():
@@ -171,7 +169,6 @@ def parse_pattern(content: str) -> ShellPattern:
 
 
 def _check_program(program: str) -> None:
-    """Refuse text that cannot be a program."""
     if found := _VARIABLE.match(program):
         raise ValueError(f"{found[0]} sets a variable, and a rule begins with the program: take it out, at character 1")
     if " " in program and "/" not in program:
@@ -179,7 +176,7 @@ def _check_program(program: str) -> None:
 
 
 def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
-    """Return the words, unquoted and split at their stars, and the position of the first star."""
+    """Return the unquoted words, each split at its stars, and the position of the first star or None."""
     pieces: list[Piece] = []
     parts: list[str] | None = None  # the word that is being parsed; None between words
     quote, opened, starred = "", 0, None

@@ -1,4 +1,4 @@
-"""Determines the effects of a command: whether it only reads, and the paths it names."""
+"""Determines whether a command only reads, and which paths the command names."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,8 @@ _FILE = re.compile(r"file:(?://[^/]*(?=/))?", re.I)
 
 @noun
 class NamedPaths:
-    """Paths as spelled, relative to the first folder; if several folders are possible, relative to each.
+    """The paths that a command names, as written. They are relative to the folder in which the command starts; if a
+    ``cd`` makes several folders possible, the path is listed once for each folder.
 
     patterns  the paths that are globs
     flat      the paths that must not be folders
@@ -40,7 +41,7 @@ class NamedPaths:
 
 
 def effects_of(analysis: Analysis) -> Effects:
-    """Return ``none`` only if every command is known to read and print with these words, and nothing else."""
+    """Return ``none`` if every command is known to only read and print with these words; otherwise ``mutating``."""
     if analysis.fault is not None or analysis.script.expands:
         return "mutating"
     for simple in analysis.script.commands:
@@ -79,7 +80,7 @@ def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
 
 
 def runs_settings(analysis: Analysis) -> str | None:
-    """Return the first program that runs commands of a repository's settings, or None."""
+    """Return the name of the first program that runs commands named in a repository's settings, or None."""
     started = find_inner_commands(analysis).runs
     runs = [run for run in started if [word.value for word in run.words[1:]] != ["--version"]]
     entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
@@ -87,7 +88,8 @@ def runs_settings(analysis: Analysis) -> str | None:
 
 
 def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
-    """Return the folders in which such programs run, relative to the first one; None if one is unknown."""
+    """Return the folders in which programs with ``runs_settings`` run, relative to the folder in which the command
+    starts; None if a folder is unknown."""
     found: dict[str, None] = {}
     where = folders_of(analysis)
     for run in find_inner_commands(analysis).runs:
@@ -111,8 +113,8 @@ def _entered(uses: Iterable[Use], folders: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def named_paths(analysis: Analysis) -> NamedPaths:
-    """Return the paths in words and redirections, as far as the programs are known. Words of an unknown program count
-    as read and written unless they cannot be a path."""
+    """Return the paths that words and redirections name. For a program without a row every word that could be a path
+    is returned as read and written."""
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
     removes: dict[str, None] = {}
@@ -157,7 +159,7 @@ def _paths(use: Use) -> list[str]:
 
 
 def _plainly_text(text: str) -> bool:
-    """Return True for a URL, several lines, or text longer than a path."""
+    """Return True for text that is not a path: a URL, several lines, or text longer than a path."""
     address = _ADDRESS.match(text) and ".." not in text.split("/")
     return "\n" in text or len(text) > _LONGEST_PATH or bool(address)
 
@@ -170,8 +172,8 @@ def _note(paths: dict[str, None], path: str, where: PossibleFolders) -> None:
 
 
 def folder_readers(analysis: Analysis) -> list[str]:
-    """Return the commands that read whole folders. Hidden and ignored files count, because options and files of the
-    workspace change what is skipped."""
+    """Return the commands that read whole folders. Hidden and ignored files are included, because options and files
+    of the workspace control which files the command skips."""
     found: list[str] = []
     for run in find_inner_commands(analysis).runs:
         name = run.name or ""
@@ -191,7 +193,7 @@ def folder_readers(analysis: Analysis) -> list[str]:
 
 
 def _reads_a_pipe(run: CommandRun, script: Script) -> bool:
-    """Return True if the command follows a pipe and names no path, so that it reads its input."""
+    """Return True if the command follows a pipe and names no path, so that it reads its standard input."""
     plain = len(script.operators) == len(script.commands) - 1
     piped = plain and run.step > 0 and script.operators[run.step - 1] in ("|", "|&")
     return piped and not any(use.role == "read" for use in run.uses)

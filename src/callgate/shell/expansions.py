@@ -1,6 +1,6 @@
-"""Expands a command whose values are known: home, the working folder, variables that it sets itself.
+"""Expands variables and substitutions with known values: home, the working folder, variables that the command sets.
 
-Deny rules and hard safety also judge these expansions. They never allow anything.
+Deny rules and the hard safety checks are also applied to the expanded commands. Allow rules never use them.
 """
 
 import re
@@ -32,7 +32,7 @@ _EXPANDS = re.compile(r"[$`]|~\+")
 
 
 def known_expansions(analysis: Analysis) -> tuple[Analysis, ...]:
-    """Return the other commands to which this one may expand; none if nothing is known."""
+    """Return the other commands to which the command may expand; empty if no value is known."""
     text = analysis.text
     if len(text) > _LONGEST or not _EXPANDS.search(text) or _is_literal(analysis):
         return ()
@@ -47,7 +47,7 @@ def known_expansions(analysis: Analysis) -> tuple[Analysis, ...]:
 
 
 def _is_literal(analysis: Analysis) -> bool:
-    """Return True if the text is quoted and is not code for another shell, which would expand it."""
+    """Return True if the shell expands nothing in the command and the command runs no text in another shell."""
     script = analysis.script
     if (
         analysis.fault is not None
@@ -59,7 +59,7 @@ def _is_literal(analysis: Analysis) -> bool:
 
 
 def _assigned(text: str, number: int) -> str:
-    """Return the text with the value of that index for each variable, or its last value."""
+    """Return the text with each variable replaced by its value at index ``number``, or by its last value."""
     for _ in range(_ROUNDS):
         values = _values(text)
         after = _VARIABLE.sub(lambda found, values=values: _value(found, values, number), text)
@@ -75,7 +75,7 @@ def _value(found: re.Match[str], values: dict[str, list[str]], number: int) -> s
 
 
 def _values(text: str) -> dict[str, list[str]]:
-    """Return the values that the text assigns to its variables, if they are literal and need no quotes."""
+    """Return the literal values that the text assigns to each variable. Values that need quotes are omitted."""
     found: dict[str, list[str]] = {}
     for command in analyse(text).script.commands:
         assigned = [(name, text_of(value)) for name, value in command.assignments]

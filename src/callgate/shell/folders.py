@@ -1,5 +1,7 @@
-"""Determines the folders in which each command of a script may run. A ``cd`` before it may have failed, or may have run
-in a subshell."""
+"""Determines the folders in which each command of a script may run.
+
+An earlier ``cd`` may fail or run in a subshell, so several folders are possible.
+"""
 
 from posixpath import join, normpath
 
@@ -14,7 +16,10 @@ _LONGEST = 200
 
 @noun
 class PossibleFolders:
-    """The folders in which a command may run, relative to the first one. ``lost``: it may run elsewhere too."""
+    """The folders in which a command may run, relative to the folder in which the script starts.
+
+    lost  the command may also run in an unknown folder
+    """
 
     here: tuple[str, ...] = ("",)
     lost: bool = False
@@ -24,8 +29,8 @@ _START = PossibleFolders()
 
 
 def folders_of(analysis: Analysis) -> list[PossibleFolders]:
-    """Return one value for each simple command. After ``cd x &&`` only the new folder counts, up to the next other
-    operator."""
+    """Return the possible folders of each simple command. After ``cd x &&`` only the new folder is possible, up to
+    the next operator other than ``&&``."""
     script = analysis.script
     if not any(simple.words and text_of(simple.words[0]) in MOVES for simple in script.commands):
         return [_START] * len(script.commands)
@@ -56,7 +61,8 @@ def _known(simple: Simple) -> bool:
 
 
 def after_move(where: PossibleFolders, words: tuple[Word, ...]) -> PossibleFolders:
-    """Return the folders to which a ``cd`` leads. The shell resolves ``..`` by spelling, the system by folders."""
+    """Return the folders to which a ``cd`` leads. A ``..`` is resolved in both ways: lexically, as the shell does,
+    and through the parent folder, as the system does."""
     target = next((text_of(word) for word in words[1:] if text_of(word)[:1] != "-"), "~" if len(words) == 1 else None)
     if target is None or target[:1] == "+":
         return PossibleFolders(where.here, lost=True)
@@ -66,7 +72,7 @@ def after_move(where: PossibleFolders, words: tuple[Word, ...]) -> PossibleFolde
 
 
 def below(folder: str, path: str) -> str:
-    """Return a path relative to that folder; a path with a tilde first is unchanged."""
+    """Return the path joined to the folder; a path that begins with a tilde is returned unchanged."""
     return path if path[:1] == "~" else join(folder, path)
 
 
@@ -75,7 +81,8 @@ def _either(one: PossibleFolders, other: PossibleFolders) -> PossibleFolders:
 
 
 def _bounded(folders: tuple[str, ...], lost: bool) -> PossibleFolders:
-    """Return the first folder and the latest ones if there are too many, without long paths."""
+    """Return at most a fixed number of folders: the first one and the latest ones. Long paths are dropped; ``lost``
+    is set if a folder is dropped."""
     short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
     each = tuple(dict.fromkeys(short))
     many = len(each) > _MOST_FOLDERS

@@ -1,6 +1,6 @@
 """The strict parser: accepts a subset of the shell's language and refuses everything else.
 
-Forms that bash and zsh read differently are refused too, so that it never matters which of them runs the command.
+Forms that bash and zsh interpret differently are refused, so that the result is valid for both shells.
 """
 
 from typing import Literal
@@ -26,7 +26,7 @@ Closer = Literal["", ")", "}"]
 
 
 def parse_strictly(text: str) -> Script | Unread:
-    """Parse a text completely, in linear time. Unread if a form is not accepted."""
+    """Parse a whole text in linear time. Return Unread if the text contains a form that is not accepted."""
     reader = StrictParser(text)
     if text[:1] in ("-", "+"):
         return Unread("a command that begins like an option of the shell")
@@ -40,7 +40,7 @@ def parse_strictly(text: str) -> Script | Unread:
 
 
 class StrictParser:
-    """Parses lists, pipelines and commands into ``drafts`` and ``operators``."""
+    """Parses lists, pipelines and commands and appends them to ``drafts`` and ``operators``."""
 
     def __init__(self, text: str) -> None:
         self.scan = Scanner(text)
@@ -80,7 +80,8 @@ class StrictParser:
         return True
 
     def separated(self, begun: int) -> bool:
-        """Parse the end of a list; the commands since ``begun`` may run in the background."""
+        """Parse the separator after a list and return True if there is one. After ``&`` the drafts from index
+        ``begun`` on are marked as background commands."""
         scan = self.scan
         scan.skip_blanks()
         if scan.peek() == "\n":
@@ -151,7 +152,7 @@ class StrictParser:
                 raise NotUnderstood("a command is missing")
 
     def compound(self, closer: Closer, kind: Within, depth: int) -> None:
-        """Parse a subshell or a group. Its redirections become a command without words after its commands."""
+        """Parse a subshell or a group. Its redirections become a command without words, which follows its commands."""
         begun = len(self.drafts)
         self.scan.at += 1
         self.sequence(closer, depth + 1)

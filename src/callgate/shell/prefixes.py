@@ -1,4 +1,5 @@
-"""Determines the prefix rule that the answer "always" offers: one that does not let the program run other programs."""
+"""Determines the prefix rule that the answer "always" offers. The rule never allows the program to run other
+programs."""
 
 import re
 import shlex
@@ -17,7 +18,7 @@ _DEEPEST = 4
 
 
 def quoted_command(run: CommandRun) -> Analysis | None:
-    """Return the command by itself with every word quoted; None if a word is unknown."""
+    """Return the analysis of the single command with every word quoted; None if a word is unknown."""
     values = [word.value for word in run.words if word.value is not None]
     if not values or len(values) < len(run.words):
         return None
@@ -25,7 +26,8 @@ def quoted_command(run: CommandRun) -> Analysis | None:
 
 
 def prefix_of(analysis: Analysis) -> str | None:
-    """Return the prefix to offer for one plain command, if a rule with it would allow the command."""
+    """Return the prefix to offer for a single simple command; None if a rule with the prefix would not allow the
+    command."""
     commands = analysis.script.commands
     if analysis.fault is not None or len(commands) != 1 or commands[0].assignments or commands[0].redirects:
         return None
@@ -37,8 +39,8 @@ def prefix_of(analysis: Analysis) -> str | None:
 
 
 def _prefix(words: Sequence[Word], depth: int) -> list[str] | None:
-    """Return the program, its subcommand and operands as the row says; for a wrapper, followed by the prefix of the
-    inner command."""
+    """Return the program, its subcommand and the number of operands given in its row; for a wrapper, followed by the
+    prefix of the inner command. Return None if the program has no prefix rule."""
     if not words or depth > _DEEPEST or words[0].value is None:
         return None
     step, start = step_of(known_as(text_of(words[0])), words)

@@ -1,6 +1,7 @@
-"""Decides whether a command could run something that a deny or ask pattern names.
+"""Decides whether a command could run a program that a deny or ask pattern names.
 
-In doubt it could. Deny rules are a convenience, not a security boundary: a name can always be hidden in text.
+If this is uncertain, the pattern applies. Deny rules are a convenience, not a security boundary: text can always
+hide the name of a program.
 """
 
 import re
@@ -20,10 +21,10 @@ from callgate.words.noun import noun
 
 @noun
 class Doubt:
-    """The command may do anything.
+    """The reason why the effect of a command is unknown.
 
-    unread       it could not be parsed, or its program is an expansion
-    interpreter  it runs code that is unknown
+    unread       the command could not be parsed, or the name of its program is an expansion
+    interpreter  the command runs unknown code
     """
 
     kind: Literal["unread", "interpreter"]
@@ -99,7 +100,6 @@ def _base(pattern: ShellPattern) -> str:
 
 
 def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
-    """Return why one command matches the pattern."""
     if not run.words:
         return None
     name, first = run.name, run.words[0]
@@ -130,7 +130,7 @@ def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
 
 
 def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> bool:
-    """Return True if one of the words is shell text that contains the command."""
+    """Return True if one of the words is shell text that contains a command which matches the pattern."""
     texts = [text_of(word) for word in words[1:] if " " in text_of(word)][:_MANY]
     values = [text.partition("=")[2] for text in texts if "=" in text]
     for text in (*(each for each in texts if each[:1] != "-"), *values):
@@ -141,12 +141,14 @@ def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> boo
 
 
 def _subcommand(pattern: ShellPattern) -> bool:
-    """Return True if the second word of the pattern is literal and no option: an unknown word may be that word."""
+    """Return True if the second word of the pattern is literal and not an option. An unknown word of the command may
+    be equal to that word."""
     return len(pattern.pieces) > 1 and len(pattern.pieces[1]) == 1 and not pattern.pieces[1][0].startswith("-")
 
 
 def _matches_words(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | None:
-    """Match the words after the program with the pattern. Options may stand between them."""
+    """Return a description of the match if the words of a command match the pattern, otherwise None. Options may
+    come between the words of the pattern."""
     rest = words[1:]
     if name == "git":
         sub = subcommand_at("git", words)
@@ -175,13 +177,15 @@ def _plain(pattern: ShellPattern) -> bool:
 
 
 def _open(pieces: Sequence[Piece], words: Sequence[str]) -> bool:
-    """Return True if unknown words could make the command match: the words before them do."""
+    """Return True if the words before the first unknown word match the pattern, so that the unknown words could
+    complete the match."""
     known = words[: words.index("\0")]
     return all(piece == LONE or matches(piece, word) for piece, word in zip(pieces, known, strict=False))
 
 
 def _in_order(wanted: list[str], spoken: list[str | None], *, exact: bool) -> bool:
-    """Return True if the wanted words come first, except for options, each of which may have a value."""
+    """Return True if the words begin with the wanted words. Options between them, with or without a value, are
+    skipped."""
     places = {0}
     for word in wanted:
         reached: set[int] = set()
@@ -197,7 +201,7 @@ def _in_order(wanted: list[str], spoken: list[str | None], *, exact: bool) -> bo
 
 
 def _skipping(places: set[int], spoken: list[str | None]) -> set[int]:
-    """Return the indices after any number of options with or without a value."""
+    """Return the indices that can follow after any number of options with or without a value."""
     reached = set(places)
     todo = list(places)
     while todo:
@@ -211,7 +215,8 @@ def _skipping(places: set[int], spoken: list[str | None]) -> set[int]:
 
 
 def _has_option(option: str, spoken: list[str | None]) -> bool:
-    """Return True if the option is there: alone, in a cluster, abbreviated or under another name."""
+    """Return True if the words contain the option: as its own word, in a cluster, abbreviated, or under another
+    name."""
     if None in spoken:
         return True
     given = [word for word in spoken if word and word[:1] == "-"]
@@ -236,7 +241,8 @@ def _has_letter(letter: str, given: list[str]) -> bool:
 
 
 def _removal(runs: Sequence[CommandRun]) -> str | None:
-    """Return why the commands remove or empty a file in another way."""
+    """Return why the commands remove or empty a file with another program than the one that the pattern names; None
+    if they do not."""
     for run in runs:
         for use in run.uses:
             if use.role == "remove":
@@ -257,7 +263,7 @@ def _names(text: str, name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _readings(text: str) -> tuple[str, ...]:
-    """Return the text, and what it could be after the shell's expansions."""
+    """Return the text as written and the forms that it could have after quotes and expansions."""
     joined = re.sub(r"\\\r?\n", "", text)
     decoded = _DECODED.sub(_decode, joined)
     bare = [re.sub(r"\$\{?[@*]\}?|\$\(\s*\)|``|['\"\\]|\$(?=['\"])", "", each) for each in (joined, decoded)]

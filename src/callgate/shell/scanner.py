@@ -1,4 +1,4 @@
-"""Scans words with their quotes, redirections, here-documents, blanks and comments, for the strict parser."""
+"""Scans words with their quotes, redirections, here-documents, blanks and comments for the strict parser."""
 
 import re
 import unicodedata
@@ -36,12 +36,12 @@ CODE = re.compile(r"([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A
 
 
 class NotUnderstood(Exception):
-    """The text is not accepted by the strict parser."""
+    """The strict parser does not accept the text."""
 
 
 @noun
 class Document:
-    """A here-document whose body follows; it then replaces the redirection at ``index``."""
+    """A here-document whose body has not been scanned yet. The body is stored in the redirection at ``index``."""
 
     redirects: list[Redirect]
     index: int
@@ -49,7 +49,7 @@ class Document:
 
 
 class Scanner:
-    """A text and a position in it. Every method advances over what it scans, or raises NotUnderstood."""
+    """A text and a position in the text. Each scanning method advances the position, or raises NotUnderstood."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -58,7 +58,7 @@ class Scanner:
         self.brackets = 0
 
     def peek(self, ahead: int = 0) -> str:
-        """Return the next character, or "" at the end."""
+        """Return the next character, or "" at the end of the text."""
         return self.text[self.at + ahead : self.at + ahead + 1]
 
     def taken(self, pattern: re.Pattern[str]) -> str:
@@ -71,7 +71,7 @@ class Scanner:
     # Between words
 
     def skip_blanks(self) -> None:
-        """Skip blanks and a comment. Only valid where a word could begin."""
+        """Skip blanks and a comment. May only be called where a word could begin."""
         self.taken(BLANKS)
         if self.peek() == "#":
             end = self.text.find("\n", self.at)
@@ -80,7 +80,7 @@ class Scanner:
                 raise NotUnderstood("a comment that ends like a line continuation")
 
     def skip_lines(self) -> None:
-        """Skip blanks, comments, newlines, and here-documents that begin after a newline."""
+        """Skip blanks, comments, newlines, and the bodies of here-documents after a newline."""
         self.skip_blanks()
         while self.peek() == "\n":
             announced, self.announced = self.announced, []
@@ -90,14 +90,14 @@ class Scanner:
             self.skip_blanks()
 
     def ends(self) -> bool:
-        """Return True if no further word can follow."""
+        """Return True at the end of a word: at the end of the text or at a character that cannot be in a word."""
         following = self.peek()
         return not following or following in ENDS_WORD
 
     # Words
 
     def word(self) -> tuple[Word, ...]:
-        """Return the words to which the next one expands."""
+        """Scan the next word and return the words to which it expands."""
         if simplest := self.taken(SIMPLEST):
             return (Word(simplest, simplest),)
         begun = self.at
@@ -110,7 +110,7 @@ class Scanner:
         return words
 
     def single(self) -> Word:
-        """Return the next word, where brace forms are not accepted."""
+        """Scan and return the next word. Raise NotUnderstood for a brace form."""
         begun = self.at
         pieces = self.pieces()
         if not pieces:
@@ -123,7 +123,7 @@ class Scanner:
         return plainly(pieces, self.text[begun : self.at])
 
     def assignment(self) -> tuple[str, Word] | None:
-        """Return ``NAME=value``, if it is next."""
+        """Scan ``NAME=value`` and return the name and value; None if the next word is not an assignment."""
         name = NAME.match(self.text, self.at)
         if not name:
             return None
@@ -141,7 +141,7 @@ class Scanner:
         return found[0] if found and found[0] in words else None
 
     def pieces(self) -> list[Piece]:
-        """Scan up to the end of the word."""
+        """Scan to the end of the word and return its pieces."""
         pieces: list[Piece] = []
         while not self.ends():
             if len(pieces) == MOST_PIECES:
@@ -163,7 +163,7 @@ class Scanner:
             raise NotUnderstood(f"more than {MOST_BRACKETS} brackets")
 
     def marked(self) -> Piece:
-        """Scan a piece that begins with a special character."""
+        """Scan and return a piece that begins with a special character."""
         mark = self.peek()
         self.at += 1
         match mark:
@@ -214,7 +214,7 @@ class Scanner:
         raise NotUnderstood("an expansion")
 
     def double(self) -> str:
-        """Parse up to the closing quote."""
+        """Scan to the closing double quote and return the text before it."""
         inside = ""
         while True:
             inside += self.taken(IN_DOUBLE)
@@ -233,7 +233,7 @@ class Scanner:
                 raise NotUnderstood("an expansion")
 
     def ansi(self) -> str:
-        """Parse up to the closing quote of ``$'…'``."""
+        """Scan to the closing quote of ``$'…'`` and return the decoded text."""
         inside = ""
         while True:
             inside += self.taken(IN_ANSI)
@@ -268,7 +268,7 @@ class Scanner:
     # Redirections
 
     def redirect(self, redirects: list[Redirect]) -> bool:
-        """Add the next redirection, if there is one."""
+        """Scan the next redirection, if there is one, and append it."""
         found = OPERATOR.match(self.text, self.at)
         if not found:
             return False
@@ -303,7 +303,8 @@ class Scanner:
         redirects.append(Redirect(operator, Word(found[2], found[0]), number))
 
     def body(self, document: Document) -> None:
-        """Scan the body after this newline, up to the newline after its last line."""
+        """Scan the body of a here-document from the newline before its first line to the newline after its
+        delimiter."""
         redirect = document.redirects[document.index]
         lines: list[str] = []
         while self.at < len(self.text):

@@ -1,7 +1,7 @@
-"""Expands a word whose quoted characters are known: globs, tilde and brace forms.
+"""Expands globs, tildes and brace forms in a word.
 
-A word is given as pieces, ``(text, bare)``; bare: neither quoted nor escaped. Both parsers use this module, and nothing
-else in common.
+A word is given as pieces ``(text, bare)``. The text of a piece is bare if it is neither quoted nor escaped. This
+module is the only code that both parsers use.
 """
 
 import re
@@ -27,11 +27,11 @@ LETTERS = re.compile(r"([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z])")
 
 
 class Doubtful(Exception):
-    """Shells read this form in different ways."""
+    """Shells interpret the form in different ways."""
 
 
 def spelled(pieces: list[Piece], raw: str) -> tuple[Word, ...]:
-    """Return the words to which the pieces expand. Raises Doubtful."""
+    """Return the words to which the pieces expand. Raise Doubtful for a form that shells interpret differently."""
     if any(bare and ("{" in text or "}" in text) for text, bare in pieces):
         made = expanded(pieces)
         if made is not None:
@@ -40,7 +40,7 @@ def spelled(pieces: list[Piece], raw: str) -> tuple[Word, ...]:
 
 
 def plainly(pieces: Iterable[Piece], raw: str, *, came_from_braces: bool = False) -> Word:
-    """Return one word of these pieces, without brace expansion."""
+    """Return the pieces as one word, without brace expansion."""
     value = ""
     # The value, with a letter in place of every quoted character.
     outline = ""
@@ -57,7 +57,8 @@ def plainly(pieces: Iterable[Piece], raw: str, *, came_from_braces: bool = False
 
 
 def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
-    """Return the words of a brace form, or None if every brace is literal (``stash@{0}``, ``{}``)."""
+    """Return the words of a brace form; None if every brace is literal (``stash@{0}``, ``{}``). Raise Doubtful for a
+    form that shells interpret differently."""
     if any(not text and not bare for text, bare in pieces):
         raise Doubtful("an empty string beside a brace form")
     marks = [(letter, bare) for text, bare in pieces for letter in text]
@@ -75,7 +76,7 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
 
 
 def combined(parts: list[list[list[Piece]]], most: int) -> list[list[Piece]]:
-    """Return a word for every combination of choices."""
+    """Return a word for every combination of choices. Raise Doubtful if there are more than ``most``."""
     if prod(map(len, parts)) > most:
         raise Doubtful("a brace form that makes too many words")
     return [[mark for part in chosen for mark in part] for chosen in product(*parts)]
@@ -83,13 +84,13 @@ def combined(parts: list[list[list[Piece]]], most: int) -> list[list[Piece]]:
 
 @noun
 class Form:
-    """The characters of a word, parsed for brace forms."""
+    """The characters of a word. The methods parse brace forms."""
 
     marks: list[Piece]
 
     def parts(self, at: int, depth: int) -> tuple[list[list[list[Piece]]], int]:
-        """Return the parts from ``at`` on, each a list of choices, and their end: the end of the word, a ``}``, or
-        inside braces a comma."""
+        """Return a list of choices for each part of the word from ``at`` on, and the index of the end: the end of
+        the word, a ``}``, or a comma inside braces."""
         found: list[list[list[Piece]]] = []
         while at < len(self.marks):
             mark = self.marks[at]
@@ -104,7 +105,7 @@ class Form:
         return found, at
 
     def choices(self, start: int, depth: int) -> tuple[list[list[Piece]], int]:
-        """Return the choices of the brace form after its ``{``, and the position after it."""
+        """Return the choices of the brace form whose content begins at ``start``, and the index after its ``}``."""
         if depth > DEEPEST:
             raise Doubtful("braces nested too deep")
         made: list[list[Piece]] = []
@@ -125,7 +126,7 @@ class Form:
 
 
 def alone(inside: list[Piece], depth: int) -> list[list[Piece]]:
-    """Return the words of braces without a comma: a sequence, or the literal text."""
+    """Return the words of braces without a comma: the members of a sequence, or the literal text."""
     text = "".join(letter for letter, _ in inside)
     if ".." in text and all(bare for _, bare in inside):
         return [[(member, True)] for member in sequence(text)]
@@ -135,7 +136,7 @@ def alone(inside: list[Piece], depth: int) -> list[list[Piece]]:
 
 
 def sequence(text: str) -> list[str]:
-    """Return the words of ``1..3``, ``01..10``, ``1..9..2``, ``a..e``; anything else is Doubtful."""
+    """Return the members of ``1..3``, ``01..10``, ``1..9..2`` or ``a..e``. Raise Doubtful for any other text."""
     if letters := LETTERS.fullmatch(text):
         first, last = (ord(each) for each in letters.groups() if each)
         step = 1 if first <= last else -1

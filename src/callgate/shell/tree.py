@@ -1,6 +1,6 @@
-"""The wide parser: tree-sitter's grammar of bash, which knows every form of the language.
+"""The wide parser: uses tree-sitter's grammar of bash, which accepts every form of the language.
 
-A text with errors is parsed in part, so that deny rules have something to match.
+A text with errors is parsed partly, so that deny rules can match the parsed commands.
 """
 
 import re
@@ -32,8 +32,8 @@ class BashParser(Protocol):
 
 
 def parse_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
-    """Return the script as far as the grammar parses it, and why that is not all. Nothing is parsed after ``signs``
-    special characters."""
+    """Return the parsed script, and the first reason why a part of the text was not parsed or None. The text is cut
+    after ``signs`` special characters."""
     new_parser = bash_parsers()
     if new_parser is None:
         return NOTHING, NOT_INSTALLED
@@ -54,14 +54,15 @@ def parse_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | N
 
 
 def shadow(text: str) -> bytes:
-    """Return the text for the grammar with one byte for each character. The grammar indexes an ASCII table without a
-    check and can crash; for bash other characters are ordinary letters."""
+    """Return the text as bytes for the grammar, with one ASCII byte for each character. The grammar can crash on
+    other bytes; bash treats other characters as ordinary letters."""
     return STRANGE.sub("%", text).encode("ascii")
 
 
 @cache
 def bash_parsers() -> Callable[[], BashParser] | None:
-    """Return a function that creates parsers: one for each text, since threads must not share one."""
+    """Return a function that creates a parser; None if tree-sitter is not installed. Each text needs its own parser,
+    because threads must not share a parser."""
     try:
         import tree_sitter
         import tree_sitter_bash
@@ -73,7 +74,7 @@ def bash_parsers() -> Callable[[], BashParser] | None:
 
 
 def error_in(node: SyntaxNode) -> Unread:
-    """Return the first place that the grammar cannot parse."""
+    """Return the position of the first text that the grammar cannot parse."""
     while True:
         broken = next((child for child in node.children if child.has_error), None)
         if broken is None or broken.is_error or broken.is_missing:
@@ -88,14 +89,14 @@ BETWEEN = frozenset((";", "&", "\n", ";;", ";&", ";;&"))
 
 
 class TreeWalk(CommandCollector):
-    """Walks all statements, also in substitutions, bodies and branches."""
+    """Walks a syntax tree and visits all statements, also in substitutions, bodies and branches."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.depth = 0
 
     def sequence(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> None:
-        """Walk statements one after the other, with everything between them."""
+        """Visit consecutive statements and the nodes between them."""
         nodes = list(nodes)
         first = True
         for index, node in enumerate(nodes):
@@ -113,8 +114,8 @@ class TreeWalk(CommandCollector):
         self.operator = ""
 
     def joined(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
-        """Walk a statement, and record which of its commands are in a pipe. The grammar parses ``a && b >f | c`` as a
-        list piped into a command; the operators show what bash does."""
+        """Visit a statement, and mark the commands that are in a pipeline. The grammar parses ``a && b >f | c`` as a
+        list that is piped into a command; the operators show how bash groups the commands."""
         units, self.units = self.units, []
         self.statement(node, within)
         begins = [begun for begun, _ in self.units] + [len(self.drafts)]
@@ -156,7 +157,8 @@ class TreeWalk(CommandCollector):
             self.depth -= 1
 
     def last_of(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> CommandDraft | None:
-        """Return the statements among these nodes, which are joined by operators."""
+        """Visit the statements among the nodes and store the operators between them. Return the last simple command,
+        or None."""
         last: CommandDraft | None = None
         for node in nodes:
             if node.type in STATEMENTS:
@@ -168,7 +170,7 @@ class TreeWalk(CommandCollector):
         return last
 
     def chain(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
-        """Walk a list, which is nested to the left."""
+        """Visit a list, which the grammar nests to the left, and return the last simple command or None."""
         rest: list[SyntaxNode] = []
         while True:
             children = node.children
@@ -197,7 +199,6 @@ class TreeWalk(CommandCollector):
         return draft
 
     def behind(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
-        """Walk the rest of the line after the start of a here-document."""
         for child in node.children:
             if child.type in ("&&", "||"):
                 self.operator = child.type

@@ -27,12 +27,12 @@ TABS = re.compile(r"^\t+", re.MULTILINE)
 
 
 class Enough(Exception):
-    """The text has more nodes or levels than the limits allow."""
+    """The syntax tree has more nodes or levels than the limits allow."""
 
 
 @noun
 class LastWord:
-    """The last collected word, with its position and end in the text."""
+    """The word that was collected last, with its index in the command and its end in the text."""
 
     draft: CommandDraft
     index: int
@@ -42,10 +42,10 @@ class LastWord:
 
 
 class CommandCollector:
-    """Collects simple commands into ``drafts``. The subclass that walks the text separates statements.
+    """Collects simple commands into ``drafts``. A subclass walks the syntax tree and separates statements.
 
-    ``units`` are the commands that operators join to the current statement: the index of the first draft of each, and
-    the operator before it.
+    units  for each command that operators join to the current statement: the index of its first draft, and the operator
+           before it
     """
 
     def __init__(self, source: str) -> None:
@@ -61,7 +61,7 @@ class CommandCollector:
         self.nodes = 0
 
     def statement(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
-        """Parse a statement. Return the simple command to which a following redirection belongs, if there is one."""
+        """Parse a statement. Return the simple command to which a following redirection belongs, or None."""
         raise NotImplementedError
 
     def script(self) -> Script:
@@ -121,7 +121,7 @@ class CommandCollector:
         draft.words.append(plainly([(name, True), *pieces], raw) if pieces is not None else Word(None, raw))
 
     def flat(self, node: SyntaxNode, draft: CommandDraft) -> None:
-        """Return the words of a test with its operators."""
+        """Append the words and operators of a test to the command."""
         stack = [node]
         while stack:
             each = stack.pop()
@@ -161,7 +161,8 @@ class CommandCollector:
         draft.words.extend(made)
 
     def pieces(self, node: SyntaxNode, draft: CommandDraft) -> list[Piece] | None:
-        """Return the pieces of a word. Commands in its expansions become commands of the script."""
+        """Return the pieces of a word; None if it contains an expansion. The commands in an expansion are collected
+        too."""
         pieces = pieces_of(node, self.source)
         self.count(len(pieces or ()))
         if pieces is None:
@@ -170,7 +171,7 @@ class CommandCollector:
         return pieces
 
     def inside(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
-        """Collect the commands in a node that is not a statement: a word, a test, arithmetic, the body of a
+        """Collect the commands in a node that is not a statement: a word, a test, arithmetic, or the body of a
         here-document."""
         operator, self.operator = self.operator, ""
         units, self.units = self.units, []
@@ -212,7 +213,7 @@ class CommandCollector:
         draft.redirects.append(Redirect(operator, target or Word(None), fd))
 
     def document(self, node: SyntaxNode, draft: CommandDraft) -> None:
-        """Parse a here-document. The rest of the line is in the node between the delimiter and the body."""
+        """Parse a here-document. The grammar puts the rest of the line between its delimiter and its body."""
         operator, fd, start = "<<", None, ""
         body: SyntaxNode | None = None
         end: SyntaxNode | None = None
@@ -246,7 +247,8 @@ class CommandCollector:
             self.inside(body, draft.within)
 
     def body_text(self, announced: int, end: int, operator: str) -> str:
-        """Return the body from the text: the grammar's node omits blanks at its start."""
+        """Return the body of a here-document from the source text. The body node of the grammar lacks leading
+        blanks."""
         begun = self.source.find("\n", announced, end) + 1
         text = self.source[begun:end]
         return TABS.sub("", text) if operator == "<<-" else text
@@ -268,7 +270,7 @@ def together(first: list[Piece] | None, second: list[Piece] | None) -> list[Piec
 
 
 def substitutions_in(text: str) -> int:
-    """Return the least number of command substitutions, counted by their characters."""
+    """Return the minimum number of command substitutions in the text, counted by their opening characters."""
     opened = text.count("$(") - text.count("$((") + text.count("<(") + text.count(">(")
     return opened + (text.count("`") + 1) // 2
 

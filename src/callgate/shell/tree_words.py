@@ -1,6 +1,7 @@
 """Converts the words of a syntax tree to unquoted pieces.
 
-``SyntaxNode`` declares the part of tree-sitter's nodes that is used; only ``tree`` imports the package.
+``SyntaxNode`` declares the attributes of tree-sitter nodes that are used. Only the module ``tree`` imports
+tree-sitter.
 """
 
 import re
@@ -40,12 +41,13 @@ class SyntaxNode(Protocol):
 
 
 def text_of(node: SyntaxNode, text: str) -> str:
-    """Return the text of the node. Its offsets count bytes of ``tree.shadow``, one for each character."""
+    """Return the text of the node. Its byte offsets are character offsets, because ``tree.shadow`` encodes each
+    character as one byte."""
     return text[node.start_byte : node.end_byte]
 
 
 def pieces_of(node: SyntaxNode, source: str) -> list[Piece] | None:
-    """Return the pieces; None if the word contains an expansion."""
+    """Return the pieces of a word; None if the word contains an expansion."""
     kind = node.type
     text = text_of(node, source)
     if kind == "concatenation":
@@ -102,7 +104,6 @@ def ansi(escape: re.Match[str]) -> str:
 
 
 def assigned_name(node: SyntaxNode, source: str) -> str:
-    """Return ``NAME=`` or ``NAME+=``, as written."""
     name = node.child_by_field_name("name")
     operator = next((child.type for child in node.children if child.type in ("=", "+=")), "=")
     return (text_of(name, source) if name else "") + operator

@@ -1,1 +1,1 @@
-"""The table of programs: which words read, write, run, load or send something."""
+"""The table of programs, which describes the effect of each option and operand: reads, writes, runs, loads or sends."""

@@ -1,7 +1,8 @@
-"""Package managers, build tools, test runners, linters and formatters.
+"""Rows of package managers, build tools, test runners, linters and formatters.
 
-They run the project's own code, which a rule for one allows. A row lists options that cannot select other code,
-settings or programs; with any other option the call asks, and also with words that are passed to another program.
+These programs run the project's own code, and a rule for a program allows that. A row lists only options that cannot
+select other code, settings or programs. A call with any other option, or with words that are passed to another
+program, needs the user's approval.
 """
 
 BUILDERS = """

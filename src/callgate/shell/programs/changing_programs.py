@@ -1,4 +1,4 @@
-"""Programs that change files: a rule for one includes the changes inside the workspace."""
+"""Rows of programs that change files. A rule for a program includes its changes inside the workspace."""
 
 import re
 from posixpath import basename, join
@@ -36,9 +36,9 @@ zip | | -m!remove | no_prefix
 
 
 def copy(call: Invocation) -> list[Use]:
-    """Return the uses of ``cp``, ``mv``, ``ln`` and ``install``. The written file is the target, or in a folder the
-    name of the source; both are judged. A copied folder is merged with an existing one and follows its links, so
-    neither may exist."""
+    """Return the uses of ``cp``, ``mv``, ``ln`` and ``install``. The written file may be the target, or a file with
+    the name of the source in the target folder: uses for both paths are returned. A copied folder would be merged
+    with an existing folder and follow links in it, so the path in the target folder must not be a folder."""
     name, words, operands = call.program.names, call.words, call.operands
     uses = call.uses(call.options)
     into = next(iter(call.matching("-t", "--target-directory")), None)
@@ -67,7 +67,8 @@ def copy(call: Invocation) -> list[Use]:
 
 
 def _lost(name: str, sources: list[Argument], target: Argument) -> list[Use]:
-    """Return a removal if nothing is copied over a file, and for a move out of the workspace."""
+    """Return a removal of each source for a move out of the workspace, and a removal of the target if ``/dev/null``
+    replaces it."""
     if name == "mv" and (target.text[:1] in ("/", "~") or ".." in target.text.split("/")):
         return [each.included("remove") for each in sources]
     return [target.included("remove")] if any(each.text == "/dev/null" for each in sources) else []
@@ -79,7 +80,7 @@ _LONG_MODES = {"--create": "c", "--list": "t", "--extract": "x", "--get": "x", "
 
 def tar(call: Invocation) -> list[Use]:
     """Return the uses of tar. The first word may be letters without a dash, with their values in the next words. The
-    names of unpacked files are unknown, so a rule has to write out ``x``."""
+    names of unpacked files are unknown, so a rule must contain the option ``x``."""
     words, found = call.words, call.arguments
     bundle = text_of(words[1]) if len(words) > 1 else "-"
     if bundle[:1] != "-":

@@ -1,7 +1,7 @@
-"""git: global options, then a subcommand with a row of its own.
+"""The rows of git: global options, then a subcommand with its own row.
 
-Only subcommands in the table count, because an alias may be anything. A rule for a subcommand includes its purpose;
-options that run programs, change settings or discard work must be written out in the rule.
+Only subcommands in the table are known; any other name may be an alias. A rule for a subcommand includes the normal
+effect of the subcommand. Options that run programs, change settings or discard work must be written in the rule.
 """
 
 import re
@@ -149,13 +149,14 @@ _ONLY_SHOWS = ("--check", "--stat", "--numstat", "--summary")
 
 
 def apply(call: Invocation) -> list[Use]:
-    """Return the uses. The names of the written files are in the patch, so only the exact command is allowed."""
+    """Return the uses of ``git apply``. The patch contains the names of the written files, so only an exact rule
+    allows the command."""
     writes = WHOLE.beyond("write", "it writes the files that the patch names", "")
     return [WHOLE.included("alter"), *call.uses(), *([] if call.matching(*_ONLY_SHOWS) else [writes])]
 
 
 def clone(call: Invocation) -> list[Use]:
-    """Return the uses. By default the folder is the last name of the URL."""
+    """Return the uses of ``git clone``. The default folder is the last name in the URL."""
     uses = [WHOLE.included("alter"), *call.uses()]
     if len(call.operands) == 1:
         source = call.operands[0]
@@ -165,8 +166,8 @@ def clone(call: Invocation) -> list[Use]:
 
 
 def restore(call: Invocation) -> list[Use]:
-    """Return the uses. Only the words after ``--`` are written; nothing is if only the index is changed. A whole folder
-    has to be written out in the rule: all its changes are discarded."""
+    """Return the uses of ``git restore`` and ``git checkout``. The words after ``--`` are written, except if only
+    the index is changed. A rule must contain the name of a whole folder, because all changes in it are discarded."""
     found = call.arguments
     if call.matching("-S", "--staged") and not call.matching("-W", "--worktree"):
         found = call.options
@@ -179,7 +180,7 @@ def restore(call: Invocation) -> list[Use]:
 
 
 def clean(call: Invocation) -> list[Use]:
-    """Return the uses. Without a path everything that is not part of the repository is removed."""
+    """Return the uses of ``git clean``. Without a path, all untracked files are removed."""
     if call.matching("-n", "--dry-run"):
         return call.uses()
     step = Argument("", ".", call.start - 1, call.start - 1)
@@ -188,8 +189,8 @@ def clean(call: Invocation) -> list[Use]:
 
 
 def config(call: Invocation) -> list[Use]:
-    """Return the uses. A query is an option, or the first word; any other word is a name or value. The settings file
-    counts as written if the setting names a program or more settings."""
+    """Return the uses of ``git config``. A query is an option or the first word (``get``, ``list``), or a single
+    name. If a new setting names a program or a file with settings, a write to the settings file is returned."""
     first = call.operands[0].text if call.operands else ""
     asks = first in ("list", "get") or call.matching(*_CONFIG_READS)
     if asks or (len(call.operands) == 1 and first not in _CONFIG_CHANGES):
@@ -209,6 +210,7 @@ def config(call: Invocation) -> list[Use]:
 
 
 def naming(call: Invocation) -> list[Use]:
-    """Return the uses of ``branch`` and ``tag``: an operand creates a name, unless an option lists."""
+    """Return the uses of ``git branch`` and ``git tag``: an operand creates a name, except with an option that lists
+    names."""
     lists = not call.operands or call.matching(*_LISTS)
     return call.uses() if lists else [*call.uses(), WHOLE.included("alter")]

@@ -1,4 +1,5 @@
-"""Finds every command that a script would start, also behind wrappers and in strings for other shells."""
+"""Finds every command that a script would start, also commands in the words of wrappers and in text for other
+shells."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -43,12 +44,12 @@ _BUILDERS = frozenset(("make", "gmake"))
 class CommandRun:
     """One command and its uses.
 
-    name      the program without its folder; None if it is an expansion
-    depth     the number of commands around it
-    step      the index of the simple command of the script
-    more      it gets words that are unknown
-    anywhere  it runs one of its words, and it is unknown which
-    unclear   the table does not say what one of its words does
+    name      the name of the program without its folder; None if the name is an expansion
+    depth     the number of commands that enclose the command
+    step      the index of the enclosing simple command of the script
+    more      the command gets further words, which are unknown
+    anywhere  the command runs one of its words, but the index of the word is unknown
+    unclear   the table does not describe one of the words
     """
 
     words: tuple[Word, ...]
@@ -63,12 +64,12 @@ class CommandRun:
 
     @property
     def starts(self) -> bool:
-        """True if it passes some of its words to another program."""
+        """True if the command passes some of its words to another program."""
         return self.name in _STARTING and any(text_of(word) in _STARTED_BY for word in self.words)
 
 
 def name_of(word: Word) -> str | None:
-    """Return the name of the program that this word starts; None if it is an expansion."""
+    """Return the name of the program that the word starts; None if the name contains an expansion."""
     if word.value is None:
         tail = word.raw.rpartition("/")[2]
         return tail if "/" in word.raw and re.fullmatch(r"[\w.+-]+", tail) else None
@@ -76,14 +77,14 @@ def name_of(word: Word) -> str | None:
 
 
 def known_as(name: str) -> str:
-    """Return the name of the row for a program: loaders and versions of Python have many names."""
+    """Return the name of the row for a program. All versions of Python share a row, and so do all dynamic loaders."""
     if _LOADER.fullmatch(name):
         return "busybox"
     return "python3" if _PYTHON.fullmatch(name) else name
 
 
 def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
-    """Return the uses of these words; none if the program is unknown."""
+    """Return the uses of the words of a command; empty if the name of the program is unknown."""
     name = name_of(words[0]) if words else None
     uses = read(known_as(name), words) if name else ()
     if _unclear(uses):
@@ -100,9 +101,9 @@ class InnerCommands:
     """Every command that a command would start.
 
     texts   programs in other languages
-    unread  shell text that could not be parsed completely
-    blind   why it runs code that is unknown
-    over    there are too many commands, or they are nested too deeply
+    unread  shell texts that could not be parsed completely
+    blind   reasons why the command runs unknown code
+    over    a limit on the number or depth of commands was exceeded
     """
 
     def __init__(self, analysis: Analysis) -> None:
@@ -119,7 +120,7 @@ class InnerCommands:
 
     @cached_property
     def named(self) -> Mapping[str, Sequence[CommandRun]]:
-        """The runs by the name of their program in lower case."""
+        """The runs of each program, by its name in lower case."""
         found: dict[str, list[CommandRun]] = {}
         for run in self.runs:
             found.setdefault((run.name or "").casefold(), []).append(run)
@@ -155,7 +156,10 @@ class InnerCommands:
     def _started(
         self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...], *, more: bool, unseen: bool = False
     ) -> None:
-        """Add a command. ``unseen``: the commands that it starts get unknown words."""
+        """Add a command and the commands that it starts.
+
+        unseen  the inner commands get further words, which are unknown
+        """
         self._words += len(words) + 1
         if depth > DEEPEST or self._words > _WORDS or len(words) > LONGEST:
             self.over = True
@@ -188,7 +192,8 @@ class InnerCommands:
                 self._setting(name, value, depth + 1)
 
     def _hidden_commands(self, run: CommandRun, depth: int) -> None:
-        """Add commands in words that the table reads as something else."""
+        """Add the commands in words that the table describes as harmless: aliases of git and ``!command`` in
+        editors."""
         texts = [text_of(word) for word in run.words[1:]]
         if run.name == "git":
             for name, value in pairwise(texts):
@@ -202,7 +207,8 @@ class InnerCommands:
             self.blind.append(f"{run.name} runs what it is given")
 
     def _setting(self, name: str, value: str, depth: int) -> None:
-        """Add the command of a setting: an alias of git is a subcommand, or after ``!`` a command."""
+        """Add the command in the value of a git setting. The value of an alias is a subcommand of git, or a shell
+        command after ``!``."""
         subcommand = name.startswith("alias.") and value[:1] != "!"
         self._text(f"git {value}" if subcommand else value.lstrip("!"), depth)
 
@@ -222,7 +228,8 @@ class InnerCommands:
 
 
 def _printed(script: Script) -> tuple[Word, ...]:
-    """Return the words that may be input of a command of this script: printed words and here-strings."""
+    """Return the words that may become input of a command of the script: printed words, here-strings and
+    here-documents. The list is empty if no command reads words from its input."""
     if not any(command.words and name_of(command.words[0]) in _READS_INPUT for command in script.commands):
         return ()
     found: list[Word] = []
@@ -244,7 +251,7 @@ def _split(word: Word) -> list[Word]:
 
 
 def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Return the words of xargs with its input words at their place."""
+    """Return the words of an ``xargs`` command with the input words in place of its placeholder, or at the end."""
     texts = [text_of(word) for word in words]
     marks = [text[2:] or after for text, after in zip(texts, [*texts[1:], ""], strict=True) if text[:2] == "-I"]
     mark = marks[0] if marks else "{}"
@@ -261,7 +268,6 @@ def _inserted(text: str, mark: str, word: Word) -> Word:
 
 
 def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Return the words of a command in find, which ends with ``;`` or ``+``."""
     for at, word in enumerate(words):
         if text_of(word) in (";", "+"):
             return words[:at]
@@ -269,7 +275,6 @@ def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _open(run: CommandRun) -> bool:
-    """Return True if it may start another program than its first word."""
     if not run.words:
         return False
     name = run.name
@@ -280,12 +285,14 @@ def _open(run: CommandRun) -> bool:
 
 @lru_cache(maxsize=256)
 def _remembered(text: str) -> list[tuple[Analysis, InnerCommands]]:
-    """Cache for the last result of a text; hashing a whole analysis for each rule would be costly."""
+    """Return the cache entry of a text: a list that contains the last result or nothing. The key is the text,
+    because hashing a whole analysis for each rule would be slow."""
     return []
 
 
 def find_inner_commands(analysis: Analysis) -> InnerCommands:
-    """Follow a command through wrappers and shell text to everything that it would start, in bounded time."""
+    """Return every command that a command would start, directly, through wrappers or through shell text. The run
+    time is limited."""
     place = _remembered(analysis.text)
     if place and place[0][0] is analysis:
         return place[0][1]

@@ -1,7 +1,7 @@
-"""Shells and languages: a rule for one includes scripts of the workspace; code in words has to be written out.
+"""Rows of shells and of interpreters of languages.
 
-``python3:*`` covers ``python3 script.py``; ``python3 -c``, ``node -e`` and modules that run code need a rule that
-writes the option out.
+A rule for an interpreter includes scripts of the workspace: ``python3:*`` covers ``python3 script.py``. ``python3
+-c``, ``node -e`` and modules that run code need a rule that contains the option.
 """
 
 from dataclasses import replace
@@ -38,8 +38,8 @@ _TEST_MODULES = names("unittest")
 
 
 def shell(call: Invocation) -> list[Use]:
-    """Return the uses. With ``-c`` the first operand is shell text; without it the first operand is a script, or stdin
-    is."""
+    """Return the uses of a shell. With ``-c`` the first operand is shell text. Without ``-c`` the first operand is a
+    script; without an operand the shell reads commands from stdin."""
     words, found = call.words, call.arguments
     script = next((each for each in found if not each.name), None)
     last = script.at if script else len(words) - 1
@@ -60,7 +60,6 @@ def _script(found: Argument) -> list[Use]:
 
 
 def _handed_on(words: Words, start: int) -> list[Use]:
-    """Return the uses of the arguments of a script: any may be a path."""
     uses: list[Use] = []
     for each in operands_in(words, start):
         text = each.text.partition("=")[2] if each.text[:1] == "-" else each.text
@@ -70,7 +69,8 @@ def _handed_on(words: Words, start: int) -> list[Use]:
 
 
 def _module(call: Invocation, found: Argument) -> list[Use]:
-    """Return the uses of ``-m``: those of the module's row; without a row the rule has to write it out."""
+    """Return the uses of ``-m``: the uses in the row of the module. A module without a row must be named in the
+    rule."""
     if found.text in _MODULES:
         same = call.read_program(found.text, tuple(call.words[found.on :]))
         moved = [replace(use, at=use.at + found.on, on=use.on + found.on) for use in same]
@@ -81,8 +81,8 @@ def _module(call: Invocation, found: Argument) -> list[Use]:
 
 
 def language(call: Invocation) -> list[Use]:
-    """Return the uses. The first of script and code counts; the words after it are its arguments. Only in Python does
-    code end the options."""
+    """Return the uses of an interpreter. It runs the script or the code option, whichever comes first; the words
+    after a script are arguments. In Python the code also ends the options."""
     words, found, python = call.words, call.arguments, "-m" in call.grammar.table
     if len(found) == 1 and found[0].name in (_TELLS if python else _TELLS | {"-v"}):
         return []

@@ -1,4 +1,4 @@
-"""Sorts the words of a command into options and operands by its row, and determines their uses."""
+"""Splits the words of a command into options and operands according to its row, and determines their uses."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -78,11 +78,13 @@ _COMMANDS = frozenset(("argv", "shell"))
 
 @noun
 class Argument:
-    """An option with its value, or an operand, whose name is empty.
+    """An option with its value, or an operand. The name of an operand is empty.
 
-    at  the index of its word
-    on  the index of the word with its value
-    A value that looks like an option may be one: then there is a second Argument with a question mark before its name.
+    at  the index of the word of the option
+    on  the index of the word with the value
+
+    If the value of an option looks like an option, a second Argument is created for it, with a question mark before
+    its name.
     """
 
     name: str
@@ -97,7 +99,7 @@ class Argument:
         return Use(role=role, text=shown, at=self.at, on=self.on, granted=True, guess=guess, flat=flat)
 
     def beyond(self, role: Role, why: str, text: str | None = None, *, target: bool = False) -> Use:
-        """Return a use that only a rule which writes these words out covers."""
+        """Return a use that only a rule with exactly these words covers."""
         shown = self.text if text is None else text
         return Use(role=role, text=shown, at=self.at, on=self.on, why=why, target=target)
 
@@ -107,7 +109,7 @@ WHOLE = Argument("", "", 0, 0)
 
 
 def operands_in(words: Words, start: int) -> list[Argument]:
-    """Return each word as an operand, also one with a dash."""
+    """Return each word from ``start`` on as an operand, also words that begin with a dash."""
     return [Argument("", text_of(word), at, at) for at, word in enumerate(words[start:], start)]
 
 
@@ -115,9 +117,10 @@ ReadProgram = Callable[[str, tuple[Word, ...]], tuple[Use, ...]]
 
 
 class Invocation:
-    """A command whose words are sorted by the grammar of its program; the words before ``start`` name the program.
+    """A command whose words are split according to the grammar of its program. The words before ``start`` name the
+    program.
 
-    ``read_program`` returns the uses of a command of another program of the table.
+    read_program  returns the uses of a command of another program of the table
     """
 
     def __init__(self, grammar: Grammar, words: Words, start: int, read_program: ReadProgram) -> None:
@@ -140,17 +143,17 @@ class Invocation:
         return [each for each in self.arguments if not each.name]
 
     def matching(self, *names: str) -> list[Argument]:
-        """Return the options of these names."""
         return [each for each in self.arguments if each.name in names]
 
     def uses(self, arguments: Iterable[Argument] | None = None) -> list[Use]:
-        """Return the uses of these arguments, by default of all, and of unknown words."""
+        """Return the uses of the arguments (default: all arguments of the command) and of unknown words."""
         chosen = self.arguments if arguments is None else arguments
         return uses_in(self.grammar, chosen) + loose(self.words, self.start)
 
 
 def scan(grammar: Grammar, words: Words, start: int = 1, *, head: bool = False) -> list[Argument]:
-    """Return options and operands in the order of the words. An option that is not in the row has no ``option``.
+    """Return the options and operands in the order of the words. The field ``option`` is None for an option that the
+    row does not list.
 
     head  stop after the first operand
     """
@@ -181,7 +184,8 @@ def _option(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> i
 
 
 def _perhaps(grammar: Grammar, words: Words, at: int) -> list[Argument]:
-    """Return the options in a word that is a value: programs differ, and the table may be wrong."""
+    """Return the options in a word that was parsed as a value. The installed program may differ from the table and
+    parse the word as an option."""
     text = text_of(words[at]) if at < len(words) else ""
     if len(text) < 2 or text[0] != "-" or text == "--" or text[1:].isdigit():
         return []
@@ -207,7 +211,6 @@ def _long(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> int
 
 
 def _with_next(option: Option, words: Words, at: int) -> Argument:
-    """Return the option whose value is the next word."""
     return Argument(option.name, text_of(words[at + 1]) if at + 1 < len(words) else "", at, at + 1, option)
 
 
@@ -269,7 +272,7 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
 
 
 def of_kind(kind: str, argument: Argument) -> list[Use]:
-    """Return the uses of one option or operand of this kind."""
+    """Return the uses of one option or operand of the given kind."""
     text = argument.text
     if kind == "text":
         return []
@@ -298,8 +301,8 @@ def of_kind(kind: str, argument: Argument) -> list[Use]:
 
 
 def loose(words: Words, start: int = 1, *, positional: bool = False) -> list[Use]:
-    """Return uses for unknown words, for globs that could expand to an option, and if positions count, for globs that
-    could expand to several words."""
+    """Return uses for unknown words and for globs that could expand to an option. If ``positional`` is set, also
+    return uses for globs that could expand to several words."""
     uses: list[Use] = []
     ended = False
     for at, word in enumerate(words[start:], start):

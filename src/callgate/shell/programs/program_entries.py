@@ -1,16 +1,25 @@
 """The row of a program in the table, and the parser of the rows.
 
-A row is ``names | operands | options | fields``, continued on indented lines; ``#`` starts a comment. A line
-``$group = options`` names options that several rows share.
+A row is ``names | operands | options | fields``. Indented lines continue a row; ``#`` starts a comment. A line ``$group
+= options`` defines options that several rows use.
 
 names     ``grep,egrep`` are two programs, ``npm test|start`` two subcommands
-operands  kinds by position; the last kind is repeated
-options   ``-abc``: three flags without effect on a rule. ``-k=``: takes a value. ``-i?=``: may have a value in the same
-          word. ``--arg==``: takes two words. ``--pre=run``: takes a value of the kind ``run``. ``-i!write``: a flag
-          that writes. ``-#``: a number as an option (``head -5``)
-fields    fields of ``Program``: a name alone is true, ``prefix_operands=1`` a value, with commas for blanks
+operands  the kinds of the operands by position; the last kind is repeated
+options   see the list of forms below
+fields    fields of ``Program``: a name alone means True, ``prefix_operands=1`` sets a value; commas in a value mean
+          blanks
 
-Kinds are the roles of ``Use``, and the keys of ``GRANTED`` and ``CHECKED`` in ``program_arguments``.
+Forms of options:
+
+``-abc``       three flags without effect on a rule
+``-k=``        takes a value
+``-i?=``       may have a value in the same word
+``--arg==``    takes two words
+``--pre=run``  takes a value of the kind ``run``
+``-i!write``   a flag that writes
+``-#``         a number as an option (``head -5``)
+
+A kind is a role of ``Use``, or a key of ``GRANTED`` or ``CHECKED`` in ``program_arguments``.
 """
 
 import re
@@ -34,7 +43,8 @@ class Option:
 
 @noun
 class Program:
-    """A row of the table: a program, or a subcommand (``npm run``). Each field has an example of a row."""
+    """A row of the table: a program or a subcommand (``npm run``). The text after each field begins with an example
+    of a row."""
 
     names: str
     operands: str = "unknown"
@@ -81,7 +91,7 @@ class Program:
 
 
 def programs_in(*tables: str) -> dict[str, Program]:
-    """Return the rows by name. ValueError for a second row of a name."""
+    """Return the rows of the tables by name. Raise ValueError if two rows have the same name."""
     groups: dict[str, str] = {}
     found: dict[str, Program] = {}
     for line in (line for table in tables for line in _lines(table)):
@@ -130,7 +140,10 @@ def names_in(text: str) -> list[str]:
 
 
 class Grammar:
-    """The parsed operands and options of a row. ``above``: options of the programs above a subcommand."""
+    """The parsed operands and options of a row.
+
+    above  options of the enclosing programs, which a subcommand accepts too
+    """
 
     def __init__(self, program: Program, above: str = "") -> None:
         self.program = program
@@ -144,12 +157,13 @@ class Grammar:
 
     @cached_property
     def positional(self) -> bool:
-        """True if an operand is written because of its position: a glob before it could move it."""
+        """True if the position of an operand decides whether it is written. A glob before the operand could change
+        its position."""
         return len(self.kinds) > 1 and "write" in self.kinds
 
 
 def options_in(text: str, dash: str = "--") -> dict[str, Option]:
-    """Return the options of a text by their names with dashes."""
+    """Return the options of a row's third column, by name with dashes."""
     found: dict[str, Option] = {}
     for token in text.split():
         sign = next((sign for sign in _FORMS if sign in token), "")

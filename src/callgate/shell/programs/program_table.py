@@ -1,6 +1,6 @@
 """The table of all known programs, and the function that determines the uses of a command.
 
-A program without a row is allowed only by its exact command: each of its words is a use that a rule has to write out.
+Only an exact rule allows a program without a row: each of its words is a use that the rule must contain.
 """
 
 import re
@@ -78,7 +78,7 @@ _PACKED = re.compile(r"(.+)\.(?:gz|bz2|xz|zst|Z)")
 
 @cache
 def grammar_of(name: str) -> Grammar:
-    """Return the grammar of a program or subcommand; options of a program are also accepted after its subcommands."""
+    """Return the grammar of a program or subcommand. A subcommand also accepts the options of its program."""
     words = name.split()
     above = [PROGRAMS[head].options for count in range(1, len(words)) if (head := " ".join(words[:count])) in PROGRAMS]
     return Grammar(PROGRAMS[name], " ".join(above))
@@ -86,8 +86,8 @@ def grammar_of(name: str) -> Grammar:
 
 @lru_cache(maxsize=64)
 def read(name: str, words: tuple[Word, ...], start: int = 1) -> tuple[Use, ...]:
-    """Return the uses of a command of this program, from the word ``start`` on. Cached, because one decision needs them
-    several times."""
+    """Return the uses of the words of a command from the index ``start`` on. The result is cached, because one
+    decision needs it several times."""
     return tuple(_uses(name, words, start))
 
 
@@ -115,8 +115,8 @@ def _uses(name: str, words: Words, start: int) -> list[Use]:
 
 
 def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
-    """Return the full name of the subcommand and the index of its first word; the name of the program if no subcommand
-    is named."""
+    """Return the full name of the subcommand and the index of the word after it. Without a subcommand, return the
+    name of the program and ``start``."""
     program = PROGRAMS.get(name)
     while program is not None and program.subcommands:
         found = scan(grammar_of(name), words, start, head=True)
@@ -128,7 +128,7 @@ def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
 
 
 def subcommand_at(name: str, words: Words) -> int:
-    """Return the index of the first operand, or the number of words."""
+    """Return the index of the first operand; without an operand, the number of words."""
     found = scan(grammar_of(name), words, head=True)
     return found[-1].at if found and not found[-1].name else len(words)
 
@@ -148,7 +148,7 @@ def _steps(name: str, words: Words, start: int) -> list[Use]:
 
 
 def _behind(program: Program, words: Words, start: int) -> int:
-    """Return the index of the ``--`` after which words are passed to another program, or the number of words."""
+    """Return the index of the ``--`` that separates words for another program; without it, the number of words."""
     if program.after_dashes is None:
         return len(words)
     return next((at for at, word in enumerate(words[start:], start) if text_of(word) == "--"), len(words))
@@ -156,15 +156,15 @@ def _behind(program: Program, words: Words, start: int) -> int:
 
 @cache
 def grammar_behind(spec: str) -> Grammar:
-    """Return the grammar of the words after ``--``. The last word is the kind of the operands unless it is an
-    option."""
+    """Return the grammar of the words after ``--``. The last word of ``spec`` is the kind of the operands, unless it
+    is an option."""
     *options, last = spec.split() or [""]
     operands = "" if last[:1] == "-" else last
     return Grammar(Program("", operands or "unknown", " ".join(options if operands else [*options, last])))
 
 
 def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) -> list[Use]:
-    """Return the uses of the command in the words of a wrapper."""
+    """Return the uses of the inner command of a wrapper; empty if the program is not a wrapper."""
     kinds = [kind for kind in grammar.kinds if kind in ("argv", "shell")]
     if not kinds:
         return []
@@ -173,8 +173,8 @@ def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) 
 
 
 def anything(words: Words) -> list[Use]:
-    """Return the uses of a program without a row: every word may be a path that it reads or writes, also after
-    ``=``."""
+    """Return the uses of a program without a row: every word, and the text after ``=`` in a word, may be a path that
+    is read or written."""
     uses = [WHOLE.included("alter")]
     removes = any(_REMOVES.match(text_of(word)) for word in words[1:])
     roles: tuple[Role, ...] = ("read", "write", "remove") if removes else ("read", "write")

@@ -1,7 +1,7 @@
-"""Programs that read files and print text.
+"""Rows of programs that read files and print text.
 
-Options that follow links, read names of files from a file, or output the environment are not listed, so they ask, with
-or without a rule.
+The rows omit options that follow links, read file names from a file, or print the environment. A call with such an
+option needs the user's approval, even if a rule covers the program.
 """
 
 from itertools import pairwise
@@ -82,7 +82,7 @@ awk,gawk,mawk,nawk | text read | -F= -v= -e= --source= --assign= --field-separat
 
 
 def jq(call: Invocation) -> list[Use]:
-    """Return the uses. The shell must not expand the filter."""
+    """Return the uses of ``jq``. A filter that the shell would expand is not covered."""
     filters = [each for each in call.operands[:1] if unsure(call.words[each.on])]
     return call.uses() + [each.beyond("unknown", "the shell expand_glob in the filter") for each in filters]
 
@@ -138,8 +138,8 @@ def find(call: Invocation) -> list[Use]:
 
 
 def _removed(words: Words) -> list[str]:
-    """Return the paths that find removes after these words: everything below its start, unless the words name a
-    file."""
+    """Return the paths that ``find`` removes: everything below the start folders, or only the file that a test such
+    as ``-name`` names."""
     texts = [text_of(word) for word in words[1:]]
     first = next((at for at, text in enumerate(texts) if text[:1] in tuple("-(!") and text not in _LINKS), len(texts))
     starts = [text for text in texts[:first] if text[:1] != "-"] or ["."]

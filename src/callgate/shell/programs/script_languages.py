@@ -1,7 +1,7 @@
-"""Parses sed scripts and awk programs strictly: a program that cannot be parsed is not covered by a rule.
+"""Parses sed scripts and awk programs strictly. A rule does not cover a script that cannot be parsed.
 
-sed may read, write and run what the script names. An awk program is accepted if it only computes and prints; in awk the
-first operand ends the options and is the program, unless ``-e`` gives one.
+A sed script may read and write files and run commands; each of these is a use. An awk program is accepted if it only
+computes and prints. In awk the first operand is the program and ends the options, unless ``-e`` gives the program.
 """
 
 import re
@@ -31,7 +31,7 @@ _BETWEEN = " \t\n;"
 
 
 def script_uses(text: str, at: int) -> list[Use]:
-    """Return the files that a sed script reads and writes, and the commands that it runs."""
+    """Return the uses of a sed script: the files that it reads and writes, and the commands that it runs."""
     script, uses, rest = Argument("", text, at, at), list[Use](), text
     while rest := rest.lstrip(_BETWEEN):
         found = _COMMAND.match(rest)
@@ -48,7 +48,7 @@ def script_uses(text: str, at: int) -> list[Use]:
 
 
 def _open_bracket(expression: str) -> bool:
-    """Return True if a bracket is open: implementations differ on delimiters inside brackets."""
+    """Return True if the expression ends inside a bracket. Implementations differ on a delimiter inside brackets."""
     plain = re.sub(r"\\.", "", expression, flags=re.S)
     return "[" in plain and "]" not in plain[plain.rindex("[") :]
 
@@ -72,8 +72,8 @@ def sed(call: Invocation) -> list[Use]:
 
 
 def rewritten(option: Argument, files: Sequence[str], suffix: str = "") -> list[Use]:
-    """Return the uses of an option that writes these files, and with a suffix keeps the old ones. A rule that writes
-    the option out covers any file of the workspace; otherwise each file needs an Edit rule."""
+    """Return the uses of an option that changes the files in place, and with a suffix keeps the old files under new
+    names. A rule that contains the option covers any file of the workspace; otherwise each file needs an Edit rule."""
     why = f"{option.name} writes a file"
     # A suffix may lead to another folder; without a file it is unknown what is written.
     unclear = [option.beyond("write", why, "")] if "/" in suffix or not files else []
@@ -87,8 +87,8 @@ def _kept(path: str, suffix: str) -> str:
 
 
 def rewriting(call: Invocation) -> list[Use]:
-    """Return the uses of formatters and linters, which write their operands with an option, or without one of
-    ``writes_unless``."""
+    """Return the uses of formatters and linters. They write their operands with an option such as ``--fix``, or
+    without an option of ``writes_unless`` such as ``--check``."""
     places = [each for each in call.options if each.option and each.option.kind == "place"]
     uses = [WHOLE.included("alter"), *call.uses(each for each in call.arguments if each not in places)]
     for each in places:
@@ -121,12 +121,12 @@ _BEFORE_REGEX = names("( , { } ; ! ~ !~ && || ? : = == != < > <= >= + - * % ^ +=
 
 
 class _NotUnderstood(Exception):
-    """The program cannot be parsed."""
+    """The awk program cannot be parsed."""
 
 
 def _end_of_expression(text: str, start: int) -> int:
-    """Return the index after the closing slash. Implementations differ on slashes and brackets inside brackets: such an
-    expression is refused."""
+    """Return the index after the closing slash of a regular expression. Raise _NotUnderstood for a slash or bracket
+    inside brackets, which implementations parse differently."""
     at = start + 1
     while text[at : at + 1] != "/" or at == start + 1:
         if text[at : at + 1] == "[":
@@ -150,7 +150,7 @@ def _end_of_bracket(text: str, start: int) -> int:
 
 
 def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
-    """Return kinds and texts of tokens, and whether there is a slash that may be a division or start an expression."""
+    """Return the kind and text of each token, and whether a slash could be a division or start an expression."""
     found: list[tuple[str, str]] = []
     at, unclear = 0, False
     while at < len(text):
@@ -177,7 +177,7 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _first_unsafe_part(text: str) -> str | None:
-    """Return the first part of the program that does more than compute and print."""
+    """Return the first part of an awk program that does more than compute and print; None if there is none."""
     reaching = _REACHING.search(text)
     if reaching:
         return reaching.group()
@@ -197,7 +197,7 @@ def _first_unsafe_part(text: str) -> str | None:
 
 
 def program_uses(text: str, at: int) -> list[Use]:
-    """Return the uses of an awk program beyond computing and printing."""
+    """Return the uses of an awk program that does more than compute and print; empty for any other awk program."""
     program = Argument("", text, at, at)
     try:
         ventures = _first_unsafe_part(text)

@@ -1,4 +1,4 @@
-"""Programs that contact other machines and services of this one."""
+"""Rows of programs that contact other machines, or services of this machine."""
 
 import re
 
@@ -54,7 +54,8 @@ _SHOWN = ("-w", "--write-out")
 
 
 def curl(call: Invocation) -> list[Use]:
-    """Return the uses. ``@file`` and ``name@file`` send a file. URLs may be globs, or have other schemes than http."""
+    """Return the uses of ``curl``. ``@file`` and ``name@file`` send a file. A URL may be a glob, or may have another
+    scheme than http."""
     uses = call.uses(call.options)
     for each in call.arguments:
         if each.name in ("-o", "--output") and each.text not in ("-", "/dev/null"):

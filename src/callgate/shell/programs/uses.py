@@ -1,4 +1,4 @@
-"""The uses of a command: one ``Use`` for each effect of a word that matters to a rule."""
+"""The uses of a command. A ``Use`` is one effect of a word, as far as rules depend on it."""
 
 import re
 from collections.abc import Sequence
@@ -30,12 +30,13 @@ _JOINT = re.compile(r"[,;=@<:]")
 class Use:
     """An effect of a command.
 
-    at       the index of the word that causes it
-    on       the index of the word with its value
-    granted  a rule for the program includes it (``rm:*`` includes the removal of ``rm build``)
-    target   ``text`` is only written like the target of a redirection, so an Edit rule is enough (``sort -o out``)
+    at       the index of the word that causes the effect
+    on       the index of the word with the value
+    granted  a rule for the program includes the effect (``rm:*`` includes the removal of ``rm build``)
+    target   the file ``text`` is only written, like the target of a redirection, so an Edit rule is sufficient (``sort
+             -o out``)
     guess    ``text`` may be a path or any other text (``pytest tests``)
-    flat     links in a folder would be followed, so the path must not be a folder (``diff a b``)
+    flat     the path must not be a folder, because links in the folder would be followed (``diff a b``)
     """
 
     role: Role
@@ -66,12 +67,12 @@ WHY: dict[str, str] = {
 
 
 def text_of(word: Word) -> str:
-    """Return the text of the word; a NUL, which no word can contain, for a word with an expansion."""
+    """Return the text of the word. For a word with an expansion return a NUL character, which no word can contain."""
     return "\0" if word.value is None else word.value
 
 
 def unsure(word: Word) -> bool:
-    """Return True if the shell expands the word to an unknown text or number of words."""
+    """Return True if the shell expands the word to unknown text or an unknown number of words."""
     return word.value is None or word.globs
 
 

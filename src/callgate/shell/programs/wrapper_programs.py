@@ -1,4 +1,4 @@
-"""Programs that run the command in their words, and builtin commands of the shell."""
+"""Rows of wrappers, which run the command in their words, and of builtin commands of the shell."""
 
 import re
 from itertools import pairwise
@@ -81,7 +81,7 @@ def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_
 
 
 def env(call: Invocation) -> list[Use]:
-    """Return the uses. Without a command env prints the environment."""
+    """Return the uses of ``env``. Without an inner command it prints the environment."""
     found = [each for each in call.arguments if each.name or each.text != "-"]
     uses = call.uses(call.options) + commands(call.words, found, 0, "env")
     runs = any(use.role in ("argv", "run") for use in uses)
@@ -89,7 +89,7 @@ def env(call: Invocation) -> list[Use]:
 
 
 def command(call: Invocation) -> list[Use]:
-    """Return the uses. With ``-v`` it only prints the path of a program."""
+    """Return the uses of ``command``. With ``-v`` it only prints the path of a program."""
     if call.matching("-v", "-V"):
         return loose(call.words, call.start)
     return call.uses(call.options) + commands(call.words, call.arguments, 0, "command")
@@ -112,7 +112,8 @@ def double_bracket(call: Invocation) -> list[Use]:
 
 
 def test(call: Invocation) -> list[Use]:
-    """Return the uses. Tests read facts about files; ``-v`` and ``-R`` evaluate the subscript of a variable."""
+    """Return the uses of ``test``. It reads attributes of files; ``-v`` and ``-R`` evaluate the subscript of a
+    variable."""
     uses = _computed(call)
     for each in operands_in(call.words, call.start):
         before = text_of(call.words[each.at - 1])
@@ -132,7 +133,8 @@ def printf(call: Invocation) -> list[Use]:
 
 
 def sets(call: Invocation) -> list[Use]:
-    """Return the uses of commands that change the shell; ``-C`` of some runs its word for each line that is read."""
+    """Return the uses of builtin commands that change the state of the shell, such as ``export``. Some take the
+    option ``-C``, whose value is run for each line of input."""
     changes = WHOLE.beyond("alter", "it changes the shell itself")
     words = [*operands_in(call.words, 0), WHOLE]
     runs = [
@@ -144,8 +146,8 @@ def sets(call: Invocation) -> list[Use]:
 
 
 def runs(call: Invocation) -> list[Use]:
-    """Return the uses. ``eval`` joins its words to one text; ``trap`` runs its first word; an alias is the text after
-    ``=``."""
+    """Return the uses of builtin commands that run text. ``eval`` joins its words, ``trap`` runs its first word, and
+    the command of an alias is the text after ``=``."""
     name = text_of(call.words[0])
     texts = [text_of(word) for word in call.words[call.start :]]
     if name == "eval":
