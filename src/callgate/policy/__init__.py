@@ -1,1 +1,1 @@
-"""The policy room: rules, modes, remembered answers, hooks and trust decide which calls run."""
+"""Rules, modes, remembered answers, hooks and trust: the package decides which calls run."""

@@ -1,4 +1,4 @@
-"""Compiles ``sandbox.allow_hosts`` to the rules of the sandbox's proxy."""
+"""Compiles the setting ``sandbox.allow_hosts`` to rules of the sandbox's proxy."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,8 +14,10 @@ machine's."""
 
 
 def proxy_rules(hosts: Sequence[str], denied: Sequence[HostPattern] = ()) -> ProxyRules:
-    """Return the proxy rules for hosts written as in ``sandbox.allow_hosts``. Hosts that match a pattern in ``denied``
-    are refused. ValueError for an invalid host."""
+    """Return the proxy rules for hosts written as in ``sandbox.allow_hosts``. Raise ValueError for an invalid host.
+
+    denied  patterns of hosts that the proxy refuses, even if ``hosts`` allows them
+    """
     allowed = tuple(host_pattern(each, star=True) for each in hosts)
     named = {each.name.strip("[]") for each in allowed}
     return ProxyRules(
@@ -27,7 +29,7 @@ def proxy_rules(hosts: Sequence[str], denied: Sequence[HostPattern] = ()) -> Pro
 
 
 def includes(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """True if every host that ``narrow`` allows is allowed by ``wide`` too."""
+    """Return True if the patterns ``wide`` allow every host that the patterns ``narrow`` allow."""
     patterns = [host_pattern(each, star=True) for each in wide]
     return all(any(_within(host_pattern(each, star=True), pattern) for pattern in patterns) for each in narrow)
 
@@ -47,9 +49,9 @@ def _allows(allowed: Sequence[HostPattern], denied: Sequence[HostPattern], host:
 
 
 def _refuses(allowed: Sequence[HostPattern], address: str, host: str) -> bool:
-    """Return True if the resolved address belongs to this machine, its network or its cloud and was not allowed
-    explicitly. An allowed name of the own network may resolve to such an address; only localhost may resolve to this
-    machine, and no name to a cloud metadata address."""
+    """Return True if the resolved address is private and not allowed. A private address is allowed if a pattern
+    contains the address, or if a pattern names a host of the own network that resolves to it. Only localhost may
+    resolve to this machine. No name may resolve to a cloud metadata address."""
     if not is_private(address):
         return False
     port = host.rpartition(":")[2] if host.count(":") == 1 or "]:" in host else ""

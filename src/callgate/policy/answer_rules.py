@@ -1,4 +1,7 @@
-"""Converts remembered answers to rules: same matching, same order, in a scope outside of all settings files."""
+"""Converts remembered answers to rules.
+
+The rules are matched and ordered like the rules of settings files, but have their own scope.
+"""
 
 from functools import lru_cache
 from typing import cast
@@ -26,11 +29,11 @@ _GLOB = late_pattern(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
 
 @lru_cache(maxsize=1024)
 def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
-    """Return a remembered answer as a rule. An unreadable answer allows nothing; as deny or ask it matches every call
-    of the tool.
+    """Return a remembered answer as a rule.
 
-    An answer applies to the tool of that name; a deny or ask answer on Edit or Read applies to every tool that edits or
-    reads. Outside the workspace an answer allows only what it names literally: arguments, a command or a path.
+    The rule applies to the tool that the answer names. A deny or ask answer on Edit or Read applies to every tool
+    that edits or reads. Outside the workspace an answer allows only the arguments, command or path that it contains
+    literally. An answer with an unreadable pattern allows nothing; as deny or ask it matches every call of the tool.
     """
     pattern = policy.pattern
     try:
@@ -79,8 +82,8 @@ def describe(policy: ApprovalPolicy) -> str:
 
 
 def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str, home: str) -> str | None:
-    """Return why the new pattern does not cover fewer calls than the old one, or None. Only one example of each is
-    compared, so None is not a proof."""
+    """Return why the new pattern does not cover fewer calls than the old pattern, or None. Only one example of each
+    pattern is compared, so None is not a proof."""
     if before.pattern is None or after.pattern is None:
         return None if after.pattern is not None else "it is about every call"
     old, new = (as_rule(each, root, home).content for each in (before, after))
@@ -102,7 +105,7 @@ def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str
 
 
 def _example(tool: str, pattern: Pattern) -> str:
-    """Return a content that the pattern should cover, in the form of a self-test."""
+    """Return the content of an example call that the pattern should cover, in the form used by self-tests."""
     text = pattern.value
     content = known(tool).content
     if content == "command":

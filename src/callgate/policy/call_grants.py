@@ -1,7 +1,7 @@
-"""Decides whether allow rules and remembered answers, taken together, cover a whole call.
+"""Decides whether allow rules and remembered answers together cover a whole call.
 
-Either one rule covers the call, or every part has a rule: each simple command of a shell command, each path of a file
-tool.
+A call is covered if one rule covers it, or if rules cover all of its parts. The parts are the simple commands of a
+shell command or the paths of a file tool.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ _WAYS: dict[str, frozenset[Way]] = {"writes": WRITES, "reads": READS}
 class Grants:
     """The allow rules that apply to one call.
 
-    edits          the mode accept_edits replaces Edit rules inside the workspace
-    guarded        why a rule on the whole shell does not cover this command
-    reads_folders  a command reads whole folders, which may contain a file that a deny or ask rule names
+    edits          the mode is accept_edits, so edits inside the workspace need no Edit rule
+    guarded        why a rule on the whole shell does not cover the command, or None
+    reads_folders  the command reads whole folders, which may contain a file that a deny or ask rule names
     """
 
     subject: Subject
@@ -31,11 +31,11 @@ class Grants:
     reads_folders: bool = False
 
     def by(self) -> Rule | None:
-        """Return the rule that is reported as the one that allows the call, or None."""
+        """Return the rule to report as the reason for allowing the call, or None if the call is not covered."""
         return self.whole() or self.commands() or self.places()
 
     def whole(self) -> Rule | None:
-        """Return a rule that covers the whole call."""
+        """Return the first rule that covers the whole call, or None."""
         for rule in self.rules:
             if self._taken_apart(rule) or (rule.content is None and self.guarded is not None):
                 continue
@@ -44,7 +44,7 @@ class Grants:
         return None
 
     def commands(self) -> Rule | None:
-        """Return the first of the rules that together cover every simple command."""
+        """Return the first of several rules that together cover every simple command, or None."""
         rules = self._command_rules()
         answer = self._granted(rules)
         if not isinstance(answer, shell.Granted) or (answer.free and self.reads_folders):
@@ -52,7 +52,7 @@ class Grants:
         return rules[answer.used[0]] if answer.used else None
 
     def why_not(self, rule: Rule) -> str | None:
-        """Return why this rule alone does not cover the call, or None if it does."""
+        """Return why the rule alone does not cover the call, or None if it does."""
         subject = self.subject
         if not rule.is_active(subject.case.now):
             return "it has expired"
@@ -88,7 +88,8 @@ class Grants:
         return shell.grant(analysis, patterns, self.files)
 
     def _folder_closed(self) -> str | None:
-        """Return why the command may not run in its folder: it is outside the workspace and no rule allows it."""
+        """Return why the command may not run in its working folder, or None. A folder outside the workspace needs a
+        rule."""
         if self.subject.folder is None:
             return None
         place = self.subject.resolve_in_shell(".")
@@ -102,7 +103,8 @@ class Grants:
         return [rule for rule in living if self._reaches(rule)]
 
     def places(self) -> Rule | None:
-        """Return the first of the rules that together cover every path. Reads inside the workspace need no rule."""
+        """Return the first of several rules that together cover every path, or None. Reads inside the workspace need
+        no rule."""
         subject = self.subject
         named: Rule | None = None
         if (
@@ -122,7 +124,7 @@ class Grants:
         return named
 
     def rule_for(self, access: PathAccess) -> Rule | None:
-        """Return the rule that allows this access to this path."""
+        """Return the first rule that allows the access to its path, or None."""
         case = self.subject.case
         for rule in self.rules:
             content = rule.content
@@ -138,15 +140,14 @@ class Grants:
         return None
 
     def may_write(self, path: str) -> bool:
-        """Return True if a redirection to this path is allowed."""
         place = self.subject.resolve_in_shell(path)
         if self.subject.danger_of(place, "write") is not None:
             return False
         return (self.edits and place.inside) or self.rule_for(PathAccess(place, "write")) is not None
 
     def may_use(self, path: str) -> bool:
-        """Return True if a command may use this path although no pattern names it: it is inside the workspace, or rules
-        allow all accesses of the command to it."""
+        """Return True if a command may use a path that no command rule names. The path must be inside the workspace,
+        or rules must allow all accesses of the command to the path."""
         place = self.subject.resolve_in_shell(path)
         if place.inside:
             return True
@@ -155,7 +156,7 @@ class Grants:
 
     @property
     def files(self) -> "shell.FileTests":
-        """The file tests that ``shell.grant`` needs."""
+        """The file tests for ``shell.grant``."""
         subject = self.subject
         return shell.FileTests(
             may_write=self.may_write,
@@ -166,11 +167,11 @@ class Grants:
         )
 
     def stays(self, path: str) -> bool:
-        """Return True if the folder is the one in which a command starts."""
+        """Return True if the path is the folder in which the command starts."""
         return self.subject.resolve_in_shell(path or ".").resolved == self.subject.resolve_in_shell(".").resolved
 
     def _taken_apart(self, rule: Rule) -> bool:
-        """Return True if the rule covers only a part of a call: a command or a path."""
+        """Return True if the rule covers a single command or path of a call instead of the whole call."""
         if isinstance(rule.content, CommandContent):
             names = ("", *self.subject.declared.names.get("command", ()))
             return self.subject.declared.command is not None and rule.content.field in names
@@ -181,8 +182,8 @@ class Grants:
 
 
 def _whole_kind(rule: Rule, access: PathAccess) -> bool:
-    """Return True for a rule ``Edit`` or ``Read`` without content, which equals ``Edit(**)``. A remembered answer on
-    the tool does not count."""
+    """Return True for a rule ``Edit`` or ``Read`` without content, which is equal to ``Edit(**)`` or ``Read(**)``.
+    Return False for a remembered answer on the whole tool."""
     return rule.text == rule.tool and access.path.inside and access.way in _WAYS.get(rule.kind, ())
 
 

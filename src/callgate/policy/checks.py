@@ -1,7 +1,8 @@
-"""Builds the list of checks of a gate: the standard checks, the checks of an embedding program and of the sandbox.
+"""Builds the list of checks of a gate: the standard checks, the checks of an embedding program, and the checks of the
+sandbox.
 
-The sandbox of a tool (``ToolFacts.sandbox``) decides where a command runs when
-the call is judged, never an argument of the call: the answer to a question is about that place.
+The sandbox of a tool (``ToolFacts.sandbox``) decides during the checks whether a command runs inside or outside.
+Arguments of the call never decide this, so the user's answer applies to the place that the question names.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,8 +27,9 @@ def standard_checks(
     """Return the checks of a gate in their order.
 
     hooks  the check that runs hooks
-    own    checks of an embedding program: denials count after the deny rules, questions and allows after the ask rules
-    free   whether commands in a sandbox need no question; None if no tool has a sandbox
+    own    checks of an embedding program: their denials are used after the deny rules, their other answers after the
+           ask rules
+    free   True if commands in a sandbox run without a question; None if no tool has a sandbox
     """
     early, late = OwnChecks(own).split() if own else ((), ())
     judge = Judge(rulebook)
@@ -48,7 +50,8 @@ def standard_checks(
 
 
 class OwnChecks:
-    """Checks of an embedding program. Each is called once for a case: a denial counts at once, any other answer later.
+    """Checks of an embedding program. Each check is called once for a case. A denial is used immediately; any other
+    answer is stored and used later.
 
     If a hook changes the arguments, all checks are called again.
     """
@@ -92,26 +95,32 @@ UnnamedReadTest = Callable[[Case, Callable[[str], bool]], str | None]
 
 @runtime_checkable
 class PlacesCommands(Protocol):
-    """The part of a tool's sandbox that the gate uses. ``hosts`` are the hosts that commands inside may reach."""
+    """The interface of a tool's sandbox that the gate uses.
+
+    hosts  the hosts that commands inside the sandbox may reach
+    """
 
     @property
     def hosts(self) -> tuple[str, ...]: ...
 
     def hides(self, path: str) -> bool:
-        """Return True if commands inside cannot read this path."""
+        """Return True if commands inside the sandbox cannot read the path."""
         ...
 
     def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
-        """Decide where the command of this call runs, and return the same answer until it has run.
+        """Return why the command of the call runs outside the sandbox, or None if it runs inside. The answer for a call
+        does not change until the command has run.
 
-        outside   a reason for running it outside
-        Return why the command runs outside, or None if it runs inside.
+        outside  a reason for running the command outside, or None
         """
         ...
 
 
 class SandboxChecks:
-    """The checks of calls whose command may run in a sandbox. ``free``: inside, no question is needed."""
+    """The checks of calls whose command may run in a sandbox.
+
+    free  commands inside the sandbox run without a question
+    """
 
     def __init__(self, subject: Callable[[Case], Subject], unnamed_read: UnnamedReadTest, *, free: bool) -> None:
         self._subject = subject
@@ -139,7 +148,8 @@ class SandboxChecks:
         return Allow("sandbox", _INSIDE.format(_reach(sandbox.hosts)))
 
     def _outside(self, case: Case) -> str | None:
-        """Return why the command runs outside, "" if it runs inside, None if there is no sandbox or no command."""
+        """Return why the command runs outside the sandbox. Return "" if it runs inside, and None if there is no
+        sandbox or no command."""
         sandbox = facts_of(case.tool).sandbox
         declared = case.traits.declared
         if not isinstance(sandbox, PlacesCommands) or declared.command is None or declared.fault is not None:
@@ -153,7 +163,7 @@ def _reach(hosts: tuple[str, ...]) -> str:
 
 
 def _needs(subject: Subject) -> str | None:
-    """Return why the words of a command show that it cannot work inside."""
+    """Return why the command cannot work inside the sandbox, according to its words; None if no reason is found."""
     if subject.danger is not None:
         return subject.danger
     for access in subject.outside:

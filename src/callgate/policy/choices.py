@@ -1,4 +1,4 @@
-"""Builds the choices for the answer "always"."""
+"""Builds the choices that the answer "always" offers."""
 
 from collections.abc import Iterator
 from posixpath import dirname
@@ -24,8 +24,12 @@ _PATH = late_pattern(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
-    """Return the choices, narrowest first: exactly these arguments; the choices of the tool, or those derived from the
-    call (prefix of a command, file and folder, host, agent, single arguments); the whole tool; the whole MCP server."""
+    """Return the choices for the answer "always", narrowest first.
+
+    The first choice is a rule on exactly these arguments. It is followed by the choices of the tool. If the tool has
+    none, choices are derived from the call: prefix of a command, file and folder, host, agent, single arguments, the
+    whole tool, the whole MCP server.
+    """
     subject = Subject(case, root="", home="")
     is_command = "command" in subject.declared.kinds
     label = "exactly this command" if is_command else "exactly these arguments"
@@ -35,8 +39,8 @@ def choices_for(case: Case) -> tuple[Choice, ...]:
 
 
 def _usual(subject: Subject) -> tuple[Choice, ...]:
-    """Return the derived choices. A tool that runs commands is never offered as a whole: that rule must be written by
-    hand."""
+    """Return the choices derived from the call. For a tool that runs commands the whole tool is never offered: users
+    must write such a rule themselves."""
     if "command" in subject.declared.kinds:
         return _commands(subject)
     if subject.case.traits.judged_as and not subject.declares_paths:
@@ -67,7 +71,8 @@ def _by_rule(label: str, tool: str, content: str) -> Choice:
 
 
 def _commands(subject: Subject) -> tuple[Choice, ...]:
-    """Return a prefix, if a rule with it would allow the command and it does not allow other programs."""
+    """Return a choice with the prefix of the command; empty if there is no prefix that allows the command but no
+    other programs."""
     analysis = subject.analysis
     if analysis is None or subject.not_granted is not None:
         return ()
@@ -80,7 +85,8 @@ def _commands(subject: Subject) -> tuple[Choice, ...]:
 
 
 def _files(subject: Subject) -> tuple[Choice, ...]:
-    """Return the file and its folder, if the call has one file, inside the workspace and not behind a link."""
+    """Return choices for the file and its folder. Return no choices if the call has several files, or if the file is
+    outside the workspace or reached through a link."""
     case, accesses = subject.case, subject.accesses
     if len(accesses) != 1 or not accesses[0].path.inside or len(accesses[0].path.hops) > 1:
         return ()
@@ -96,7 +102,7 @@ def _files(subject: Subject) -> tuple[Choice, ...]:
 
 
 def _fields(case: Case) -> tuple[Choice, ...]:
-    """Return one choice for each short argument, if there are several."""
+    """Return one choice for each short argument; empty if the call has only one argument."""
     found: list[Choice] = []
     for name, value in case.arguments.items() if len(case.arguments) > 1 else ():
         text = written(value)

@@ -1,4 +1,4 @@
-"""Entries of settings files as written: rules, hooks, models, servers, keys and faults."""
+"""The entries of settings files as written: rules, hooks, models, servers, key bindings and faults."""
 
 from pathlib import Path
 from typing import Literal
@@ -20,9 +20,9 @@ REACHES_OUTSIDE: tuple[Layer, ...] = ("managed", "user", "command line")
 class RuleLine:
     """A rule as written, such as ``Bash(git log:*)``.
 
-    origin     its ``layer`` is a ``Layer``
+    origin     the file and line of the rule; ``origin.layer`` is a ``Layer``
     match      self-test: contents of calls that the rule must cover
-    not_match  self-test: contents that it must not cover
+    not_match  self-test: contents of calls that the rule must not cover
     """
 
     effect: Effect
@@ -63,9 +63,9 @@ HOOK_TIMEOUT = 60.0
 class HookLine:
     """A hook as written.
 
-    target     a command line, ``module:function`` or an address
-    matcher    a regular expression for the whole name of the tool, or for the subject of the event; empty for all
-    condition  a rule that must cover the call
+    target     a command line, ``module:function`` or a URL
+    matcher    a regular expression for the whole name of the tool or the whole subject of the event; empty to match all
+    condition  a rule that must match the call
     """
 
     event: str
@@ -94,7 +94,8 @@ class ServerLine:
 
 @noun
 class KeyLine:
-    """Keys for an action in a context of the terminal, which checks both names."""
+    """The keys bound to an action in a context of the terminal. The terminal checks the names of the action and the
+    context."""
 
     context: str
     action: str
@@ -106,9 +107,9 @@ class KeyLine:
 class StatusLineSettings:
     """The command that prints the status line of the terminal.
 
-    refresh          seconds between two runs without an event, 0 for none
-    padding          blank columns at its left
-    from_repository  it was set by a file of a trusted folder
+    refresh          seconds between two runs without an event; 0 to run the command only on events
+    padding          the number of blank columns to the left of the status line
+    from_repository  the command was set by a file of a trusted folder
     """
 
     command: str | None = None
@@ -127,7 +128,7 @@ class SettingsFile:
 
 @noun
 class SettingsFault:
-    """An error in a settings file: what, where, and what to do."""
+    """An error in a settings file: its description, its position, and how to correct it."""
 
     text: str
     origin: Origin

@@ -17,7 +17,7 @@ _NOT_ASKED = {"later": "answers only when the call is made", "skipped": "not ask
 
 @noun
 class ExplainedStep:
-    """A check and its answer; ``decided`` if it made the decision."""
+    """A check and its answer. ``decided`` is True if this check made the decision."""
 
     check: str
     said: str
@@ -26,7 +26,7 @@ class ExplainedStep:
 
 @noun
 class Reading:
-    """A rule on this tool, whether it applies, and why or why not."""
+    """A rule on the tool, whether it applies to the call, and the reason."""
 
     rule: Rule
     applies: bool
@@ -45,7 +45,8 @@ class Explanation:
 def explain(
     judge: Callable[[Case, Callable[[Judged], None]], Decision], case: Case, rulebook: Rulebook = EMPTY
 ) -> Explanation:
-    """Return the decision of a gate and every step. ``judge`` is ``Gate.explain``, which runs nothing."""
+    """Return the decision of a gate with the answer of each check and the result of each rule. ``judge`` is
+    ``Gate.explain``, which runs nothing."""
     walked: list[Judged] = []
     decision = judge(case, walked.append)
     undecided = isinstance(decision, Deny) and decision.by == "gate"

@@ -1,8 +1,9 @@
-"""Lists the files of a repository that can run code or control an agent: what a user trusts.
+"""Lists the files of a repository that can run code or control an agent. Trust applies to exactly these files.
 
-The files are all of ``.callgate``, ``.mcp.json``, and files that hooks, MCP servers and other commands of the settings
-name. A link is listed with its target path; a target inside the repository is listed too. Files that programs read in
-turn (a Makefile, imported modules) are not listed: to trust ``make lint`` is to trust the Makefile.
+The files are all files of ``.callgate``, ``.mcp.json``, and files that hooks, MCP servers and other commands of the
+settings name. A link is listed with its target path; a target inside the repository is listed too. Files that the
+named programs read (a Makefile, imported modules) are not listed: a user who trusts ``make lint`` trusts the
+Makefile.
 """
 
 import json
@@ -42,7 +43,7 @@ _TOOL = late_pattern(re.escape(os.path.join(FOLDER, "tools", "")) + r"[^/]*\.py"
 
 @noun
 class Seen:
-    """A file as it was found. The ``sha256`` of a link is the hash of its target path."""
+    """The state of a file when the folder was read. For a link, ``sha256`` is the hash of the target path."""
 
     path: str
     kind: Literal["file", "link", "other"]
@@ -57,9 +58,9 @@ class Seen:
 
 @noun
 class Fingerprint:
-    """The settings of the repository, its files in order, and their effects in words.
+    """The settings of a repository, its listed files in order, and descriptions of their effects.
 
-    problem  why the files could not be read completely; then they cannot be trusted
+    problem  why the files could not be read completely, or None; a repository with a problem cannot be trusted
     """
 
     settings: tuple[LayerSettings, ...] = ()
@@ -75,11 +76,11 @@ class Fingerprint:
 
 @noun
 class ServerEntry:
-    """An MCP server of ``.mcp.json``, also one that is invalid.
+    """An MCP server of ``.mcp.json``. An invalid server has an entry too.
 
     command    the command line of the server
-    helper     the command line that prints headers
-    variables  environment variables of the user that it receives
+    helper     the command line that prints HTTP headers
+    variables  the user's environment variables that the server receives
     """
 
     name: str
@@ -99,7 +100,7 @@ class ServerEntry:
 
 
 def fingerprint(root: Path) -> Fingerprint:
-    """Read the folder. Nothing is run, and nothing outside of the root is opened."""
+    """Return the fingerprint of a folder. No program is run, and no file outside of the root is opened."""
     top = os.path.realpath(root)
     settings = read_repository(Path(top))
     survey = _FileCollector(top)
@@ -165,7 +166,7 @@ class _FileCollector:
                 yield entry.path
 
     def _behind(self, link: str) -> list[str]:
-        """Return the target of a link if it is inside the root. A target above the link is skipped."""
+        """Return a list with the target of a link; empty if the target is outside the root or contains the link."""
         real = os.path.realpath(link)
         return [real] if is_within(real, self._top) and not is_within(link, real) else []
 
@@ -198,7 +199,8 @@ class _FileCollector:
 
 
 def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
-    """Return the MCP servers of ``.mcp.json``. A file that is too large to be shown cannot be trusted."""
+    """Return the MCP servers of ``.mcp.json``. Raise _TooMuch if the file is too large to be shown, because it
+    cannot be trusted then."""
     path = os.path.relpath(os.path.realpath(os.path.join(top, SERVERS_FILE)), top)
     seen = found.get(path)
     if seen is not None and seen.kind == "file" and seen.text is None:
@@ -207,7 +209,7 @@ def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
 
 
 def _named(settings: Iterable[LayerSettings], servers: Iterable[ServerEntry], top: str) -> Iterator[str]:
-    """Return the files of the repository that commands name."""
+    """Return the files of the repository that commands of the settings name."""
     started = [("command", text) for each in servers for text in (each.command, each.helper) if text]
     for words in map(_words, (*_commands(settings), *started)):
         for word in words:
@@ -230,7 +232,7 @@ def _commands(settings: Iterable[LayerSettings]) -> Iterator[tuple[str, str]]:
 
 
 def _words(command: tuple[str, str]) -> set[str]:
-    """Return the words of a command line that may be paths, in any quotes."""
+    """Return the words of a command line that may be paths, without quotes."""
     kind, text = command
     if kind == "python":
         return set(_of_module(text.partition(":")[0]))
@@ -248,7 +250,7 @@ def _of_module(name: str) -> tuple[str, ...]:
 
 
 def _effects(settings: Iterable[LayerSettings], files: Iterable[Seen], top: str) -> Iterator[str]:
-    """Return one line, safe to show, for each effect of trust."""
+    """Return one line for each effect of trusting the repository. Text from files is escaped."""
     for each in settings:
         for hook in each.hooks:
             yield f"{_does(hook)} {_when(hook)} (hooks.{hook.event}, {_place(hook.origin, top)})"
@@ -288,7 +290,7 @@ def _place(origin: Origin, top: str) -> str:
 
 
 def server_entries(text: str) -> tuple[ServerEntry, ...]:
-    """Return the servers of a text; none if it is not a list of servers."""
+    """Return the servers in the text of ``.mcp.json``, also invalid ones; empty if the text contains no servers."""
     try:
         found = cast("dict[str, Any]", json.loads(text)["mcpServers"])
         return tuple(_entry(name, cast("dict[str, Any]", each)) for name, each in found.items() if type(each) is dict)

@@ -1,8 +1,7 @@
-"""Reads the settings and hooks of a repository because of which git may run programs even when it only reads (GATE-17).
+"""Reads the settings and hooks of a repository that can make git run programs even when git only reads (GATE-17).
 
-Settings of the user and of the system are the user's own choice. The settings of the repository are parsed strictly: a
-key that is not in the table of harmless keys counts as one that names a program, and so does a line that cannot be
-read.
+Settings of the user and of the system are not checked. The settings of the repository are parsed strictly: a key
+that is not in the table of harmless keys, and a line that cannot be parsed, are treated as naming a program.
 """
 
 import os
@@ -44,7 +43,7 @@ _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
 
 def runs_programs(folder: str) -> str | None:
-    """Return why git may run a program when it reads in this folder, or None."""
+    """Return why git may run a program when it reads in the folder, or None."""
     if not os.path.isdir(folder):
         return f"{brief(folder)} is not there yet, so git's settings in it are not known"
     try:
@@ -63,8 +62,8 @@ def runs_programs(folder: str) -> str | None:
 
 
 def _repositories(folder: str) -> Iterator[str]:
-    """Return the folders with settings that git may find from here upwards; incomplete ones are skipped. ValueError for
-    a bare repository, which a working tree may contain with settings of its own."""
+    """Return the git folders of the folder and its parents. Raise ValueError for a bare repository, because its
+    settings could be part of a working tree."""
     while True:
         git = os.path.join(folder, ".git")
         if os.path.isdir(git):
@@ -80,7 +79,7 @@ def _repositories(folder: str) -> Iterator[str]:
 
 
 def _linked(git: str) -> str:
-    """Return the repository to which the ``.git`` file of a worktree or submodule leads."""
+    """Return the repository that the ``.git`` file of a worktree or submodule names."""
     named = _text(git).removesuffix("\n")
     if not named.startswith("gitdir: "):
         raise ValueError(".git is not a folder, and does not say where one is")
@@ -120,7 +119,8 @@ def _names(folder: str) -> list[str]:
 
 
 def _first_unknown(path: str) -> str | None:
-    """Return the first key that is not known to be harmless. ValueError for a line that cannot be parsed."""
+    """Return the first key that is not in the table of harmless keys, or None. Raise ValueError for a line that
+    cannot be parsed."""
     try:
         text = _text(path)
     except _NO_FILE:

@@ -1,9 +1,11 @@
 """Host patterns of network rules and of the sandbox's proxy.
 
-Hosts are compared in a normal form: lower case, no dot at the end, international names in ``xn--`` form, addresses in
-their canonical spelling. A host that programs read in different ways has no normal form: no allow rule covers it and
-every deny rule matches it. A name may resolve to any address: the code that connects calls ``is_private`` again for the
-address, and ``covers`` again for the target of a redirect.
+Hosts are compared in a normal form: lower case, no trailing dot, international names in ``xn--`` form, addresses in
+canonical form. A host that programs could interpret differently has no normal form: no allow rule covers it and every
+deny rule matches it.
+
+A name may resolve to any address. Therefore the code that connects calls ``is_private`` again for the address, and
+``covers`` again for the target of a redirect.
 """
 
 import re
@@ -30,24 +32,28 @@ _AMBIGUOUS_LETTERS = "ßς"
 
 @noun
 class HostPattern:
-    """A host, or with ``below`` every host beneath it but not itself. An empty name is every host. ``port`` None means
-    the two ports of the web."""
+    """A pattern for hosts.
+
+    name   the name of the host; empty for every host
+    below  the pattern matches the subdomains of the name, but not the name itself
+    port   None for the default ports of http and https
+    """
 
     name: str
     below: bool = False
     port: int | None = None
 
     def covers(self, host: str) -> bool:
-        """Return True if this allows the host, given as ``name`` or ``name:port``. "Every host" does not include hosts
-        of the own machine or network, which must be named."""
+        """Return True if the pattern allows the host, given as ``name`` or ``name:port``. The pattern for every host
+        excludes hosts of this machine or its network, which a rule must name."""
         found = _read(host)
         if found is None or found[1] != self.port:
             return False
         return self._takes(found[0]) if self.name else not is_private(found[0])
 
     def may_match(self, host: str) -> bool:
-        """Return True if this forbids the host: on any port unless the pattern names one, and if the host is
-        ambiguous."""
+        """Return True if the pattern forbids the host. A pattern without a port forbids every port. Ambiguous hosts
+        are always forbidden."""
         found = _read(host)
         if found is None:
             return True
@@ -58,10 +64,12 @@ class HostPattern:
 
 
 def host_pattern(text: str, *, star: bool = False) -> HostPattern:
-    """Parse the host of a rule: ``example.com`` (that host), ``*.example.com`` (hosts beneath it), an address, each
-    with ``:port``. ValueError says what is wrong.
+    """Parse the host of a rule. Raise ValueError if the host is invalid.
 
-    star  ``*`` is accepted for every host: in the user's own settings, not in files of a repository
+    The host is ``example.com`` (this name only), ``*.example.com`` (its subdomains) or an address, each with an
+    optional ``:port``.
+
+    star  accept ``*`` for every host, as in the user's own settings; files of a repository must not use it
     """
     if text == "*":
         if star:
@@ -82,8 +90,8 @@ def host_pattern(text: str, *, star: bool = False) -> HostPattern:
 
 
 def host_of(url: str) -> str | None:
-    """Return the host of an ``http`` or ``https`` URL in normal form, with ``:port`` unless it is a port of the web.
-    None if programs could connect to different hosts."""
+    """Return the host of an ``http`` or ``https`` URL in normal form, with ``:port`` for a port other than 80 and
+    443. Return None if programs could connect to different hosts."""
     if len(url) > _LONGEST_URL or _NOT_IN_A_URL.search(url):
         return None
     found = _URL.fullmatch(url)
@@ -91,7 +99,7 @@ def host_of(url: str) -> str | None:
 
 
 def normal_host(text: str) -> str | None:
-    """Return ``host`` or ``host:port`` in the form in which hosts are compared; None if it is ambiguous."""
+    """Return ``host`` or ``host:port`` in normal form; None if it is ambiguous."""
     found = _read(text)
     if found is None:
         return None
@@ -102,7 +110,8 @@ def normal_host(text: str) -> str | None:
 
 
 def _read(text: str) -> tuple[str, int | None] | None:
-    """Return the normal name, and the port unless it is a port of the web."""
+    """Return the name in normal form and the port. The port is None for a default port of http and https; the result
+    is None for an ambiguous host."""
     if len(text) > _LONGEST_HOST:
         return None
     found = _HOST.fullmatch(text)
@@ -157,7 +166,7 @@ def _international(label: str) -> str | None:
 
 
 def _in_a_name(sign: str) -> bool:
-    """Return True for a character that IDNA 2008 accepts in a name and that IDNA 2003 reads in the same way."""
+    """Return True for a character that IDNA 2003 and IDNA 2008 interpret in the same way in a name."""
     return sign == "-" or (category(sign)[0] in "LMN" and sign not in _AMBIGUOUS_LETTERS)
 
 
@@ -192,8 +201,8 @@ _HOLDS_IPV4 = (
 
 
 def is_private(host: str) -> bool:
-    """Return True if the host, a name or an address, belongs to the own machine, network or cloud. An ambiguous host
-    counts as private."""
+    """Return True if the name or address belongs to this machine, its network or its cloud. Also return True for an
+    ambiguous host."""
     found = _read(host)
     if found is None:
         return True
@@ -243,7 +252,7 @@ _SHARED_DOMAINS = frozenset(
 
 
 def is_public_suffix(name: str) -> bool:
-    """Return True if anyone can register names beneath this one, according to a short table."""
+    """Return True if anyone can register names below the name, according to a short table."""
     labels = name.split(".")
     if len(labels) == 1 or name in _SHARED_DOMAINS:
         return True

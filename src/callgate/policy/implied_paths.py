@@ -1,4 +1,5 @@
-"""Finds paths that a command may use although no word names them: globs, and programs that read whole folders."""
+"""Finds paths that a command may use although its words do not name them: matches of globs, and files in folders
+that are read as a whole."""
 
 import os
 import re
@@ -20,7 +21,8 @@ _INSTALLED = frozenset((".git", "node_modules", ".venv", "venv", "site-packages"
 
 
 def spellings(path: str, pattern: PathPattern) -> list[str]:
-    """Return the paths to which the shell may expand a glob, made of the names in a rule."""
+    """Return the paths to which the shell may expand a glob, built from the names in a rule. Return an empty list if
+    the path contains no glob."""
     parts = path.split("/")
     if not _GLOB.search(path):
         return []
@@ -30,15 +32,16 @@ def spellings(path: str, pattern: PathPattern) -> list[str]:
 
 
 def _fitting(part: str, names: Sequence[str]) -> list[str]:
-    """Return the names that match. Names with a dot first match only if the dot is written."""
+    """Return the names that the glob matches. A leading dot must be written in the glob."""
     return [name for name in names if fnmatchcase(name, part) and (name[0] != "." or part[0] == ".")]
 
 
 def expand_glob(pattern: str, listed: Callable[[str], Sequence[str] | None]) -> tuple[str, ...] | None:
-    """Return the paths to which the shell expands a glob now; None if a folder cannot be listed or there are too many.
+    """Return the paths to which the shell expands a glob now; None if a folder cannot be listed or there are too many
+    paths. ``**`` also matches nested folders, as in some shells.
 
-    listed  returns the names in a folder, none for a file
-    ``**`` also matches folders below, as in some shells.
+    listed  callback that returns the names in a folder, an empty list for a file, or None if the folder cannot be
+            listed
     """
     found: list[str] = []
     todo = [("/" if pattern.startswith("/") else "", tuple(filter(None, pattern.split("/"))))]
@@ -63,18 +66,17 @@ def expand_glob(pattern: str, listed: Callable[[str], Sequence[str] | None]) -> 
 
 
 def _fits(name: str, part: str) -> bool:
-    """Return True if the name matches. A name with a dot first matches only if the dot is written."""
     return fnmatchcase(name, part.replace("[^", "[!")) and (name[0] != "." or part[0] == ".")
 
 
 def is_broad_glob(path: str) -> bool:
-    """Return True if one of the globs does not fix the beginning of a name, so that it may match much of a folder."""
+    """Return True if a name in the path begins with a glob, so that the glob may match most names of a folder."""
     return any(_GLOB.match(part.lstrip(".")) for part in path.split("/"))
 
 
 def secrets_in(folder: str) -> Iterator[str]:
-    """Return paths below the folder that contain keys or passwords, by their names. Installed packages and all but the
-    first few thousand files are skipped."""
+    """Return paths of files below the folder whose names indicate keys or passwords. Installed packages are skipped,
+    and only the first few thousand files are listed."""
     todo, looked = [folder], 0
     for here in todo:
         try:

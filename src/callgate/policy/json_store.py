@@ -1,4 +1,5 @@
-"""Reads and writes small JSON files in the user's data folder: private, and replaced atomically."""
+"""Reads and writes small JSON files in the user's data folder. The files are readable only by the user and are
+replaced atomically."""
 
 import os
 from collections.abc import Generator
@@ -22,11 +23,11 @@ LARGEST = 16 * 1024 * 1024
 
 
 class Damaged(Exception):
-    """The file exists and cannot be used; the message says why and continues the word "it"."""
+    """The file exists but cannot be used. The message is a predicate without a subject, such as "is not JSON"."""
 
 
 def read_record(file: Path) -> dict[str, Any] | None:
-    """Return the object in the file, or None if there is no such file. Raise Damaged for anything else."""
+    """Return the JSON object in the file; None if the file does not exist. Raise Damaged for any other content."""
     try:
         found = read_regular(file, LARGEST, follow=False)
         if found.is_writable_by_others:
@@ -46,8 +47,8 @@ def read_record(file: Path) -> dict[str, Any] | None:
 
 
 def read_value(file: Path, kind: type[T]) -> T | None:
-    """Return the record as a value type with the field ``version``, which must be VERSION; None if there is no such
-    file."""
+    """Return the record as an object of the value type; None if the file does not exist. Raise Damaged if the field
+    ``version`` is not VERSION."""
     data = read_record(file)
     if data is None:
         return None
@@ -61,13 +62,14 @@ def read_value(file: Path, kind: type[T]) -> T | None:
 
 
 def write_record(file: Path, value: dict[str, Any]) -> None:
-    """Replace the file atomically and sync it. UsageError if it cannot be written."""
+    """Replace the file atomically and sync it to disk. Raise UsageError if the file cannot be written."""
     replace_file(file, dumps(value, indent=1, allow_nan=False).encode("ascii"), 0o600)
 
 
 @contextmanager
 def one_at_a_time(file: Path) -> Generator[None]:
-    """Lock the record against changes by other processes. Reading needs no lock: files are replaced atomically."""
+    """Lock the record against changes by other processes. Readers need no lock, because files are replaced
+    atomically. Raise UsageError if the lock file cannot be opened."""
     if fcntl is None:
         yield
         return

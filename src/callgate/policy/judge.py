@@ -35,7 +35,7 @@ _RISKS: Mapping[Way, str] = {
 
 
 def _risk(subject: Subject, reason: str) -> str | None:
-    """Return the risk to show in a question, if the reason does not name it."""
+    """Return the risk to show in a question; None if there is none or the reason already names it."""
     if subject.look_alike is not None:
         return subject.look_alike
     if subject.doubt is not None:
@@ -56,8 +56,8 @@ def _condition(text: str, root: str, home: str) -> Rule:
 
 
 def loop_guard(case: Case) -> Verdict:
-    """Ask if the same call, or the same cycle of calls, comes for the third time in a row. Tools that declare
-    ``repeats`` are exempt."""
+    """Ask the user if the same call, or the same sequence of calls, is repeated for the third time in a row. Tools
+    that declare ``repeats`` are exempt."""
     recent = case.recent
     if not recent or case.traits.repeats or case.arguments_hash not in recent:
         return None
@@ -75,7 +75,7 @@ def loop_guard(case: Case) -> Verdict:
 
 
 class Judge:
-    """The standard checks, the rulebook, and the subject of the case that is being judged."""
+    """The standard checks of a gate. Stores the rulebook and the subject of the current case."""
 
     def __init__(self, rulebook: Rulebook = EMPTY) -> None:
         self.rulebook = rulebook
@@ -105,7 +105,7 @@ class Judge:
         return subject
 
     def _may_touch(self, case: Case) -> bool:
-        """Return False for calls that name no path, command or address. The answer is cached for one case."""
+        """Return False for calls that name no path, command or address. The result is cached for one case."""
         known = self._touching
         if known is None or known[0] is not case:
             known = self._touching = (case, may_use_paths(case))
@@ -114,7 +114,7 @@ class Judge:
     # ---- the checks, in order -----------------------------------------------------------------------------------
 
     def settings(self, case: Case) -> Verdict:
-        """Deny every call if a settings file has a fault: its deny rules may be missing."""
+        """Deny every call if a settings file has a fault, because deny rules may be missing."""
         if not self.rulebook.faults:
             return None
         first, *others = self.rulebook.faults
@@ -246,14 +246,14 @@ class Judge:
         return Ask("default", sentence(reason))
 
     def _own_state(self, case: Case) -> bool:
-        """Return True if the tool changes only the session's state; for a tool that runs commands only the command
-        decides."""
+        """Return True if the tool changes only the session's state. Return False for a tool that runs commands,
+        because its effect depends on the command."""
         return case.traits.own_state and "command" not in case.traits.declared.kinds
 
     # ---- what they share ----------------------------------------------------------------------------------------
 
     def remembered(self, case: Case) -> Allow | None:
-        """Return a remembered answer that allows the call, if no check before the mode decides."""
+        """Return the remembered answer that allows the call, or None. A check before the mode takes precedence."""
         if not case.policies:
             return None
         before = takewhile(lambda check: check.name != MODE, self.checks)
@@ -263,13 +263,13 @@ class Judge:
         return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
 
     def concerns(self, text: str, case: Case) -> bool:
-        """Return True if a rule matches the call, read as widely as a deny rule: for conditions of hooks. ValueError if
-        the text is not a rule."""
+        """Return True if the rule in the text matches the call in the wide sense of deny rules. Used for conditions
+        of hooks. Raise ValueError if the text is not a rule."""
         subject = self.subject(case)
         return _condition(text, subject.root, self._home).against(subject) is not None
 
     def allows(self, case: Case) -> Grants:
-        """Return the grants of all allow rules, cached for one case."""
+        """Return the grants of all allow rules. The result is cached for one case."""
         made = self._granting
         if made is None or made.subject is not self.subject(case):
             made = self._granting = self.grants(case, self.rules(case, "allow"))
@@ -292,13 +292,13 @@ class Judge:
         return (*rules, *self._answers(case, effect)) if case.policies else rules
 
     def _answers(self, case: Case, effect: Effect) -> list[Rule]:
-        """Return the remembered answers as rules, in an order that does not depend on when they were given."""
+        """Return the remembered answers with this effect as rules, sorted by text."""
         root = self.subject(case).root
         found = [as_rule(policy, root, self._home) for policy in case.policies if policy.effect == effect]
         return sorted(found, key=lambda rule: rule.text)
 
     def _against(self, case: Case, effect: Effect) -> tuple[Rule, str] | None:
-        """Return the first rule with that effect that applies, and why."""
+        """Return the first rule with this effect that applies to the call, and why; None if no rule applies."""
         subject = self.subject(case)
         for rule in self.rules(case, effect):
             why = rule.against(subject)
@@ -307,9 +307,9 @@ class Judge:
         return None
 
     def unnamed_read(self, case: Case, hides: Callable[[str], bool] = _hides_none) -> str | None:
-        """Return why a call that reads whole folders may read a file that a rule names, or a file with secrets.
+        """Return why a call that reads whole folders may read a file that a rule names or a file with secrets, or None.
 
-        hides  returns True for files with secrets that the call cannot see
+        hides  callback that returns True for files with secrets that the call cannot read
         """
         subject = self.subject(case)
         if not subject.folder_readers:
@@ -332,13 +332,14 @@ class Judge:
         )
 
     def _guards(self, case: Case) -> bool:
-        """Return True if there may be a narrower shell rule that a command of unknown effect could bypass."""
+        """Return True if a deny or ask rule may exist that a command of unknown effect could bypass."""
         if not self.rulebook.denies and not self.rulebook.asks and not case.policies:
             return False
         return self.subject(case).has("command")
 
     def _guard(self, case: Case) -> Rule | None:
-        """Return the command rule that such a command could bypass."""
+        """Return the first deny or ask rule on commands, which a command of unknown effect could bypass; None if
+        there is none."""
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
         return next((rule for rule in rules if rule.is_active(case.now) and self._on_commands(rule)), None)
 
@@ -346,8 +347,9 @@ class Judge:
         return isinstance(rule.content, CommandContent | UnreadableContent) and rule.names(COMMANDS)
 
     def _doubt(self, case: Case) -> "shell.Doubt | None":
-        """Return why the effect of the command is unknown, if a deny or ask rule may match that effect. A command that
-        runs other code bypasses command rules; a command that cannot be parsed bypasses path rules too."""
+        """Return why the effect of the command is unknown, if a deny or ask rule may match that effect; otherwise
+        None. A command that runs other code could bypass command rules; a command that cannot be parsed could bypass
+        path rules too."""
         doubt = self.subject(case).doubt if self._guards(case) else None
         if doubt is None or self._guard(case) is not None:
             return doubt

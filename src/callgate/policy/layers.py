@@ -3,26 +3,28 @@
     managed        /etc/callgate/settings.toml             the administrator
     user           <config>/settings.toml                  the user
     project        <root>/.callgate/settings.toml          the repository
-    local          <root>/.callgate/settings.local.toml    the repository too: an archive of a folder may contain it
+    local          <root>/.callgate/settings.local.toml    the repository: a copied folder may contain the file
     command line   --settings FILE, --mode, --allow, --ask, --deny
     session        set during the session
 
-Rules of all layers apply together: a deny in any layer wins. For other settings the later layer wins, except:
+Rules of all layers apply together: a deny in any layer overrides every allow. For other settings the value of the
+later layer is used, with these exceptions:
 
-* a managed value is only overridden by a stricter value;
-* a value of a repository counts only if it is stricter than all others, and its allow rules never count;
-* models and commands (``questions.notify``, ``statusline.command``) of a repository count only if the repository is
+* A managed value is only overridden by a stricter value.
+* A value of a repository is used only if it is stricter than all other values.
+* Models and commands (``questions.notify``, ``statusline.command``) of a repository are used only if the repository is
   trusted and the user has set none.
 
-Options of models and servers are merged by name; the later layer wins, and managed over all. Those of a repository
-never count: a base URL, a header or a command could send the user's key elsewhere. Its key bindings do not count
-either, so that a key never means something unexpected in a question.
+Options of models and servers are merged by name. The later layer overrides the earlier one, and the managed layer
+overrides all others. A repository cannot set these options, because a base URL, a header or a command could send the
+user's key elsewhere. A repository cannot set key bindings either, because a key in a question must not get an
+unexpected meaning.
 
-Deny and ask rules of a repository count without trust, because they only tighten. Its hooks, and everything else that
-runs code, count only if it is trusted.
+Deny and ask rules of a repository are used even if it is not trusted, because they only tighten. Its allow rules are
+never used. Its hooks, and everything else that runs code, are used only if it is trusted.
 
-Modes are compared by ``words.modes``; defaults are in ``setting_rows``. Only the folder of the workspace is searched
-for settings, not its parents or children. ``.env`` files are never read.
+``words.modes`` compares modes; ``setting_rows`` has the defaults. Only the folder of the workspace is searched for
+settings, not its parents or children. ``.env`` files are never read.
 """
 
 import math
@@ -60,8 +62,12 @@ _NAMED = 5
 
 @noun
 class Layers:
-    """The effective settings with their origins. ``values`` has only values that were set; ``faults`` close the gate;
-    ``notes`` say what was ignored."""
+    """The effective settings with their origins.
+
+    values  the settings that have a value in some layer
+    faults  errors; while there is a fault, the gate denies every call
+    notes   descriptions of ignored settings
+    """
 
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
@@ -80,8 +86,8 @@ class Layers:
 
 
 def read_repository(root: Path) -> tuple[LayerSettings, ...]:
-    """Read the settings files of the repository. A file that is a link to a place outside is a fault: its target is not
-    part of the repository and could change unnoticed."""
+    """Read the settings files of the repository. A file that is a link out of the repository is a fault, because its
+    target could change without a change of the repository."""
     found: list[LayerSettings] = []
     for layer, name in FILES:
         file = root / FOLDER / name
@@ -101,7 +107,7 @@ def settings_of_arguments(
     deny: Iterable[str] = (),
     values: Mapping[str, str | int | float] | None = None,
 ) -> LayerSettings:
-    """Return settings that were given without a file, by ``--mode``, ``--allow`` or ``--max-turns``."""
+    """Return the settings given by options such as ``--mode``, ``--allow`` or ``--max-turns``."""
     origin = Origin(layer)
     plain = {**({} if mode is None else {"mode": mode}), **(values or {})}
     listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
@@ -118,11 +124,11 @@ def gather(
     tighten: Sequence[SetValue] = (),
     override: Sequence[SetValue] = (),
 ) -> Layers:
-    """Combine the layers. Within a layer the later value counts.
+    """Combine the layers of settings. Within a layer the last value is used.
 
-    trusted   the repository is trusted
-    tighten   values from elsewhere that count only if they are stricter
-    override  values that always count
+    trusted   True if the user trusts the repository
+    tighten   values from other sources that are used only if they are stricter
+    override  values that are always used
     """
     ordered = sorted(settings, key=lambda each: get_args(Layer).index(each.layer))
     notes: list[SettingsFault] = []
@@ -149,13 +155,13 @@ def gather(
 
 
 def _by_rank(ordered: Sequence[LayerSettings]) -> Iterable[LayerSettings]:
-    """Return the layers outside the repository, managed last."""
+    """Return the layers outside the repository in the order of their rank; the managed layer is last."""
     outside = [each for each in ordered if each.layer not in IN_REPOSITORY]
     return sorted(outside, key=lambda each: each.layer == "managed")
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Return True if a resolved path is the folder or beneath it."""
+    """Return True if the resolved path is the folder or a path below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
@@ -183,7 +189,8 @@ def _ignored(settings: LayerSettings, *, trusted: bool) -> list[SettingsFault]:
 
 
 def _about_search(rule: RuleLine) -> str | None:
-    """Return the note on a rule about a tool of tool search that has another effect than it says."""
+    """Return a note on a rule about a tool of tool search whose effect differs from its wording; None for any other
+    rule."""
     name = rule.text.partition("(")[0].strip()
     if name == EXECUTE:
         return (

@@ -1,8 +1,8 @@
-"""Stores remembered answers: what a user answered with "always", until it is revoked or expires.
+"""Stores remembered answers: the answers "always" of a user, until they are revoked or expire.
 
-The files are in the user's data folder, also the answers for one project: a repository cannot contain any. A damaged
-file fails closed: its allows do not count, and because it may have contained a deny or ask, a fault closes the gate
-until the user repairs or removes the file.
+All files are in the user's data folder, also the answers for one project, so a repository cannot contain answers. A
+damaged file fails closed: its allow answers are ignored. Because the file may have contained a deny or ask answer,
+the gate denies every call until the user repairs or removes it.
 """
 
 import math
@@ -25,7 +25,8 @@ KeptScope = Literal["user", "project"]
 
 @noun
 class Remembered:
-    """A remembered answer. ``id`` stays the same when the policy changes. An expired answer is only listed."""
+    """A remembered answer. ``id`` stays the same when the policy changes. An expired answer is listed but never
+    used."""
 
     id: str
     policy: ApprovalPolicy
@@ -34,7 +35,7 @@ class Remembered:
 
 
 class Memory:
-    """The answers for one workspace: those of the user, and those for this project. Each method reads the files."""
+    """The remembered answers of the user and of one project. Each method reads the files."""
 
     def __init__(self, data: Path, root: Path, *, clock: Callable[[], float] = time) -> None:
         key = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
@@ -46,7 +47,7 @@ class Memory:
         }
 
     def policies(self) -> tuple[Remembered, ...]:
-        """Return all readable answers in the order in which they were made, those of the user first."""
+        """Return all readable answers in the order of their creation. The answers for all projects come first."""
         found: list[Remembered] = []
         for scope in self._files:
             try:
@@ -59,7 +60,8 @@ class Memory:
         return tuple(each.policy for each in self.policies() if not each.expired)
 
     def faults(self) -> tuple[SettingsFault, ...]:
-        """Return the files that exist and cannot be used: the judge must deny every call and name them."""
+        """Return a fault for each damaged file. While there is a fault, the judge denies every call and names the
+        file."""
         found: list[SettingsFault] = []
         for scope, file in self._files.items():
             try:
@@ -70,8 +72,8 @@ class Memory:
         return tuple(found)
 
     def add(self, policy: ApprovalPolicy) -> Remembered:
-        """Store an answer. An answer with the same effect, tool and pattern is replaced and keeps its id. UsageError
-        for the scope "session", which is not stored, and if the file is damaged or cannot be written."""
+        """Store an answer. An answer with the same effect, tool and pattern is replaced and keeps its id. Raise
+        UsageError for the scope "session", which is not stored, and if the file is damaged or cannot be written."""
         if policy.scope == "session":
             raise UsageError("an answer for this session is not remembered beyond it: choose project or user")
         _check_moments(policy)
@@ -85,16 +87,17 @@ class Memory:
         return added
 
     def revoke(self, id: str) -> Remembered:
-        """Remove an answer. UsageError if the id is unknown."""
+        """Remove an answer and return it. Raise UsageError if the id is unknown."""
         return self._change(id, None)
 
     def replace(self, id: str, policy: ApprovalPolicy) -> Remembered:
-        """Replace the policy of an answer; the id stays. UsageError if the id is unknown."""
+        """Replace the policy of an answer; its id does not change. Raise UsageError if the id is unknown."""
         _check_moments(policy)
         return self._change(id, policy)
 
     def _change(self, id: str, policy: ApprovalPolicy | None) -> Remembered:
-        """Replace or remove the answer with this id. Return the new one, or the removed one."""
+        """Replace the policy of an answer, or remove the answer if ``policy`` is None. Return the new or removed
+        answer. Raise UsageError if the id is unknown."""
         for scope in self._files:
             with one_at_a_time(self._files[scope]):
                 found = self._usable(scope)
@@ -150,7 +153,7 @@ class _Kept:
 
 
 def _has_real_moments(policy: ApprovalPolicy) -> bool:
-    """Return False for times that are infinite or not a number, since they never expire."""
+    """Return False if a time is infinite or not a number, because such an answer would never expire."""
     return math.isfinite(policy.created_at) and math.isfinite(policy.expires_at or 0.0)
 
 

@@ -4,8 +4,8 @@
   ~/x       from the home folder                   x/y     from the project root, like /x and ./x
   x/        the folder and everything below it     **      any number of folders
 
-A match includes everything below. Matching takes time linear in the length of the path, without backtracking: the first
-match of each piece is as good as any later one.
+A pattern that matches a folder also matches everything below it. The time to match is linear in the length of the path.
+No backtracking is needed: if a later match of a piece leads to a result, the first match does too.
 """
 
 import os
@@ -37,11 +37,11 @@ _ANY_FOLDERS = r"(?:/[^/]++)*?"
 
 @noun
 class PathPattern:
-    """A compiled pattern.
+    """A compiled path pattern.
 
     text   the text of the rule
-    below  the pattern names a folder, so a file of that name does not match
-    inner  the pattern ends in ``**`` and means the content of the folder
+    below  the pattern ends in ``/``: it names a folder, so a file of that name does not match
+    inner  the pattern ends in ``**``: it matches the content of the folder, not the folder
     """
 
     text: str
@@ -52,14 +52,18 @@ class PathPattern:
     loose: tuple[re.Pattern[str], ...]
 
     def covers(self, place: ResolvedPath, *, changed: bool = False) -> bool:
-        """Return True for allow rules: the path has no fault and every hop matches. A folder that is itself ``changed``
-        is not part of its content."""
+        """Return True if an allow rule with the pattern covers the path: the path has no fault, and every hop of its
+        links matches.
+
+        changed  the call changes the path itself, so ``folder/**`` does not cover the folder
+        """
         pattern, spelled = (self.folded, same_name) if place.folds else (self.exact, str)
         inner = self.inner and changed
         return place.fault is None and all(self._hits(pattern, spelled(hop), place, inner) for hop in place.hops)
 
     def may_match(self, place: ResolvedPath) -> bool:
-        """Return True for deny and ask rules: any hop matches, also as another file system would read it."""
+        """Return True if a deny or ask rule with the pattern applies to the path: a hop of its links matches, as
+        written or as interpreted by another file system."""
         return any(
             self.exact.match(hop) is not None or any(pattern.match(lax) is not None for pattern in self.loose)
             for hop in place.hops
@@ -74,8 +78,8 @@ class PathPattern:
 
 
 def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
-    """Compile a pattern. ``root`` and ``home`` are absolute. ValueError says what is wrong, where, and what to write
-    instead."""
+    """Compile a path pattern. ``root`` and ``home`` are absolute. Raise ValueError with the position and a
+    correction if the pattern is invalid."""
     _refuse(content)
     base, rest, start = _bound(content, root, home)
     below = rest.endswith("/") or rest in ("", ".")
@@ -110,13 +114,14 @@ def named_below(path: str) -> str:
 
 
 def literal(path: str) -> str:
-    """Return the path as a pattern that matches only it."""
+    """Return the path with special characters escaped, so that the pattern matches only this path."""
     return _SPECIAL.sub(r"\\\g<0>", path)
 
 
 def loose_name(path: str) -> str:
-    """Return a path as the most tolerant file system reads it: case, accents, width, Unicode look-alikes, invisible
-    characters, dots and blanks at the end of a name, and text after a colon are ignored."""
+    """Return a path as the most tolerant file system interprets it. Ignored are case, accents, width, differences
+    between look-alike characters, invisible characters, dots and blanks at the end of a name, and text after a
+    colon."""
     return "/".join(map(_careless, _letters(path).split("/")))
 
 
@@ -150,8 +155,8 @@ def _refuse(content: str) -> None:
 
 
 def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
-    """Return the folder in which the pattern starts (None: anywhere in the project), its rest, and the length of the
-    part before."""
+    """Return the folder in which the pattern starts, the rest of the pattern, and the length of the prefix. The
+    folder is None if the pattern matches anywhere in the project."""
     if content.startswith("//"):
         return "/", content[2:], 2
     if content == "~" or content.startswith("~/"):
@@ -169,7 +174,7 @@ def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
 
 
 def _split(rest: str, start: int) -> list[tuple[int, str]]:
-    """Return the parts between slashes with the position of their first character."""
+    """Return the names between slashes, each with the position of its first character."""
     found: list[tuple[int, str]] = []
     for part in rest.split("/"):
         if part == "..":
@@ -217,8 +222,8 @@ def _pieces(start: int, part: str) -> list[_Piece]:
 
 
 def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
-    """Parse a bracket expression from ``at``, the position after its bracket. Return the piece and the position after
-    it."""
+    """Parse a bracket expression whose content begins at ``at``. Return its piece and the position after the closing
+    bracket."""
     opened = f"[ at character {start + at}"
     negated = part[at : at + 1] in ("!", "^")
     at = first = at + negated
@@ -249,8 +254,8 @@ def _names(path: str) -> list[str]:
 
 
 def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tuple[list[str], int]]:
-    """Return the spellings of the literal beginning with the number of parts each replaces: as written, and with links
-    resolved. A rule on /etc/x also matches the target of a link /etc."""
+    """Return the literal beginning of the pattern as written and with links resolved, each with the number of pieces
+    that it replaces. A rule on /etc/x also matches the target of a link /etc."""
     literal: list[str] = []
     for part in pieces:
         if len(part) != 1 or part[0][0] != "text":
@@ -264,7 +269,7 @@ def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tu
 def _compiled(
     pieces: list[list[_Piece]], before: list[str], fold: Callable[[str], str], *, skip: int = 0
 ) -> re.Pattern[str]:
-    """Build the regular expression. Between any-depths an atomic group takes the first match."""
+    """Return the regular expression of a pattern. Atomic groups prevent backtracking between ``**`` pieces."""
     fixed = "".join("/" + re.escape(fold(name)) for name in before)
     runs = [""]
     for part in pieces[skip:]:
@@ -277,8 +282,7 @@ def _compiled(
 
 
 def _name_expression(part: Sequence[_Piece], fold: Callable[[str], str]) -> str:
-    """Build the expression of one name. Between stars an atomic group takes the first match; the last piece is at the
-    end."""
+    """Return the regular expression of one name. Atomic groups prevent backtracking between stars."""
     runs = [""]
     for number, (kind, text) in enumerate(part, start=1):
         if kind == "any":

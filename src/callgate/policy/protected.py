@@ -1,8 +1,8 @@
-"""Protected places: every access needs a user's yes, whatever the mode and the rules.
+"""Protected places: every access needs the user's approval, independent of the mode and the rules.
 
-A name matches in every spelling that some file system takes for it: other case, other width, invisible characters, dots
-and blanks at its end, ``.git::$DATA``, ``GIT~1``. Places that do not exist match too. Ordinary project files are not
-protected, also files whose code is run later (Makefile, package.json, conftest.py).
+A name matches in every form that a file system may treat as the same name: other case, other width, invisible
+characters, dots and blanks at the end, ``.git::$DATA``, ``GIT~1``. Places that do not exist match too. Ordinary
+project files are not protected, even if their code is run later (Makefile, package.json, conftest.py).
 """
 
 import os
@@ -111,20 +111,22 @@ _TOP = late_pattern(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
 
 
 def protected_names(*, secret: bool) -> tuple[str, ...]:
-    """Return the relative paths of secrets, or of all other protected places, in lower case."""
+    """Return the relative paths of protected places in lower case: with ``secret`` the places with secrets,
+    otherwise all other places."""
     chosen = (entries for why, entries in _NAMES.items() if (why == SECRET) == secret)
     return tuple(name for entries in chosen for name in entries.split())
 
 
 def secrets_of(home: str) -> tuple[str, ...]:
-    """Return the places with keys or passwords in the home folder and on this machine, by their names."""
+    """Return the paths of the usual files and folders with keys or passwords, in the home folder and elsewhere on
+    this machine."""
     names = (*protected_names(secret=True), *_HOME_SECRETS)
     return (*(f"{home.rstrip('/')}/{name}" for name in names), *_PATHS[SECRET].split())
 
 
 def danger(place: ResolvedPath, what: What, *, root: str, home: str) -> str | None:
-    """Return why this access needs a user's yes, as a sentence; None if it does not. ``root`` and ``home`` are
-    absolute."""
+    """Return a sentence that says why the access needs the user's approval; None if it does not. ``root`` and
+    ``home`` are absolute."""
     why = (
         (place.fault and place.fault.replace(_own_process(), "/proc/self/"))
         or (_removed(place, root, home) if what == "remove" else None)
@@ -136,7 +138,7 @@ def danger(place: ResolvedPath, what: What, *, root: str, home: str) -> str | No
 
 
 def _shown(place: ResolvedPath) -> str:
-    """Return the path escaped, so that a name cannot imitate text of the sentence."""
+    """Return the path with special characters escaped, so that a file name cannot imitate the text of the question."""
     leads = place.resolved != place.hops[0] and not any(hop.startswith(_own_process()) for hop in place.hops)
     to = f" (which leads to {brief(repr(place.resolved))})" if leads else ""
     return f"{brief(repr(place.spelled))}{to}"
@@ -159,7 +161,7 @@ def _removed(place: ResolvedPath, root: str, home: str) -> str | None:
 
 
 def _all_of(path: str) -> str:
-    """Return the folder of a path such as ``x/*`` that means everything in it."""
+    """Return ``x`` for a path such as ``x/*``, which matches everything in the folder; any other path unchanged."""
     above, _, name = path.rpartition("/")
     return (above or "/") if name in _EVERYTHING else path
 
@@ -205,17 +207,18 @@ def _secret(path: str, outside: bool) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Return True if a file or folder of this name contains keys or passwords, wherever it is."""
+    """Return True if a file or folder of this name contains keys or passwords, in any folder."""
     return _SUSPECT.search(name) is not None and _secret(f"/{name}", outside=False) is not None
 
 
 def _is_environment(name: str) -> bool:
-    """Return True for ``.env`` and ``.env.local``, False for ``.env.example``, which has no values."""
+    """Return True for names such as ``.env`` and ``.env.local``, and False for ``.env.example``, which contains no
+    secrets."""
     return _ENVIRONMENT.fullmatch(name) is not None or ".env" in _meant(name)
 
 
 def _is_key(name: str) -> bool:
-    """Return True for the name of a key file. The words of a name with ``.pem`` tell a key from a certificate."""
+    """Return True for the name of a key file. The words in a name with ``.pem`` distinguish keys from certificates."""
     if name.endswith(".pem"):
         words = set(_WORDS.split(name))
         return not words.isdisjoint(_PRIVATE) and words.isdisjoint(_PUBLIC)
@@ -240,7 +243,7 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
 
 
 def _holds(loose: str) -> str | None:
-    """Return why a folder is protected as a whole: it may contain a protected place."""
+    """Return why a whole folder is protected, because it may contain a protected place; None if it is not."""
     parts = tuple(loose.rstrip("/").split("/"))
     for last in (parts[-1:], parts[-2:]):
         for names, why in _WRITTEN.get(last[0], ()) if last[0][:1] == "." else ():
@@ -258,14 +261,14 @@ def _at(why: str, loose: str) -> bool:
 
 
 def _in_row(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """Return True if the first parts are these names, or globs that match them."""
+    """Return True if the path begins with the protected names, or with globs that match them."""
     return len(parts) >= len(names) and all(name in _meant(part) for part, name in zip(parts, names, strict=False))
 
 
 @lru_cache(maxsize=1024)
 def _meant(part: str) -> frozenset[str]:
-    """Return the protected names to which the shell may expand this part. A glob that matches nearly everything counts
-    for none, and only a glob that begins with a dot matches names with a dot first."""
+    """Return the protected names to which the shell may expand a part of a path. A glob that matches almost every
+    name matches none here. A leading dot must be written in the glob."""
     found = _GLOB.search(part)
     if found is None:
         return frozenset((part,))
@@ -305,7 +308,7 @@ _SUSPECT = late_pattern(
 
 
 def _short(name: str) -> str:
-    """Return the letters of a name's 8.3 form: six of its stem, three of its extension."""
+    """Return the letters in the 8.3 form of a name: six of its stem, three of its extension."""
     stem, _, ending = name.lstrip(".").rpartition(".")
     letters = re.sub(r"[^a-z0-9_-]", "", stem or ending)[:6]
     return f"{letters}.{ending[:3]}" if stem else letters
@@ -322,7 +325,7 @@ _LONG_NAMES = {
 
 
 def _long(name: str) -> str:
-    """Return the protected name for which an 8.3 form such as ``git~1`` may stand; any other name unchanged."""
+    """Return the protected name that has this 8.3 form, such as ``git~1``; any other name unchanged."""
     short = _SHORT_FORM.fullmatch(name)
     return name if short is None else _LONG_NAMES.get(short[1] + short[2], name)
 

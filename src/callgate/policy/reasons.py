@@ -1,4 +1,5 @@
-"""Says in a question why no allow rule covers the call, and which rules would allow it. Suggested rules were tried."""
+"""Builds the text of a question: why no allow rule covers the call, and which rules would allow it. A rule is
+suggested only after a test shows that it allows the call."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -28,7 +29,7 @@ _YOURS = Origin("user")
 
 @noun
 class Guard:
-    """A rule that a command of unknown effect may bypass."""
+    """A deny or ask rule that a command of unknown effect may bypass."""
 
     rule: Rule
 
@@ -37,7 +38,7 @@ class Guard:
 
 
 def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
-    """Return why a call that changes something is not allowed, and what would allow it."""
+    """Return why a call with side effects is not allowed, and which rules would allow it."""
     subject = grants.subject
     if subject.declared.command is not None or "command" in subject.declared.kinds:
         return _about_command(grants, guard)
@@ -59,12 +60,13 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
 
 
 def what_would_read(grants: Grants) -> str:
-    """Return the end of a sentence that names rules which allow all places outside the workspace."""
+    """Return the end of a sentence that suggests rules for all paths outside the workspace; empty if there is no
+    suggestion."""
     return _on_files(READING, grants.subject.outside, grants)
 
 
 def what_would_run(grants: Grants) -> str:
-    """Return the end of a sentence that names rules which allow the command."""
+    """Return the end of a sentence that suggests rules for the command; empty if there is no suggestion."""
     analysis = grants.subject.analysis
     return "" if analysis is None else _listed(_wanted(grants, analysis))
 
@@ -116,7 +118,7 @@ def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) ->
 
 
 def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
-    """Return rules as narrow as an "always", which together allow the command; empty if there are none."""
+    """Return rules that together allow the command, each as narrow as a choice of "always"; empty if there are none."""
     runs = shell.find_inner_commands(analysis).runs
     words = sum(len(simple.words) for simple in analysis.script.commands)
     if analysis.fault is not None or len(runs) > _MOST_RUNS or words > _MOST_WORDS:
@@ -131,7 +133,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     have, files = _patterns(_command_rules(grants)), replace(grants.files, may_write=may_write)
 
     def needed(new: "Sequence[shell.ShellPattern]") -> "list[shell.ShellPattern]":
-        """Return the new patterns that are needed to allow the command; none if they do not allow it."""
+        """Return the new patterns that are needed to allow the command; empty if even all of them do not allow it."""
         answer = shell.grant(analysis, (*have, *new), files)
         if isinstance(answer, shell.NotGranted) or (answer.free and grants.reads_folders):
             return []
@@ -175,7 +177,7 @@ def _on_files(tool: str, accesses: Sequence[PathAccess], grants: Grants) -> str:
 
 
 def _on_file(tool: str, place: ResolvedPath, root: str) -> str | None:
-    """Return the rule on exactly this path; None if it cannot be written as a plain name."""
+    """Return the rule on exactly this path; None if the path contains characters that a rule cannot contain."""
     if place.fault is not None or len(place.hops) != 1 or not _PLAIN_PATH.fullmatch(place.resolved):
         return None
     if not place.inside:
@@ -187,7 +189,7 @@ def _on_file(tool: str, place: ResolvedPath, root: str) -> str | None:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """Return the end of a sentence; empty if it would be too long."""
+    """Return the rules as the end of a sentence; empty if the text would be too long."""
     if not texts or len(texts) > _MOST_RULES or any(len(text) > _LONGEST for text in texts):
         return ""
     *most, last = texts

@@ -1,7 +1,7 @@
-"""The content of a rule in brackets: a command, a path, a host, an agent or arguments.
+"""The content of a rule in parentheses: a command, a path, a host, an agent or arguments.
 
-Each kind has two methods that are not opposites: ``against`` says whether a deny or ask rule applies (wide), ``covers``
-whether an allow rule covers the call (narrow).
+Each kind of content has two methods, which are not opposites. ``against`` returns why a deny or ask rule applies,
+and matches widely. ``covers`` returns whether an allow rule covers the call, and matches narrowly.
 """
 
 from collections.abc import Sequence
@@ -39,17 +39,17 @@ class Content(Protocol):
 
 
 class RuleContent(Content, Protocol):
-    """A content that was written in a rule."""
+    """The interface of the contents that users write in rules."""
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
-        """Run a self-test: return whether a rule with that effect covers the content of a call. ValueError if it is
-        invalid."""
+        """Run a self-test: return True if a rule with this effect and content covers the example. Raise ValueError
+        if the example is invalid."""
         ...
 
 
 @noun
 class CommandContent:
-    """A pattern for the declared command of a call, or with ``field`` for the command in that argument."""
+    """A pattern for the declared command of a call. With ``field`` it is a pattern for the command in that argument."""
 
     pattern: "shell.ShellPattern"
     field: str = ""
@@ -72,7 +72,8 @@ class CommandContent:
 
 @noun
 class PathContent:
-    """A pattern for the paths that a call accesses in these ways, or with ``field`` for the path in that argument."""
+    """A pattern for the paths that a call accesses, limited to the kinds of access in ``ways``. With ``field`` it is
+    a pattern for the path in that argument."""
 
     pattern: PathPattern
     ways: frozenset[Way]
@@ -92,7 +93,7 @@ class PathContent:
         return None
 
     def unnamed_read(self, subject: Subject) -> str | None:
-        """Return why the call, which reads whole folders, may read a file that the pattern matches."""
+        """Return why a call that reads whole folders may read a file that the pattern matches, or None."""
         if self.field or "read" not in self.ways:
             return None
         for folder in subject.read_folders:
@@ -108,7 +109,7 @@ class PathContent:
         return bool(meant) and others and all(map(self.opens, meant))
 
     def opens(self, access: PathAccess) -> bool:
-        """Return True if an allow rule covers this access to this path."""
+        """Return True if an allow rule with this content covers the access to its path."""
         return self.pattern.covers(access.path, changed=access.way != "read")
 
     def _meant(self, subject: Subject) -> Sequence[PathAccess]:
@@ -129,7 +130,8 @@ class PathContent:
 
 
 def _something_in(place: ResolvedPath) -> ResolvedPath:
-    """Return a path below the folder: a rule on everything in a folder also applies to a call that walks through it."""
+    """Return a placeholder path below the folder. A rule on everything in a folder also applies to a call that reads
+    the folder."""
     return replace(
         place,
         spelled=join(place.spelled, _ANY_NAME),
@@ -193,7 +195,7 @@ class FieldsContent:
 
 @noun
 class ExactArguments:
-    """Matches only arguments with this hash."""
+    """The content that matches only arguments with this hash."""
 
     hashed: str
 
@@ -206,7 +208,7 @@ class ExactArguments:
 
 @noun
 class UnreadableContent:
-    """A remembered content that cannot be read: it allows nothing, and as deny or ask it matches every call."""
+    """A remembered content that cannot be parsed. It allows nothing; as deny or ask it matches every call."""
 
     why: str
 
@@ -219,8 +221,9 @@ class UnreadableContent:
 
 @noun
 class DeclaredContent:
-    """The content of a rule on a tool that is unknown until it is called: a command, a path or an agent type, as the
-    tool declares. If it declares none of them, the rule allows nothing and as deny or ask matches every call."""
+    """The content of a rule on a tool without a known syntax. The declaration of the tool determines at each call
+    whether the content is a command, a path or an agent type. Without such a declaration the rule allows nothing,
+    and as deny or ask it matches every call."""
 
     text: str
     root: str
@@ -246,7 +249,7 @@ class DeclaredContent:
 
 
 def parse_content(tool: str, content: str, *, root: str, home: str) -> RuleContent:
-    """Parse the content. ValueError says what is wrong and at which character."""
+    """Parse the content of a rule. Raise ValueError with the position if the content is invalid."""
     row = known(tool)
     if row.content is not None:
         ways = {"reads": READS, "writes": WRITES}.get(row.kind, READS | WRITES)

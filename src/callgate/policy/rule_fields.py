@@ -1,8 +1,8 @@
 """Rules on the arguments of a tool: ``mcp__db__query(table=users, mode=read*)``.
 
-A rule compares top-level arguments by name, never the text of the JSON or keys inside a value. Several fields are
-separated by commas and must all match. ``*`` matches any text within a value; a backslash escapes ``*``, ``,`` and
-itself. Blanks around names and values are ignored.
+A rule compares top-level arguments by name, never the JSON text or keys inside a value. Several fields are separated
+by commas and must all match. ``*`` matches any text within a value; a backslash escapes ``*``, ``,`` and itself.
+Blanks around names and values are ignored.
 """
 
 import re
@@ -19,7 +19,7 @@ _TOKEN = late_pattern(r"\\(.?)|[*,]|\s+|[^\\*,\s]+", re.DOTALL)
 
 @noun
 class Wild:
-    """A text in which ``*`` matches any text; ``parts`` is the text between the stars."""
+    """A pattern in which ``*`` matches any text. ``parts`` are the texts between the stars."""
 
     parts: tuple[str, ...]
 
@@ -36,11 +36,13 @@ class FieldPattern:
     value: Wild
 
     def covers(self, arguments: Mapping[str, Any]) -> bool:
-        """Allow side: return True if the argument is a text, number or boolean that matches."""
+        """Return True if an allow rule with the field covers the arguments. The argument must be a text, number or
+        boolean that matches."""
         return self._fits(arguments.get(self.name))
 
     def may_match(self, arguments: Mapping[str, Any]) -> bool:
-        """Deny side: return True also for a list with a value that matches."""
+        """Return True if a deny or ask rule with the field applies to the arguments. One matching value in a list is
+        sufficient."""
         value = arguments.get(self.name)
         if isinstance(value, list | tuple):
             return any(self._fits(each) for each in cast("list[object]", value))
@@ -51,12 +53,12 @@ class FieldPattern:
 
 
 def parse_fields(content: str) -> tuple[FieldPattern, ...]:
-    """Parse the fields. ValueError says what is wrong and at which character."""
+    """Parse the fields of a rule. Raise ValueError with the position if a field is invalid."""
     return tuple(FieldPattern(name, value) for name, value in _parts(content))
 
 
 def example(content: str) -> dict[str, str]:
-    """Return the arguments of a self-test: ``a=1, b=x``."""
+    """Return the arguments of a self-test, which is written as ``a=1, b=x``."""
     return {name: str(value) for name, value in _parts(content)}
 
 
@@ -80,7 +82,7 @@ def _parts(content: str) -> Iterator[tuple[str, Wild]]:
 
 
 def _value(content: str, at: int) -> tuple[Wild, int]:
-    """Return the value that starts there, and where it ends."""
+    """Return the value that starts at this position, and the position after it."""
     parts = [""]
     blanks = ""  # not part of the value until other text follows
     for token in _TOKEN.finditer(content, at):
@@ -104,13 +106,13 @@ def _value(content: str, at: int) -> tuple[Wild, int]:
 
 
 def written(value: object) -> str | None:
-    """Return the value as written in a rule, before escapes; None if no field rule can cover it."""
+    """Return the value as written in a rule, without escapes; None if a field rule cannot cover the value."""
     text = next(iter(_spellings(value)), None)
     return text if text and text.isprintable() and text == text.strip() else None
 
 
 def _spellings(value: object) -> tuple[str, ...]:
-    """Return the texts of a value in rules; none for null, objects and lists."""
+    """Return the texts that match a value in rules; empty for null, objects and lists."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, bool):

@@ -1,4 +1,5 @@
-"""Hints on rules that are valid but may not mean what their author intended. They are for people and decide nothing."""
+"""Hints on rules that are valid but may not have the intended effect. The hints are shown to users and never affect
+a decision."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -14,10 +15,10 @@ _BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")
 
 
 def hint(rule: Rule, tools: Collection[str] = (), servers: Collection[str] = ()) -> str | None:
-    """Return the rule that was probably meant, or None.
+    """Return a hint on a rule that may not have the intended effect, or None.
 
-    tools    further known tools
-    servers  configured MCP servers
+    tools    the names of further known tools
+    servers  the names of configured MCP servers
     """
     content = rule.content
     if isinstance(content, CommandContent):
@@ -32,8 +33,8 @@ def hint(rule: Rule, tools: Collection[str] = (), servers: Collection[str] = ())
 
 
 def name_notes(lines: Iterable[RuleLine], tools: Collection[str], servers: Collection[str]) -> list[SettingsFault]:
-    """Return notes on rules whose names are close to the name of a tool or server. Only names are compared, so that a
-    session can do it at its start."""
+    """Return notes on rules whose names are similar to the name of a tool or server. Only names are compared, which
+    is fast enough for the start of a session."""
     told = ((line, _on_name(line.text.partition("(")[0], tools, servers)) for line in lines)
     return [SettingsFault(f"{line.effect} {line.text}: {found}", line.origin) for line, found in told if found]
 
@@ -50,7 +51,8 @@ def _on_name(name: str, tools: Collection[str], servers: Collection[str]) -> str
 
 
 def _on_server(name: str, servers: Collection[str]) -> str | None:
-    """Return a note only for a name close to a configured server: others may be configured elsewhere."""
+    """Return a note if the name of a server is similar to a configured server, otherwise None. Unknown names without
+    a similar server get no note, because the server may be configured elsewhere."""
     if not servers or any(f"{name}__".startswith(f"mcp__{each}__") for each in servers):
         return None
     from difflib import get_close_matches  # only for an unknown name

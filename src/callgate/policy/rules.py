@@ -1,8 +1,8 @@
-"""Parses rules, ``Tool`` or ``Tool(content)``, and compiles all rules of a session to one Rulebook.
+"""Parses rules, ``Tool`` or ``Tool(content)``, and compiles all rules of a session to a Rulebook.
 
-A tool has its exact name. ``mcp__server`` and ``mcp__server__*`` are every tool of that server; ``mcp__*`` is every
-tool of every server and ``*`` every tool, both only for deny and ask. The first ``(`` opens the content and the last
-character of the rule closes it; brackets in the content need no escape.
+A tool is named exactly. ``mcp__server`` and ``mcp__server__*`` name every tool of the server. ``mcp__*`` names every
+tool of every server and ``*`` names every tool; both are only valid in deny and ask rules. The content is the text
+between the first ``(`` and the last character, which must be ``)``; parentheses in the content need no escape.
 """
 
 import re
@@ -25,8 +25,8 @@ _LAYERS: tuple[str, ...] = get_args(Layer)
 
 
 def parse_rule(text: str) -> tuple[str, str | None]:
-    """Return the tool and the content, None for a rule on the whole tool. ValueError says what is wrong and at which
-    character."""
+    """Return the tool and the content of a rule. The content is None for a rule on the whole tool. Raise ValueError
+    with the position if the rule is invalid."""
     for at, letter in enumerate(text, start=1):
         if unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs"):
             raise ValueError(f"a character that cannot be seen, U+{ord(letter):04X}, at character {at}")
@@ -55,9 +55,9 @@ def parse_rule(text: str) -> tuple[str, str | None]:
 class Rule:
     """A compiled rule.
 
-    server   the MCP server that it names, ``*`` for all, None if it names a tool
-    kind     the part of a subject by which it applies to tools of any name
-    reaches  it may allow what is outside the workspace
+    server   the MCP server that the rule names; ``*`` for all servers, None if the rule names a tool
+    kind     the part of a subject, such as ``command``, by which the rule applies to tools of any name
+    reaches  the rule may allow access outside the workspace
     """
 
     effect: Effect
@@ -75,9 +75,10 @@ class Rule:
         return self.expires_at is None or now < self.expires_at
 
     def names(self, tool: str, server: str = "") -> bool:
-        """Return True if it names the tool, read widely for deny and ask.
+        """Return True if a deny or ask rule names the tool. If the name of the tool is ambiguous, every possible server
+        matches.
 
-        server  the server of the tool; if empty, every way to split the name counts
+        server  the server of the tool; empty if it is unknown
         """
         if self.tool in (tool, "*") or (server and self.tool == f"mcp__{server}"):
             return True
@@ -88,11 +89,11 @@ class Rule:
         return server == self.server if server else tool.startswith(f"mcp__{self.server}__")
 
     def names_surely(self, tool: str, server: str = "") -> bool:
-        """Return True if it names the tool, read narrowly for allow: an ambiguous name matches no server."""
+        """Return True if an allow rule names the tool. If the name of the tool is ambiguous, no server matches."""
         return self.tool == tool or (self.server is not None and (server or sure_server(tool)) == self.server)
 
     def concerns(self, subject: Subject) -> bool:
-        """Return True if a deny or ask rule applies to the tool, before its content is compared."""
+        """Return True if a deny or ask rule applies to the tool. The content of the rule is not compared."""
         if self.kind and (subject.has(self.kind) or (self.content is not None and self.kind in ("reads", "writes"))):
             return True
         return any(self.names(name, subject.case.traits.server) for name in subject.names)
@@ -104,12 +105,13 @@ class Rule:
         return f"it is about every call of {self.tool}" if self.content is None else self.content.against(subject)
 
     def is_for(self, subject: Subject) -> bool:
-        """Return True if an allow rule applies to the tool, by its name or by the only part that it declares."""
+        """Return True if an allow rule applies to the tool. It applies by the name of the tool, or by its kind if
+        the tool declares nothing else."""
         own = self.names_surely(subject.case.name, subject.case.traits.server)
         return own or (self.kind not in ("", "reads", "writes") and subject.is_just(self.kind))
 
     def covers(self, subject: Subject) -> bool:
-        """Return True if an allow rule covers the call, except for paths outside the workspace."""
+        """Return True if an allow rule covers the call. Paths outside the workspace are not checked here."""
         if not self.is_active(subject.case.now) or not self.is_for(subject):
             return False
         return self.content is None or self.content.covers(subject)
@@ -125,7 +127,7 @@ def make_rule(
     expires_at: float | None = None,
     note: str | None = None,
 ) -> Rule:
-    """Compile a rule. ValueError says what is wrong and at which character of the text."""
+    """Compile a rule. Raise ValueError with the position in the text if the rule is invalid."""
     tool, inside = parse_rule(text)
     if effect == "allow" and tool in ("*", "mcp__*"):
         raise ValueError(f"an allow rule names its tool or server, {tool} is for deny and ask, at character 1")
@@ -152,15 +154,15 @@ def make_rule(
 
 
 def server_of(tool: str) -> str | None:
-    """Return the MCP server that a rule names as a whole: ``a`` for ``mcp__a`` and ``mcp__a__*``, ``*`` for
-    ``mcp__*``."""
+    """Return the MCP server that the rule names: ``a`` for ``mcp__a`` and ``mcp__a__*``, ``*`` for ``mcp__*``.
+    Return None if the rule names a tool."""
     whole = tool.removesuffix("__*") if tool != "mcp__*" else tool
     found = _SERVER.fullmatch(whole)
     return "*" if tool == "mcp__*" else whole.removeprefix("mcp__") if found else None
 
 
 def sure_server(tool: str) -> str:
-    """Return the MCP server of a tool by its name; empty if the name is ambiguous."""
+    """Return the MCP server in the name of a tool; empty if the name is ambiguous."""
     found = re.fullmatch(r"mcp__((?:[^_]|_(?!_))*[^_])__([^_](?:[^_]|_(?!_))*)", tool)
     return found[1] if found else ""
 
@@ -172,7 +174,7 @@ def _moved(message: str, by: int) -> str:
 
 @noun
 class Ignored:
-    """A line without effect, and why."""
+    """A rule without effect, and the reason."""
 
     line: RuleLine
     why: str
@@ -180,7 +182,8 @@ class Ignored:
 
 @noun
 class Rulebook:
-    """All effective rules. Their order decides which one is named if several apply, never the decision."""
+    """All effective rules of a session. If several rules apply, their order determines which rule is reported, never
+    the decision."""
 
     root: str = ""
     home: str = ""
@@ -194,7 +197,7 @@ class Rulebook:
     def of(
         lines: Iterable[RuleLine], *, root: str, home: str, now: float = 0.0, faults: Iterable[SettingsFault] = ()
     ) -> "Rulebook":
-        """Compile every line and run its self-tests. ``faults`` are faults found earlier in the files."""
+        """Compile every rule and run its self-tests. ``faults`` are faults that were already found in the files."""
         wrong = list(faults)
         ignored: list[Ignored] = []
         rules: list[Rule] = []
@@ -222,14 +225,14 @@ class Rulebook:
         return (*self.denies, *self.asks, *self.allows)
 
     def denies_whole(self, tool: str, server: str = "") -> bool:
-        """Return True if a rule that does not expire denies every call of the tool: then it is not offered to the
+        """Return True if a rule without an expiry denies every call of the tool. Such a tool is not offered to the
         model."""
         whole = (rule for rule in self.denies if rule.content is None and rule.expires_at is None)
         return any(rule.names(tool, server) for rule in whole)
 
     def withheld(self) -> Callable[[str], str | None]:
-        """Return a function that takes an absolute path without links in it and returns the text of the rule that
-        denies or asks about reading that file, or None."""
+        """Return a function from a path to the text of the deny or ask rule that applies to reading the file, or
+        None. The path must be absolute and without links."""
         found = [(rule, content) for rule, content in path_rules((*self.denies, *self.asks)) if "read" in content.ways]
 
         def rule_for(path: str) -> str | None:
@@ -243,7 +246,7 @@ EMPTY = Rulebook()
 
 
 def path_rules(rules: Sequence[Rule]) -> list[tuple[Rule, PathContent]]:
-    """Return the rules on paths, without those that name an argument."""
+    """Return the rules on paths, except rules on the path in an argument."""
     return [(rule, rule.content) for rule in rules if isinstance(rule.content, PathContent) and not rule.content.field]
 
 

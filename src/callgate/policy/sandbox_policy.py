@@ -59,12 +59,12 @@ def profile_for(
     denies: Sequence[PathContent] = (),
     allows: Sequence[PathContent] = (),
 ) -> Profile:
-    """Return the profile of commands in a workspace, from the current state of the file system. All paths are absolute.
-
-    private   the sandbox's own folder, which is hidden from commands
-    denies    deny rules on paths, which apply to the files that are listed
-    allows    allow rules; a rule that names a file with secrets makes it readable
+    """Return the profile of commands in a workspace, based on the current files. All paths are absolute. Raise
     SandboxRefused if the workspace contains the home folder.
+
+    private  the sandbox's own folder, which is hidden from commands
+    denies   deny rules on paths; they apply to the files that exist now
+    allows   allow rules; a rule that names a file with secrets makes the file readable
     """
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
@@ -91,8 +91,8 @@ def profile_for(
 
 
 def _present(folder: str) -> Iterator[str]:
-    """Return the protected places in a folder, in any case of letters. For a nested place the folder at the top is
-    returned: it could be renamed and replaced."""
+    """Return the protected places that exist in a folder, ignoring case. For a nested place the topmost folder is
+    returned, because a command could rename and replace that folder."""
     spelled = {name.lower(): name for name in _listed(folder)}
     for entry in protected_names(secret=False):
         first, slash, rest = entry.partition("/")
@@ -101,8 +101,8 @@ def _present(folder: str) -> Iterator[str]:
 
 
 def _own_code(root: str) -> Iterator[str]:
-    """Return the folder of the workspace with the Python that runs Callgate, such as ``.venv``: changed code would run
-    outside of the sandbox at the next start."""
+    """Return the folders of the workspace that contain the Python running Callgate, such as ``.venv``. Changed code
+    in them would run outside the sandbox at the next start."""
     for place in (sys.prefix, os.path.dirname(sys.executable)):
         if place.startswith(f"{root}/"):
             yield f"{root}/{place.removeprefix(f'{root}/').partition('/')[0]}"
@@ -118,14 +118,15 @@ def _is_secret(path: str, root: str) -> bool:
 
 
 def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
-    """Return True if a rule names the file. A rule on a whole folder does not make the keys in it readable."""
+    """Return True if a rule names the file. A rule on a whole folder does not make files with secrets in the folder
+    readable."""
     place = ResolvedPath(path, (path,), path, inside=True)
     named = (each for each in allows if any(map(str.isalnum, each.pattern.text.rstrip("/").rpartition("/")[2])))
     return any("read" in each.ways and each.pattern.covers(place) for each in named)
 
 
 def _looked_through(root: str) -> Iterator[str]:
-    """Return files and folders of a workspace, with limits of depth and number, without installed packages."""
+    """Return the files and folders of a workspace up to a limited depth and number. Installed packages are skipped."""
     todo, looked = [(root, 0)], 0
     for folder, depth in todo:
         if looked > _MOST_LISTED:
@@ -160,7 +161,7 @@ def _listed(folder: str) -> list[str]:
 
 @noun
 class KeptProofs:
-    """The stored proofs; ``key`` is a digest of everything that they depend on."""
+    """The proofs as stored. ``key`` is a digest of everything on which the proofs depend."""
 
     version: int
     key: str
@@ -168,15 +169,15 @@ class KeptProofs:
 
 
 class Proofs:
-    """The proofs of this machine in the user's data folder. They are valid for this boot, kernel, user, bubblewrap,
-    Python and code of the sandbox."""
+    """The proofs of sandboxes on this machine, stored in the user's data folder. They are valid for one boot,
+    kernel, user, and version of bubblewrap, Python and the code of the sandbox."""
 
     def __init__(self, data: Path) -> None:
         self._folder = private_folder(data)
         self._file = self._folder / "proof.json"
 
     def kept(self) -> tuple[Proof, ...] | None:
-        """Return the valid proofs; None if there are none or they cannot be read."""
+        """Return the valid proofs; None if there are none or the file cannot be read."""
         try:
             found = read_value(self._file, KeptProofs)
         except Damaged:
@@ -184,8 +185,11 @@ class Proofs:
         return found.proofs if found is not None and found.key == _key() else None
 
     def prove(self, *, every: bool = False) -> tuple[Proof, ...]:
-        """Test the kinds of sandboxes, best first, until one holds (or ``every`` one), and store the results. Blocks
-        for seconds. UsageError if the results cannot be written."""
+        """Test the kinds of sandboxes, best first, until a test succeeds, and store the results. Blocks for seconds.
+        Raise UsageError if the results cannot be written.
+
+        every  test all kinds, even after a success
+        """
         from callgate.host.sandbox.prover import (
             prove,
             try_outside,
@@ -213,12 +217,12 @@ class Proofs:
         return tuple(found)
 
     def sandbox(self) -> Sandbox | None:
-        """Return the best sandbox that is proven to hold, or None."""
+        """Return the best sandbox with a successful proof, or None."""
         best = next((proof for proof in self.kept() or () if proof.holds), None)
         return None if best is None or missing(best.backend) is not None else Sandbox(best.backend, self._folder)
 
     def why_none(self) -> str:
-        """Return why no sandbox is active, and what to do."""
+        """Return why no sandbox is active, and how to activate one."""
         proofs = self.kept()
         if proofs is None:
             return "no sandbox has been proven since this machine started: run callgate sandbox prove"
@@ -228,10 +232,10 @@ class Proofs:
 def sandbox_in_force(
     data: Path, root: Path, home: Path, rules: Sequence[RuleLine] = (), hosts: Sequence[str] = ()
 ) -> ProvenSandbox | str:
-    """Return the sandbox for commands of a workspace, or why there is none.
+    """Return the sandbox for commands of a workspace, or the reason why there is none.
 
-    rules   rules of the settings: paths and hosts that they deny are denied to commands too
-    hosts   hosts that commands may reach
+    rules  rules of the settings; paths and hosts that they deny are also denied to commands
+    hosts  hosts that commands may reach
     """
     proofs = Proofs(data)
     sandbox = proofs.sandbox()
@@ -251,8 +255,8 @@ def sandbox_in_force(
 
 
 def proxy_for(sandbox: Sandbox, hosts: Sequence[str], book: Rulebook) -> "HostProxy | None":
-    """Return the proxy for these hosts, without denied ones; None if there are none, or if the sandbox has no network
-    of its own."""
+    """Return the proxy for the hosts except denied hosts. Return None if there are no hosts, or if the sandbox does
+    not isolate the network."""
     if not hosts or not sandbox.has_network:
         return None
     from callgate.host.sandbox.proxy import HostProxy  # most settings name no hosts
@@ -266,7 +270,7 @@ NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no netwo
 
 
 class _Scratch:
-    """A temporary folder, created when it is first needed and removed with this object or at exit."""
+    """A temporary folder. It is created at its first use, and removed with this object or at exit."""
 
     def __init__(self, parent: Path) -> None:
         self._parent = parent  # not in a folder that commands can write to
@@ -280,7 +284,7 @@ class _Scratch:
 
 
 def _key() -> str:
-    """Return a digest of everything that a proof depends on."""
+    """Return a digest of everything on which a proof depends."""
     if not hasattr(os, "getuid"):
         raise UsageError("sandboxes are made on Linux and macOS, not on this system")
     program = bubblewrap_program()

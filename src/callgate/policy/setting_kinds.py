@@ -1,4 +1,5 @@
-"""The kinds of values of settings: the description for errors, and the function that checks and converts a value."""
+"""The kinds of setting values. A kind has a description for error messages, and a function that checks and converts
+a value."""
 
 import math
 import re
@@ -31,7 +32,7 @@ _ADDRESS = late_pattern(r"https?://[^\s\x00-\x1f]+")
 
 @dataclass(frozen=True)
 class Kind(Generic[T_co]):
-    """A kind of value."""
+    """The kind of the value of a setting."""
 
     expected: str
     """The words that follow "must be"."""
@@ -42,8 +43,8 @@ class Kind(Generic[T_co]):
     """True if values may contain a secret and are never shown."""
 
     def written(self, words: Sequence[str]) -> object:
-        """Parse words of a command line: as TOML if that gives a value of this kind, else as a text or a list of texts.
-        ValueError if neither has this kind."""
+        """Parse words of a command line. They are parsed as TOML if the result has this kind, otherwise as a text or
+        a list of texts. Raise ValueError if neither has this kind."""
         joined = " ".join(words)
         with suppress(ValueError, RecursionError):
             value = tomllib.loads(f"x = {joined}")["x"]
@@ -55,7 +56,7 @@ class Kind(Generic[T_co]):
 
 
 def _only(kind: type[T], holds: Callable[[Any], object] = lambda value: True) -> Callable[[object], T]:
-    """Return a function that accepts values of exactly this type for which ``holds`` is true."""
+    """Return a function that accepts only values of exactly this type for which ``holds`` returns a true value."""
 
     def read(value: object) -> T:
         if type(value) is not kind or not holds(value):
@@ -85,7 +86,7 @@ def _count(most: int) -> Kind[int]:
 
 
 def read_duration(value: object) -> float:
-    """Return seconds: more than 0 and at most a year, otherwise ValueError."""
+    """Return a duration in seconds. Raise ValueError unless it is more than 0 and at most a year."""
     if isinstance(value, str):
         match = _DURATION.fullmatch(value)
         seconds = float(int(match[1]) * _UNITS[match[2]]) if match else 0.0
@@ -97,7 +98,7 @@ def read_duration(value: object) -> float:
 
 
 def _read_interval(value: object) -> float:
-    """Return 0, or at least one second, so that the command does not overload the machine."""
+    """Return 0, or an interval of at least one second. Shorter intervals would overload the machine."""
     if type(value) in (int, float) and value == 0:
         return 0.0
     seconds = read_duration(value)
@@ -107,7 +108,7 @@ def _read_interval(value: object) -> float:
 
 
 def read_moment(value: object, since: float = 0.0) -> float:
-    """Return seconds since the epoch; a duration is added to ``since``."""
+    """Return a time in seconds since the epoch. A duration is added to ``since``."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if isinstance(value, date):
@@ -124,7 +125,7 @@ def _read_texts(value: object) -> tuple[str, ...]:
 
 
 def _read_chords(value: object) -> tuple[str, ...]:
-    """Return keys; the terminal checks their names."""
+    """Return key combinations. The terminal checks their names."""
     found = _read_texts([value] if isinstance(value, str) else value)
     if not all(each.strip() and each.isprintable() and len(each) <= 40 for each in found):
         raise ValueError
@@ -150,8 +151,8 @@ def _read_headers(value: object) -> dict[str, str]:
 
 
 def _read_variable(value: object) -> str:
-    """Return the name of a variable with a key. Names that do not look secret are refused: commands of agents would get
-    them."""
+    """Return the name of an environment variable that contains an API key. Raise ValueError for a name that does not
+    indicate a secret, because commands of agents would receive the variable."""
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
         raise ValueError
     if not secret(value, ""):

@@ -1,8 +1,10 @@
-"""The table of settings: one row each. Files, variables, commands and documentation are derived from it.
+"""The table of settings with one row for each setting. Settings files, environment variables, commands and
+documentation are derived from the table.
 
-A setting with a value is a field of ``SettingValues``: its row has the kind, the default, the help and optionally an
-environment variable. Code reads ``config.settings.limits_max_turns``; the key is the name of the field with a dot for
-the first ``_``. Settings in tables and lists of a file, such as hooks, are ``TABLE_ROWS``.
+A setting with a single value is a field of ``SettingValues``. Its row has the kind, the default, the help text and
+optionally an environment variable. Code reads ``config.settings.limits_max_turns``; the key of a setting is the name
+of the field with a dot in place of the first ``_``. Settings in tables and lists of a file, such as hooks, are
+``TABLE_ROWS``.
 """
 
 from collections.abc import Mapping
@@ -26,7 +28,7 @@ VariableUse = Literal["value", "tightens", "overrides"]
 
 @noun
 class Setting:
-    """A row of the table."""
+    """A row of the table of settings."""
 
     name: str
     """The key; ``*`` stands for any name."""
@@ -50,7 +52,7 @@ class Setting:
 
 
 def setting(kind: Kind[T], default: T, help: str, **more: str) -> T:
-    """Define a row as the default of a field of ``SettingValues``. The arguments are fields of ``Setting``."""
+    """Define a row as the default of a field of ``SettingValues``. The arguments are the fields of ``Setting``."""
     return field(default=default, metadata={"kind": kind, "help": help, **more})
 
 
@@ -59,7 +61,7 @@ _CALLS, _LOOP = ExecutorSettings(), LoopLimits()
 
 @noun
 class SettingValues:
-    """The value of every setting."""
+    """The values of all settings."""
 
     mode: Mode = setting(
         kinds.MODE,
@@ -224,7 +226,7 @@ SETTINGS: tuple[Setting, ...] = (*VALUE_ROWS.values(), *TABLE_ROWS)
 
 
 def from_variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of environment variables by key. UsageError for a value of another kind."""
+    """Return the values of environment variables by setting key. Raise UsageError for a value of the wrong kind."""
     found: dict[str, Any] = {}
     for row in VALUE_ROWS.values():
         if text := environment.get(row.variable, "").strip():
@@ -236,13 +238,14 @@ def from_variables(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def rows_of(section: str) -> dict[str, Setting]:
-    """Return the rows of a section such as ``hooks.*``, or of the top of a file, by the last part of their keys."""
+    """Return the rows of a section such as ``hooks.*``, or of the top level of a file, by the last part of their
+    keys."""
     return {row.name.rpartition(".")[2]: row for row in SETTINGS if row.section == section}
 
 
 @noun
 class Variable:
-    """An environment variable; ``key`` is the setting that it sets, or empty."""
+    """An environment variable. ``key`` is the setting that the variable sets, or empty."""
 
     name: str
     meaning: str

@@ -1,4 +1,4 @@
-"""Parses and checks a settings file; every value keeps its line.
+"""Parses and checks a settings file. Every value is stored with its line.
 
     mode = "default"
 
@@ -10,8 +10,8 @@
     command = "make lint"
     matcher = "Edit|Write"
 
-``setting_rows`` lists every key. A file with an error fails closed: it has ``faults``, and the judge must deny every
-call and name them.
+``setting_rows`` lists every key. A file with an error fails closed: the settings contain ``faults``, and the judge
+denies every call with these faults as the reason.
 """
 
 import re
@@ -57,7 +57,7 @@ _FIELDS = {"rule": "text", "expires": "expires_at", "if": "condition"}
 
 @noun
 class SetValue:
-    """A setting with its value and origin."""
+    """The value of a setting, with its origin."""
 
     name: str
     value: str | int | float | tuple[str, ...]
@@ -66,7 +66,7 @@ class SetValue:
 
 @noun
 class LayerSettings:
-    """The settings of one layer. ``sha256`` is the hash of the file's bytes, empty if there was no file to read."""
+    """The settings of one layer. ``sha256`` is the hash of the file's bytes; empty if there was no readable file."""
 
     layer: Layer
     file: str = ""
@@ -81,7 +81,8 @@ class LayerSettings:
 
 
 def read_settings(file: Path, layer: Layer) -> LayerSettings:
-    """Read a settings file; return empty settings if it does not exist. Never raises because of the file."""
+    """Return the settings of a file; empty settings if the file does not exist. An unreadable or invalid file
+    becomes a fault; no exception is raised."""
     found = _read(file, layer)
     if not isinstance(found, tuple):
         return LayerSettings(layer, str(file), faults=() if found is None else (found,))
@@ -89,7 +90,7 @@ def read_settings(file: Path, layer: Layer) -> LayerSettings:
 
 
 def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> LayerSettings:
-    """Return the settings of a file with these bytes."""
+    """Return the settings of a file with this content."""
     digest = sha256(data).hexdigest()
     try:
         tables, places = _parse(data)
@@ -102,22 +103,22 @@ def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Lay
 
 
 def settings_of(tables: Mapping[str, Any], layer: Layer, now: float) -> LayerSettings:
-    """Return settings that were given as a value, such as JSON on the command line."""
+    """Return the settings in a value, such as JSON given on the command line."""
     return _FileParser(Path(), layer, now, Positions({(): 0})).settings(tables, "")
 
 
 def faulty(file: Path, layer: Layer, text: str) -> LayerSettings:
-    """Return the settings of a file that must not be opened."""
+    """Return settings that contain only a fault, for a file that must not be opened."""
     return LayerSettings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file))),))
 
 
 def shown(value: object) -> str:
-    """Return a value from a file on one line, shortened. The caller must make it safe to show."""
+    """Return a value from a file on one line, shortened. The caller must escape the text."""
     return brief(repr(value))
 
 
 def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | None:
-    """Return the bytes and the time of the last change; None if there is no such file."""
+    """Return the content of a file and the time of its last change; None if the file does not exist."""
     origin = Origin(layer, str(file))
     try:
         found = read_regular(file, LARGEST)
@@ -135,7 +136,7 @@ def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | Non
 
 
 class _ParseError(Exception):
-    """The file cannot be parsed; ``line`` says where."""
+    """The file cannot be parsed. ``line`` is the line of the error."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -239,7 +240,7 @@ class _FileParser:
     def _tables(
         self, section: str, tables: object, path: tuple[str, ...]
     ) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
-        """Return the names, values and paths of the tables without a fault."""
+        """Return the names, values and paths of the valid tables. A fault is added for each invalid table."""
         if not self._is_table(tables, path):
             return
         for name, table in tables.items():
@@ -292,7 +293,7 @@ class _FileParser:
             )
 
     def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
-        """Return the values of a table under the field names of their types."""
+        """Return the values of a table, by the field names of their value type."""
         known, found = rows_of(section), dict[str, Any]()
         for name, value in table.items():
             if name in known:
@@ -302,7 +303,7 @@ class _FileParser:
         return found
 
     def _value(self, path: toml_lines.Path, value: object, kind: Kind[Any]) -> Any:
-        """Return the parsed value, or None after adding a fault."""
+        """Return the parsed value. If the value is invalid, add a fault and return None."""
         try:
             return read_moment(value, self._changed_at) if kind is MOMENT else kind.read(value)
         except ValueError as error:

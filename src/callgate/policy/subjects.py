@@ -1,7 +1,7 @@
 """Determines the subject of a call for rules: its command, paths on this machine, host and agent.
 
-The subject comes from what the tool declares (``words.declared``), never from the tool's name. Undeclared arguments are
-classified by what they look like, which can only tighten a decision.
+The subject comes from the declaration of the tool (``words.declared``), never from the tool's name. Undeclared
+arguments are classified by their names and content; this can only make a decision stricter.
 """
 
 import os
@@ -40,14 +40,14 @@ _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 @noun
 class PathAccess:
-    """A resolved path and how the call accesses it."""
+    """A resolved path and the way in which the call accesses it."""
 
     path: ResolvedPath
     way: Way
 
 
 class Subject:
-    """The subject of one case. Costly parts are computed once, when they are first needed."""
+    """The subject of one case. Expensive attributes are computed at their first use and cached."""
 
     def __init__(self, case: Case, *, root: str, home: str) -> None:
         self.case = case
@@ -59,11 +59,13 @@ class Subject:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the tool that a deny or ask rule may use. An allow rule must use the tool's own name."""
+        """The names of the tool that a deny or ask rule may use: its name and aliases. An allow rule must use the
+        tool's own name."""
         return (self.case.name, *self.case.tool.aliases)
 
     def has(self, kind: str) -> bool:
-        """Return True if the call has, or may have, such a part: for deny and ask rules on every tool of a kind."""
+        """Return True if the call has, or may have, a part of this kind. Used by deny and ask rules that apply to
+        every tool with this kind of part."""
         if kind == "command":
             return self.command is not None or self._unread is not None
         if kind == "writes":
@@ -71,8 +73,8 @@ class Subject:
         return kind in self.declared.kinds or (kind == "address" and self.address is not None)
 
     def is_just(self, kind: str) -> bool:
-        """Return True if the tool declares this part and no other that such a rule would not cover: for allow rules on
-        every tool of a kind."""
+        """Return True if the tool declares a part of this kind, and no other part that an allow rule on this kind
+        would not cover."""
         kinds = self.declared.kinds & {"command", "address", "agent"}
         return kinds == frozenset((kind,)) and (kind != "address" or self.case.traits.effects == "none")
 
@@ -83,7 +85,8 @@ class Subject:
         return self._part("command", self.declared.command)
 
     def _part(self, kind: str, declared: str | None) -> str | None:
-        """Return the declared value; if the tool declares nothing of the kind, the argument that looks like it."""
+        """Return the declared value. If the tool declares no part of this kind, return the arguments that look like
+        one, or None."""
         if kind in self.declared.kinds | self.declared.ruled_out or self.case.traits.own_state:
             return declared
         found: list[str] = []
@@ -100,11 +103,12 @@ class Subject:
 
     @cached_property
     def analysis(self) -> "shell.Analysis | None":
-        """The analysis of the command, if there is one."""
+        """The analysis of the command; None if there is no command."""
         return None if self.command is None else shell.analyse(self.command)
 
     def analysis_of(self, field: str) -> "shell.Analysis | None":
-        """Return the analysis of the declared command, or of the text in this argument."""
+        """Return the analysis of the declared command or of the text in this argument; None if there is no such
+        text."""
         if not field or field in self.declared.names.get("command", ()):
             return self.analysis
         value = self.case.arguments.get(field)
@@ -112,15 +116,15 @@ class Subject:
 
     @cached_property
     def doubt(self) -> "shell.Doubt | None":
-        """The reason why the command may do anything at all."""
+        """The reason why the effect of the command is unknown, or None."""
         if self._unread is not None:
             return shell.Doubt("unread", self._unread)
         return None if self.analysis is None else shell.doubt(self.analysis)
 
     @cached_property
     def effects(self) -> Effects:
-        """The effects of the declared command; else the declared effects, and the worse of both if a command is
-        guessed."""
+        """The effects of the command, or the declared effects for a call without a command. If the command is only
+        guessed from arguments, the worse of both."""
         own = self.case.traits.effects
         if self._unread is not None:
             return "mutating"
@@ -130,7 +134,8 @@ class Subject:
 
     @cached_property
     def unsafe_variable(self) -> str | None:
-        """A variable in the command's environment, or an argument beside the command, that may change its effect."""
+        """The first environment variable of the command, or argument next to it, that may change its effect; None if
+        all are safe."""
         for name, value in self.declared.environment.items():
             if shell.effects_of(shell.analyse(f"{name}={shlex.quote(value)} true")) != "none":
                 return name
@@ -144,7 +149,8 @@ class Subject:
 
     @cached_property
     def hidden(self) -> str | None:
-        """The reason why a command that only reads may still read elsewhere or do more; None if all of it is known."""
+        """The reason why a read-only command may have other effects or read elsewhere; None if its effects are fully
+        known."""
         if self._unread is not None:
             return self._unread
         if self.analysis is None:
@@ -171,7 +177,8 @@ class Subject:
 
     @cached_property
     def not_granted(self) -> str | None:
-        """The reason why no command rule covers this command, whatever its words: its folder or environment."""
+        """The reason why no command rule covers the command, independent of its words: its folder or environment.
+        None if there is no such reason."""
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} beside the command may change what it does"
         if self.folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
@@ -181,7 +188,7 @@ class Subject:
 
     @cached_property
     def folder_readers(self) -> tuple[str, ...]:
-        """The commands that read whole folders, or the name of the tool that does."""
+        """The commands that read whole folders, or the name of a tool that reads whole folders."""
         if self.analysis is not None:
             return tuple(shell.folder_readers(self.analysis))
         folders = "reads" in self.declared.kinds and any(each.path.kind == "folder" for each in self.accesses)
@@ -189,18 +196,18 @@ class Subject:
 
     @cached_property
     def read_folders(self) -> tuple[ResolvedPath, ...]:
-        """The folders that are read as a whole: if none is named, the folder in which the command runs."""
+        """The folders that the call reads as a whole. If the call names none, the folder in which the command runs."""
         found = tuple(access.path for access in self.accesses if access.way == "read" and access.path.kind != "file")
         return (found or (self.resolve_in_shell("."),)) if self.folder_readers else ()
 
     @cached_property
     def readable_secrets(self) -> tuple[str, ...]:
-        """The files with keys or passwords in these folders."""
+        """The files with keys or passwords in the folders that the call reads as a whole."""
         return tuple(path for each in self.read_folders for path in secrets_in(each.resolved))
 
     @cached_property
     def folder(self) -> str | None:
-        """The folder in which the command runs, if the call names one."""
+        """The folder in which the command runs; None if the call names no folder."""
         if "folder" in self.declared.kinds | self.declared.ruled_out:
             return self.declared.folder
         arguments = self.case.arguments
@@ -210,7 +217,7 @@ class Subject:
 
     @cached_property
     def declares_paths(self) -> bool:
-        """True if the tool declares which files it works on."""
+        """True if the tool declares the files that it accesses."""
         locks = self.case.traits.declared_locks
         if locks is not None and locks.scope != "shared":
             return locks.scope == "paths"  # an exclusive lock covers more than the paths it names
@@ -218,7 +225,7 @@ class Subject:
 
     @cached_property
     def accesses(self) -> tuple[PathAccess, ...]:
-        """Every path that the call is known to read, write or remove, up to a limit (``has_too_many_paths``)."""
+        """The paths that the call is known to read, write or remove, up to a limit (``has_too_many_paths``)."""
         named = dict.fromkeys((*self._declared[:_MOST_DECLARED], *self._in_command[:_MOST_PLACES]))
         found = [PathAccess(self.case.resolve_path(path), way) for path, way in named]
         return (*found, *(access for access in self._guessed if (access.path.spelled, access.way) not in named))
@@ -249,12 +256,12 @@ class Subject:
         return tuple(dict.fromkeys((each, way) for way, paths in ways for path in paths for each in self._both(path)))
 
     def _both(self, path: str) -> tuple[str, ...]:
-        """Return the path as written, and with ``~`` expanded, as some tools do."""
+        """Return the path as written and with ``~`` expanded, because some tools expand it."""
         return (path, self._in_shell(path)) if path.startswith("~") else (path,)
 
     @cached_property
     def _in_command(self) -> tuple[Named, ...]:
-        """The analysis of the command, and one for each set of known values of its variables."""
+        """The paths that the command and its known expansions access, with the kind of access."""
         found: dict[Named, None] = {}
         for seen in self._touched:
             ways: tuple[tuple[Way, tuple[str, ...]], ...]
@@ -267,8 +274,9 @@ class Subject:
 
     @cached_property
     def _guessed(self) -> tuple[PathAccess, ...]:
-        """Return the accesses of undeclared arguments: texts under the usual names of paths, and texts that name an
-        existing file. A tool with previews of changes may also create them."""
+        """The accesses guessed from undeclared arguments: texts in arguments with usual names of paths, and texts
+        that name an existing file. For a tool that previews changes, missing files are included, because the tool
+        may create them."""
         traits = self.case.traits
         if traits.own_state or (self.declares_paths and self.declared.command is None):
             return ()
@@ -299,13 +307,14 @@ class Subject:
 
     @cached_property
     def _touched(self) -> "tuple[shell.NamedPaths, ...]":
-        """Return the paths of the command and of its expansions."""
+        """The paths of the command, followed by the paths of each known expansion of the command."""
         if self.analysis is None:
             return ()
         return tuple(map(shell.named_paths, (self.analysis, *shell.known_expansions(self.analysis))))
 
     def _in_shell(self, path: str) -> str:
-        """Return a path as the shell resolves it: ``~`` is home, a relative path starts at the working folder."""
+        """Return a path as the shell resolves it: ``~`` is the home folder, and a relative path starts at the
+        working folder."""
         name, _, rest = path.partition("/")
         if name == "~":
             return join(self.home, rest)
@@ -317,7 +326,8 @@ class Subject:
         return join(self.home, folder[2:]) if folder == "~" or folder.startswith("~/") else folder
 
     def resolve_in_shell(self, path: str) -> ResolvedPath:
-        """Resolve a path of the command, once: many rules ask about it, and one decision needs one answer."""
+        """Resolve a path of the command. The result is cached, so that all rules see the same path during one
+        decision."""
         if path not in self._places:
             self._places[path] = self.case.resolve_path(self._in_shell(path))
         return self._places[path]
@@ -326,7 +336,7 @@ class Subject:
         return self.resolve_in_shell(path).kind == "folder"
 
     def expand_glob(self, pattern: str) -> tuple[str, ...] | None:
-        """Return the paths to which the shell expands a glob now; None if that is unknown."""
+        """Return the paths to which the shell expands a glob now; None if they are unknown."""
         if pattern not in self._filled:
             self._filled[pattern] = expand_glob(pattern, self._listed)
         return self._filled[pattern]
@@ -346,7 +356,7 @@ class Subject:
 
     @cached_property
     def danger(self) -> str | None:
-        """The reason why the first protected place needs a user's yes."""
+        """The reason why the first protected place needs the user's approval; None if there is none."""
         if self.has_too_many_paths:
             return "it names more places than can be looked at"
         return next((why for each in self.accesses if (why := self.danger_of(each.path, each.way))), None)
@@ -356,7 +366,7 @@ class Subject:
 
     @property
     def edits_files(self) -> bool:
-        """True if the tool changes files: it declares which, or it previews changes."""
+        """True if the tool changes files: it declares the files, or it previews changes."""
         return "writes" in self.declared.kinds or self.case.tool.previews
 
     # ---- the network and agents -----------------------------------------------------------------------------------
@@ -367,7 +377,7 @@ class Subject:
 
     @cached_property
     def host(self) -> str | None:
-        """The host of the address; None if there is none, or if programs could read it differently."""
+        """The host of the address; None if there is no address, or if programs could interpret it differently."""
         address = self.address
         if not address:
             return None
@@ -381,7 +391,7 @@ class Subject:
 
     @cached_property
     def look_alike(self) -> str | None:
-        """The reason why the name of a program or host may be mistaken for another one."""
+        """The reason why the name of a program or host may be confused with another name, or None."""
         runs = () if self.analysis is None else shell.find_inner_commands(self.analysis).runs
         names = [run.name or "" for run in runs]
         if self.address is not None:
@@ -391,8 +401,8 @@ class Subject:
 
 
 def may_use_paths(case: Case) -> bool:
-    """Return False if a Subject of the case has no paths, command or address: the tool declares none, and no text in
-    the arguments has the name of such an argument or names an existing file."""
+    """Return False if the call names no path, command or address. In this case the tool declares none, and no text
+    in the arguments has a usual name of such an argument or names an existing file."""
     traits = case.traits
     declared, locks = traits.declared, traits.declared_locks
     if declared.kinds or declared.environment or (locks is not None and (locks.reads or locks.writes)):
@@ -417,8 +427,8 @@ def _is_there(case: Case, path: str) -> bool:
 
 
 def _meant_by(text: str) -> list[str]:
-    """Return the paths that a text may be for a tool: stripped, without ``file://`` or ``@``. The name of a key is also
-    looked up in the folder of this process."""
+    """Return the paths that a tool may read from the text: stripped, without ``file://`` or ``@``. The name of a key
+    is also resolved in the working folder of this process."""
     path = text.strip().removeprefix("@")
     path = unquote(path[len("file://") :]) if path.startswith("file://") else path
     found = [text] if path in ("", text) else [text, path]
@@ -430,7 +440,7 @@ def _may_be_path(text: str) -> bool:
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Return the texts in an argument at any depth, without keys of objects."""
+    """Return all texts in an argument at any depth, except keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

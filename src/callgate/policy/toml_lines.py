@@ -1,7 +1,7 @@
-"""Finds the line of each value in a TOML text, which ``tomllib`` does not report.
+"""Finds the line of each value in a TOML text, because ``tomllib`` does not report lines.
 
-Headers and keys are found at the beginning of lines, elements of an array by their text from the line of the key on.
-For a value that is not found, the line of its parent is used.
+Headers and keys are found at the beginning of lines. Elements of an array are found by searching their text from the
+line of the key. If a value is not found, the line of its parent is used.
 """
 
 import re
@@ -27,15 +27,15 @@ class Positions:
     lines: Mapping[Path, int]
 
     def line_of(self, path: Path) -> int:
-        """Return the line of the key, array element or table header; for a missing path, of its nearest existing
-        parent."""
+        """Return the line of the key, array element or table header. For a missing path return the line of its
+        nearest existing parent."""
         while path not in self.lines:
             path = path[:-1]
         return self.lines[path]
 
 
 def locate(text: str, tables: Mapping[str, Any]) -> Positions:
-    """Return the positions of the values in a text that ``tomllib`` parsed to these tables."""
+    """Return the positions of the values in a text. ``tables`` is the result of ``tomllib`` for the text."""
     text = _LONG_TEXT.sub(lambda found: "\n" * found[0].count("\n"), text)
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     lines: dict[Path, int] = {(): 1}
@@ -63,7 +63,7 @@ def locate(text: str, tables: Mapping[str, Any]) -> Positions:
 
 
 def _arrays(value: object, path: Path) -> Iterator[tuple[Path, list[object]]]:
-    """Return every array in the tables, but not arrays in arrays."""
+    """Return every array in the tables, except arrays inside arrays."""
     if isinstance(value, list):
         yield path, cast(list[object], value)
     elif isinstance(value, dict):
@@ -72,7 +72,7 @@ def _arrays(value: object, path: Path) -> Iterator[tuple[Path, list[object]]]:
 
 
 def _shown_text(value: object) -> str:
-    """Return the first text in the value, as it probably appears in the file."""
+    """Return the first text in the value, in the form in which it probably appears in the file."""
     if isinstance(value, dict):
         inner = cast(dict[str, object], value)
         return _shown_text(inner.get("rule", next(iter(inner.values()), "")))

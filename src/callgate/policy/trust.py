@@ -1,10 +1,10 @@
 """Stores which folders a user trusts, each with the fingerprint of its files.
 
-Trust is for one resolved path with exactly the files that were shown, not for folders above or below. Any change of the
-files needs a new answer. A folder without such files has nothing to trust, so it is not trusted when some appear later.
-Files that are restored are trusted again.
+Trust applies to one resolved path with exactly the files that were shown, not to folders above or below. After any
+change of the files the user must be asked again. If the old files are restored, the folder is trusted again. A folder
+without such files cannot be trusted, so that files added later are not trusted.
 
-There is one record for each folder, in the user's data folder.
+The user's data folder contains one record for each folder.
 """
 
 import os
@@ -29,28 +29,29 @@ _DIFF_CHARS = 20_000
 
 @noun
 class Trusted:
-    """Trusted since ``at``, in seconds since the epoch."""
+    """The state of a trusted folder. ``at`` is the time of the user's answer in seconds since the epoch."""
 
     at: float
 
 
 @noun
 class Untrusted:
-    """Not trusted. ``why`` says what prevents trust; empty if the user was not asked yet."""
+    """The state of a folder that is not trusted. ``why`` is the reason; empty if the user has not been asked yet."""
 
     why: str = ""
 
 
 @noun
 class ChangedFolder:
-    """The files differ from the trusted ones. ``changed`` has pairs of before and after."""
+    """The state of a folder whose files differ from the trusted files. ``changed`` contains pairs of the old and new
+    state of a file."""
 
     added: tuple[Seen, ...] = ()
     removed: tuple[Seen, ...] = ()
     changed: tuple[tuple[Seen, Seen], ...] = ()
 
     def describe(self) -> tuple[str, ...]:
-        """Return the differences as lines, with limits. Not made safe to show."""
+        """Return the differences as lines. Their number and length are limited. The caller must escape the text."""
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -78,23 +79,23 @@ class TrustedFolder:
 
 
 class Trust:
-    """The store. A folder whose record cannot be read is not trusted."""
+    """The store of trusted folders. A folder with an unreadable record is not trusted."""
 
     def __init__(self, data: Path, *, clock: Callable[[], float] = time) -> None:
         self._folder = data / "trust"
         self._clock = clock
 
     def knows(self, root: Path) -> bool:
-        """Return True if there is a record."""
+        """Return True if the folder has a record."""
         return os.path.lexists(self._file(root))
 
     def state(self, root: Path) -> TrustState:
-        """Return the trust in this folder now."""
+        """Return the current trust state of the folder."""
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
     def look(self, root: Path) -> tuple[TrustState, tuple[LayerSettings, ...]]:
-        """Return the trust in this folder, and the settings of the repository that were compared, even if the files
-        change meanwhile."""
+        """Return the trust state of the folder, and the settings that were compared. Use these settings, because the
+        files may change in the meantime."""
         found = fingerprint(root)
         return self._compared(root, found), found.settings
 
@@ -115,7 +116,8 @@ class Trust:
         return _compare(record.files, found.files) or Trusted(record.at)
 
     def trust(self, root: Path, shown: Fingerprint) -> Trusted | Untrusted:
-        """Trust what was shown, unless the files have changed since. UsageError if the record cannot be written."""
+        """Store that the user trusts the files that were shown. Return Untrusted if the files have changed after
+        they were shown. Raise UsageError if the record cannot be written."""
         if shown.problem:
             return Untrusted(shown.problem)
         if not shown.files:
@@ -128,15 +130,17 @@ class Trust:
         return Trusted(record.at)
 
     def declined(self, root: Path) -> bool:
-        """Return True if the user does not want to be asked about this folder."""
+        """Return True if the user does not want to be asked about the folder."""
         return os.path.lexists(self._declined(root))
 
     def decline(self, root: Path) -> None:
-        """Record not to ask about this folder. UsageError if that cannot be written."""
+        """Store that the user does not want to be asked about the folder. Raise UsageError if this cannot be
+        written."""
         write_record(self._declined(root), {"v": VERSION, "root": os.path.realpath(root)})
 
     def revoke(self, root: Path) -> bool:
-        """Remove trust; return False if the folder was not trusted. UsageError if the record cannot be removed."""
+        """Remove the trust in a folder. Return False if the folder was not trusted. Raise UsageError if the record
+        cannot be removed."""
         file = self._file(root)
         try:
             file.unlink()
@@ -147,7 +151,7 @@ class Trust:
         return True
 
     def list(self) -> tuple[TrustedFolder, ...]:
-        """Return all trusted folders by path, with records that cannot be read."""
+        """Return all trusted folders sorted by path, including unreadable records."""
         found: list[TrustedFolder] = []
         for file in self._folder.glob("*.json"):
             try:

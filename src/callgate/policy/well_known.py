@@ -1,7 +1,7 @@
-"""The table of well-known tools: what a tool of each name declares.
+"""The table of well-known tools: the declaration of the tool with each name.
 
-Real tools declare their subject themselves. The table is for the syntax of rules (the content of ``Grep(…)`` is a path)
-and for calls whose tools are not loaded (``callgate policy decide`` and ``explain``).
+Tools declare their subject themselves. The table is used for the syntax of rules (the content of ``Grep(…)`` is a
+path), and for calls whose tools are not loaded (``callgate policy decide`` and ``explain``).
 """
 
 import json
@@ -38,11 +38,11 @@ _PATCHED = late_pattern(
 
 @noun
 class WellKnown:
-    """A tool that is known by its name.
+    """A row of the table: a tool that is known by its name.
 
-    argument  the argument that a single text is for
-    content   the content of its rules
-    kind      the part of a subject to which its rules apply in every other tool
+    argument  the argument that receives a value given as a single text
+    content   the kind of content that rules on the tool have
+    kind      the part of a subject by which rules on the tool also apply to other tools
     """
 
     argument: str = ""
@@ -54,7 +54,7 @@ class WellKnown:
 
 
 def paths(given: Given) -> list[str]:
-    """Return the paths in arguments with the usual names of file tools."""
+    """Return the paths in the arguments that file tools usually have."""
     values = vars(given)
     listed = values.get("paths")
     found: list[object] = [values.get(name) for name in ("file_path", "path", "notebook_path")]
@@ -63,7 +63,7 @@ def paths(given: Given) -> list[str]:
 
 
 def searched(given: Given) -> list[str]:
-    """Return the folders that are searched, by default the workspace, and the paths in globs for file names."""
+    """Return the folders to search and the literal folders in globs for file names. The default is the workspace."""
     folders = paths(given) or ["."]
     patterns = [vars(given).get(name) for name in ("glob", "include")]
     return [*folders, *(place for each in patterns if isinstance(each, str) for place in within(folders, each))]
@@ -104,7 +104,7 @@ def _patched_files(given: Given) -> list[str]:
 
 
 def _agent(given: Given) -> list[str]:
-    """Return the agent type under any of its names; by default the general type."""
+    """Return the agent type, whichever argument contains it. The default is the general type."""
     found = [vars(given).get(name) for name in ("type", "subagent_type", "agent")]
     return list(dict.fromkeys(each for each in found if isinstance(each, str))) or ["general"]
 
@@ -116,7 +116,8 @@ def _reader(argument: str, reads: Part, kind: str = "") -> WellKnown:
 
 
 def _lister(reads: Part) -> WellKnown:
-    """Return a tool that reads only names, which needs no question because of the content of files."""
+    """Return the row of a tool that reads only file names. It needs no question, because it does not show file
+    contents."""
     return replace(_reader("path", reads), traits=Traits("none", needs_no_question=True))
 
 
@@ -183,12 +184,12 @@ COMMANDS, READING, WRITING, FETCHING, AGENTS = (
 
 
 def known(name: str) -> WellKnown:
-    """Return the row of that name. For an unknown name the row declares nothing and has the most careful traits."""
+    """Return the row with this name. The row for an unknown name declares nothing and has the strictest traits."""
     return TABLE.get(name, _NOBODY)
 
 
 def meant_by(name: str) -> str | None:
-    """Return the well-known tool with a name close to this unknown one."""
+    """Return the well-known tool whose name is most similar to an unknown name; None if there is no similar name."""
     if name in TABLE or name.startswith("mcp__"):
         return None
     from difflib import get_close_matches  # only for an unknown name
@@ -199,7 +200,8 @@ def meant_by(name: str) -> str | None:
 
 
 def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
-    """Return the traits and subject of a call of the well-known tool. A command tool without a command has a fault."""
+    """Return the traits and subject of a call of the well-known tool. A call of a command tool without a command has
+    a fault."""
     row = known(name)
     if not row.declares.kinds:
         return row.traits
@@ -212,7 +214,7 @@ def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
 
 
 class StandIn:
-    """A tool that can be judged but not run. ``sandbox`` is the sandbox of the real tool."""
+    """A placeholder for a tool that can be judged but not run. ``sandbox`` is the sandbox of the real tool."""
 
     def __init__(self, name: str, sandbox: object = None) -> None:
         self.spec = ToolSpec(name, "A stand-in for judging.", {"type": "object"})

@@ -1,1 +1,1 @@
-"""Hooks: commands, functions and addresses that are called on events of a session."""
+"""Hooks: commands, functions and URLs that are called on events of a session."""

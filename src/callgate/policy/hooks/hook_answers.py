@@ -1,7 +1,7 @@
 """Parses the answers of hooks strictly.
 
-A value of the wrong type, an unknown word or an answer to another event is a failure of the hook; ``null`` is the same
-as a missing field. Unknown fields are reported to the user.
+The hook fails if its answer contains a value of the wrong type, an unknown verdict, or an answer to another event.
+``null`` is treated as a missing field. Unknown fields are reported to the user.
 """
 
 import json
@@ -53,11 +53,12 @@ _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
 
 
 class _Wrong(Exception):
-    """The answer is invalid; the message says where."""
+    """The answer of a hook is invalid. The message names the field."""
 
 
 def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
-    """Return the answer of a command by its exit code: 2 blocks, 0 reads stdout, any other is a failure."""
+    """Return the answer of a command by its exit code. Code 2 blocks; for code 0 the answer is parsed from stdout;
+    any other code is a failure."""
     complaint = cut_text(done.stderr.decode(errors="replace").strip())
     code = done.returncode
     if code == 2:
@@ -71,9 +72,12 @@ def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
 
 
 def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
-    """Parse stdout: JSON if it begins like an object, otherwise plain text, in which JSON is a failure. Where text is
-    for the model, only text with a field of an answer is. An object followed by other text counts if it denies or
-    stops."""
+    """Parse stdout of a hook. Text that begins with ``{`` is parsed as JSON; other text is plain text.
+
+    Plain text that contains JSON is a failure. For events whose text is for the model, it is a failure only if the
+    JSON has a field of a hook answer. If text follows the JSON object, the answer is used only if it denies or
+    stops.
+    """
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
@@ -100,7 +104,7 @@ def _with_rest(event: str, text: str) -> HookAnswer | HookFailure:
 
 
 def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
-    """Parse an answer, which must be one JSON object."""
+    """Parse an answer, which must be a single JSON object."""
     try:
         found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
         json.dumps(found, ensure_ascii=False).encode()  # refuse half of a surrogate pair, which cannot be encoded
@@ -126,7 +130,7 @@ def _no_constant(_name: str) -> object:
 
 
 def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
-    """Return the answer of a parsed JSON value."""
+    """Return the answer in a parsed JSON value."""
     try:
         return _answer(event, said)
     except _Wrong as wrong:
@@ -134,7 +138,7 @@ def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
 
 
 def _fields(path: str, value: object, known: Mapping[str, _Kind], unknown: list[str]) -> dict[str, Any]:
-    """Return the known fields that are not null; add the names of all others to ``unknown``."""
+    """Return the known fields that are not null. Append the names of all other fields to ``unknown``."""
     if not isinstance(value, dict):
         raise _Wrong(f"{path or 'it'} must be an object, not {_name(value)}")
     found: dict[str, Any] = {}
@@ -185,7 +189,8 @@ def _answer(event: str, said: object) -> HookAnswer:
 
 
 def strictest(said: list[tuple[Effect | None, str]]) -> tuple[Effect | None, str]:
-    """Return the verdict that counts, with its reason: deny before ask before allow."""
+    """Return the strictest verdict with its reason. Deny is stricter than ask, ask is stricter than allow. The
+    verdict is None if there is none."""
     for effect in STRICTEST_FIRST:
         for verdict, reason in said:
             if verdict == effect:

@@ -16,10 +16,10 @@ _ALL = ("", "*")
 
 @noun
 class Hook:
-    """A hook without a fault.
+    """A compiled hook without a fault.
 
-    place          its position in the configuration
-    only_tightens  it is from the repository
+    place          the position of the hook in the configuration
+    only_tightens  the hook is from the repository, so its allow is ignored
     """
 
     place: int
@@ -36,7 +36,8 @@ class Hook:
 def load(
     lines: Iterable[HookLine], functions: Mapping[str, Function]
 ) -> tuple[Mapping[str, tuple[Hook, ...]], tuple[SettingsFault, ...]]:
-    """Return the hooks of each event, and the faults. A hook with a fault is left out; the fault closes the gate."""
+    """Return the hooks of each event, and the faults. A hook with a fault is omitted; while there is a fault, the
+    gate denies every call."""
     hooks: dict[str, tuple[Hook, ...]] = {}
     faults: list[SettingsFault] = []
     for place, line in enumerate(lines):
@@ -87,7 +88,8 @@ def _named(line: HookLine) -> str:
 
 
 def merge_duplicate_hooks(hooks: Iterable[Hook]) -> list[Hook]:
-    """Merge hooks with the same target to one, as strict as the strictest and as trusted as the most trusted."""
+    """Merge hooks with the same target into one. The merged hook fails closed if any of them does, and may allow if
+    any of them may."""
     found: dict[tuple[str, str], Hook] = {}
     for hook in hooks:
         key = (hook.line.kind, hook.line.target)

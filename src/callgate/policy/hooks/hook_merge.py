@@ -1,7 +1,7 @@
-"""Merges the answers of hooks to one, independent of the order in which they finish.
+"""Merges the answers of hooks into one answer. The result does not depend on the order in which the hooks finish.
 
-Deny counts before ask before allow; texts are joined in the order of the configuration. A hook of the repository can
-only tighten: its allow is ignored. An allow is also ignored if another hook changed the arguments.
+A deny overrides an ask, and an ask overrides an allow. Texts are joined in the order of the configuration. The allow
+of a hook of the repository is ignored. An allow is also ignored if another hook changed the arguments.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,19 +17,18 @@ HookReply = tuple[Hook, HookAnswer | HookFailure]
 
 @noun
 class HookNote:
-    """A note for the user."""
-
     text: str
     level: Literal["info", "warning"] = "warning"
 
 
 @noun
 class MergedAnswers:
-    """The merged answer.
+    """The merged answer of several hooks.
 
-    by          the hooks that decided; ``origin`` is the origin of the first
-    changed_by  the hook whose arguments count
-    stop_by     the hooks that stop the agent
+    by          the names of the hooks that decided
+    origin      the origin of the first hook that decided
+    changed_by  the hook whose arguments are used
+    stop_by     the names of the hooks that stop the agent
     """
 
     verdict: Effect | None = None
@@ -78,7 +77,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
-    """Return the answer that counts: after a failure none, or a denial if the hook must not fail."""
+    """Return the answer of a hook. After a failure, return a denial if the hook fails closed, otherwise None."""
     if isinstance(answer, HookAnswer):
         return answer
     if not hook.fail_closed:
@@ -87,7 +86,7 @@ def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
 
 
 def _counts(hook: Hook, answer: HookAnswer, changed: Hook | None) -> bool:
-    """Return True if the answer has a verdict that may decide."""
+    """Return True if the verdict of the answer is used."""
     if answer.verdict == "allow":
         return not hook.only_tightens and (changed is None or changed is hook)
     return answer.verdict is not None

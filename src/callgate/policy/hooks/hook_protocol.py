@@ -1,4 +1,4 @@
-"""The JSON protocol of hooks, compatible with hooks of other agents."""
+"""The JSON protocol of hooks. It is compatible with the hooks of other agents."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,11 +44,11 @@ STRICTEST_FIRST: tuple[Effect, ...] = ("deny", "ask", "allow")
 class HookAnswer:
     """The answer of one hook.
 
-    verdict    "deny" blocks what the event reports
-    stop       ends the agent's work
-    arguments  replace the arguments of the call
-    context    for the model
-    shown      for the user
+    verdict    "deny" blocks the action that the event reports
+    stop       why the agent must stop, or None
+    arguments  new arguments of the call, or None
+    context    text for the model
+    shown      texts for the user
     """
 
     verdict: Effect | None = None
@@ -61,7 +61,7 @@ class HookAnswer:
 
 @noun
 class HookFailure:
-    """The reason why a hook has no answer; ``detail`` is a further text for the user."""
+    """The reason why a hook gave no answer. ``detail`` is additional text for the user."""
 
     why: str
     detail: str = ""
@@ -71,12 +71,12 @@ SILENT = HookAnswer()
 
 
 def facts(session: str, transcript: str, cwd: str, event: str) -> dict[str, Any]:
-    """Return the fields for every hook."""
+    """Return the input fields that every hook gets."""
     return {"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
 
 
 def facts_of_call(case: Case) -> dict[str, Any]:
-    """Return the fields for events about a call."""
+    """Return the input fields of events about a call."""
     return {
         "permission_mode": case.mode,
         "tool_name": case.name,
@@ -87,7 +87,7 @@ def facts_of_call(case: Case) -> dict[str, Any]:
 
 
 def _input(case: Case) -> Mapping[str, Any]:
-    """Return the arguments, with the files added if the call is judged as another tool."""
+    """Return the arguments of the call. If the call is judged as another tool, its written files are added."""
     locks = case.traits.declared_locks
     if not case.traits.judged_as or locks is None or not locks.writes:
         return case.arguments
@@ -100,7 +100,7 @@ def facts_of_ask(ask: Ask) -> dict[str, Any]:
 
 
 def facts_of_result(result: Result) -> dict[str, Any]:
-    """Return the result as the model gets it; of binary parts only the kind."""
+    """Return the result as the model gets it. For binary content only the kind is returned."""
     response = {"content": [_told(part) for part in result.content], "is_error": result.is_error, "code": result.code}
     if not result.is_error:
         return {"tool_response": response}

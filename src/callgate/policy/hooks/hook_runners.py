@@ -1,6 +1,7 @@
-"""Runs one hook: a command, a Python function or a POST request. A failure is a HookFailure, never an exception.
+"""Runs one hook: a command, a Python function or a POST request. An error in a hook is returned as a HookFailure, never
+raised.
 
-Requests follow no redirects, and only addresses of this machine are contacted without encryption.
+Requests follow no redirects. Unencrypted requests are only sent to addresses of this machine.
 """
 
 import json
@@ -31,7 +32,7 @@ Function = Callable[[dict[str, Any]], object]
 
 @noun
 class HookEnvironment:
-    """The environment of a hook. ``functions`` are the Python hooks given in code, by name."""
+    """The environment of a hook. ``functions`` are the Python hooks registered in code, by name."""
 
     root: str
     clock: Clock
@@ -40,7 +41,7 @@ class HookEnvironment:
 
 
 def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | None:
-    """Return why this hook can never run."""
+    """Return why the hook can never run, or None."""
     if line.kind == "python" and line.target not in functions:
         try:
             CALLABLE.read(line.target)
@@ -57,7 +58,8 @@ def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | Non
 
 
 async def ask(line: HookLine, payload: bytes, around: HookEnvironment) -> HookAnswer | HookFailure:
-    """Run the hook and return its answer. Must run in a task of its own, which is cancelled at the timeout."""
+    """Run the hook and return its answer. Must be called in a separate task, because the task is cancelled at the
+    timeout."""
     task = cast("Task[Any]", current_task())
     expired = False
 
@@ -137,7 +139,7 @@ async def _http(line: HookLine, payload: bytes, around: HookEnvironment) -> Hook
 
 
 async def _aside(work: Callable[[], Any], stop: Callable[[], None] | None = None) -> Any:
-    """Run in a thread. A cancel calls ``stop`` and does not wait for the thread."""
+    """Run ``work`` in a thread and return its result. Cancellation calls ``stop`` and does not wait for the thread."""
     task = cast("Task[Any]", current_task())
 
     def leave() -> None:
@@ -152,7 +154,7 @@ _RUN = {"command": _command, "python": _python, "http": _http}
 
 
 def parse_address(text: str) -> HttpTarget:
-    """Parse the address. ValueError says why it is not accepted."""
+    """Parse the URL of a hook. Raise ValueError if the URL is not accepted."""
     if any(ord(character) <= 32 or ord(character) >= 127 for character in text):
         raise ValueError("an address has no blanks and nothing but ASCII")
     parts = urlsplit(text)
@@ -175,13 +177,14 @@ def _on_this_machine(host: str) -> bool:
 
 
 def shown_address(target: HttpTarget) -> str:
-    """Return the address without its query, which may contain a secret."""
+    """Return the URL without its query, which may contain a secret."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     return f"{'https' if target.secure else 'http'}://{host}:{target.port}{target.path.partition('?')[0]}"
 
 
 class Post:
-    """One request, sent in a thread by ``send``. ``stop``, from any thread, makes it fail soon."""
+    """A POST request. ``send`` blocks and runs in a thread; ``stop`` may be called from any thread and aborts the
+    request."""
 
     def __init__(self, target: HttpTarget, event: str, body: bytes, timeout: float) -> None:
         from callgate.host.http_client import HttpClient  # loads http.client and ssl
@@ -218,7 +221,7 @@ class Post:
 
 
 class _Elsewhere(Exception):
-    """A name resolves to another machine."""
+    """The name of a host resolves to another machine."""
 
 
 def _is_success(status: int, headers: object = None) -> bool:

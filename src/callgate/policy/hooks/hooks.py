@@ -36,10 +36,10 @@ from callgate.words.turns import PhaseEnded, PhaseStarted
 
 @noun
 class Outcome:
-    """The merged answer of hooks to an event.
+    """The merged answer of the hooks to an event.
 
-    blocked  why it must not continue
-    stop     why the agent must stop
+    blocked  why the action is blocked, or None
+    stop     why the agent must stop, or None
     context  texts for the model
     """
 
@@ -56,15 +56,16 @@ _CHANGED = HookFailure(
 
 
 class Hooks:
-    """The hooks of a session. All hooks that match run at once.
+    """The hooks of a session. All hooks that match an event run concurrently.
 
-    covers     returns whether a rule covers a call, for the conditions of hooks
-    report     called with notes about failures
-    phase      called when a hook starts and ends
-    functions  Python hooks given in code, by their targets
-    trusted    returns whether the user still trusts the files of the repository; if not, its hooks fail
+    covers     callback that returns whether a rule matches a call, for the conditions of hooks
+    report     callback for notes about failures
+    phase      callback for the start and end of each hook
+    functions  the Python hooks registered in code, by target
+    trusted    callback that returns whether the user still trusts the files of the repository; if not, hooks of the
+               repository fail
 
-    ``faults`` close the gate; a hook with a fault never runs.
+    While ``faults`` is not empty, the gate denies every call. A hook with a fault never runs.
     """
 
     def __init__(
@@ -119,8 +120,8 @@ class Hooks:
         return Hooked(merged.changed_by or merged.by, decision, merged.arguments, merged.context)
 
     def asked(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
-        """Run the hooks that answer a question for the user; None, synchronously, if none match. An unconditional
-        question is never allowed by a hook."""
+        """Run the hooks that answer a question in place of the user. Return None without awaiting if no hook
+        matches. A hook never allows a call whose question is unconditional."""
         chosen = self._chosen("PermissionRequest", case.name, case)
         return self._answered(chosen, case, ask) if chosen else None
 
@@ -133,8 +134,8 @@ class Hooks:
         return _denied(merged)
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
-        """Run the hooks after a call and return the result with their texts as further parts. A stop is in ``details``
-        under HOOK_STOP."""
+        """Run the hooks after a call. Return the result with the texts of the hooks appended to its content. If a
+        hook stops the agent, ``details`` contains the key HOOK_STOP."""
         event = "PostToolUseFailure" if result.is_error else "PostToolUse"
         chosen = self._chosen(event, case.name, case)
         return self._seen(event, chosen, case, result) if chosen else result
@@ -150,7 +151,7 @@ class Hooks:
         return result
 
     async def happened(self, event: str, /, **payload: Any) -> Outcome:
-        """Run the hooks of an event that is not about a call, and return their merged answer."""
+        """Run the hooks of an event that does not belong to a call, and return their merged answer."""
         if event not in EVENTS or event in CALL_EVENTS:
             raise UsageError(f"{event} is not an event that happens to a session")
         chosen = self._chosen(event, str(payload.get(SUBJECTS.get(event, ""), "")), None)
@@ -216,7 +217,7 @@ class Hooks:
 
 
 def _denied(merged: MergedAnswers) -> Deny | None:
-    """Return a denial. If a hook stops the agent, the call is denied too."""
+    """Return a denial if the hooks deny the call or stop the agent, otherwise None."""
     if merged.stop is not None:
         by = merged.by if merged.verdict == "deny" else merged.stop_by
         reason = f"{merged.reason}\n{merged.stop}" if merged.verdict == "deny" else merged.stop
@@ -227,5 +228,5 @@ def _denied(merged: MergedAnswers) -> Deny | None:
 
 
 def _own_call(case: Case | None) -> str | None:
-    """Return the id of a call of this session; calls of nested sessions have none here."""
+    """Return the id of the call, or None for a call of a nested session."""
     return None if case is None or case.path else case.call_id
