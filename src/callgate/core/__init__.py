@@ -1,1 +1,1 @@
-"""Floor 1: the corridor every call walks through. Read ``turn`` first, then ``executor``."""
+"""Layer 1: the calls of tools, from their arguments to their results. Start with ``executor``, then read ``engine``."""

@@ -1,11 +1,11 @@
-"""The board decides the next step of each call of a message: a state machine without I/O, clock or event loop.
+"""The board: a state machine that decides the next step of each call of a message, without I/O, clock or event loop.
 
-Inputs are methods: a call arrived, was judged, answered, granted its locks, started, settled, was cancelled; the
-message ended. Each input moves calls through the table ``MOVES`` and queues actions. The engine performs the actions in
-order and feeds their outcomes back. An input that is not in the table raises StateError.
+The inputs are methods, such as ``arrived``, ``judged``, ``granted``, ``started``, ``settled`` and ``over``. Each input
+moves calls by the table ``MOVES`` and queues actions. The engine performs the actions in order and passes their
+outcomes back to the board as inputs. StateError is raised for an input that ``MOVES`` does not contain.
 
-The board owns the order of calls, the number of calls that run at once, the calls that may start before the message
-ends, the calls that a failure or a cancel affects, and the release of results.
+The board decides the order of the calls, how many calls run at once, which calls may start before the message ends,
+which calls a failure or a cancel affects, and when results are released.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ Start = Literal["early", "eager", "after"]
 
 
 class Stage(StrEnum):
-    """The stages of a call, each with what it waits for."""
+    """The stages of a call. The comment on each stage names what the call waits for."""
 
     JUDGING = "judging"  # the gate
     HELD = "held"  # earlier calls, or the end of the message
@@ -88,7 +88,7 @@ _WAITING = frozenset((HELD, ASKED, STRAY, SETTLED))  # stages without work under
 
 
 def _counted(before: Stage, after: Stage) -> tuple[Stage, int, int]:
-    """Return the stage after a move, and the change in the numbers of moving and of active calls."""
+    """Return the stage after a move, and the changes in the numbers of moving and of active calls."""
     moving = (after not in _WAITING) - (before not in _WAITING)
     return after, moving, (after in ACTIVE) - (before in ACTIVE)
 
@@ -99,16 +99,17 @@ _STEPS = {
 
 
 class BoardCall:
-    """A call on the board.
+    """The state of a call on the board.
 
     index      the position among the calls of the message
-    early      the call has no effects
-    cascade    a failure of the call cancels the others
-    yields     a message of the user cancels the call
-    asks       a person has to allow the call
-    reason     the reason for its cancel, or None; ``because`` is a sentence
-    has_place  the call counts as one of the calls that run at once
-    held       the result waits for results of earlier calls
+    early      True if the call has no effects
+    cascade    True if a failure of the call cancels the other calls
+    yields     True if a message of the user cancels the call
+    asks       True if the user has to allow the call
+    reason     the code of the reason why the call was cancelled, or None
+    because    the reason as a sentence
+    has_place  True if the call takes one of the places for running calls
+    held       True if the result is not released until the results of earlier calls are released
     """
 
     __slots__ = (
@@ -129,7 +130,7 @@ class BoardCall:
 
     @property
     def label(self) -> str:
-        """The name of the call for people and for the model."""
+        """The name of the call in messages for the user and for the model."""
         return self.id
 
 
@@ -138,52 +139,60 @@ C_contra = TypeVar("C_contra", bound=BoardCall, contravariant=True)
 
 
 class Actions(Protocol[C_contra]):
-    """Performs the actions of a board. No method may raise an exception of foreign code."""
+    """Protocol of the object that performs the actions of a board.
+
+    No method may raise an exception of a tool, a hook or a check.
+    """
 
     def judge(self, call: C_contra, /) -> None:
-        """Ask the gate, then feed ``judged`` or ``settled``."""
+        """Ask the gate about the call, then pass ``judged`` or ``settled`` to the board."""
 
     def ask(self, call: C_contra, /) -> None:
-        """Ask a person, then feed ``asked`` and ``answered``."""
+        """Ask the user about the call, then pass ``asked`` and ``answered`` to the board."""
 
     def lock(self, call: C_contra, /) -> None:
-        """Take the locks of the host, then feed ``granted`` or ``lock_busy``."""
+        """Request the locks of the call from the host, then pass ``granted`` or ``lock_busy`` to the board."""
 
     def limit_wait(self, call: C_contra, /) -> None:
-        """Start the time limit for a call that waits for running calls without locks."""
+        """Start the timeout of a call that waits until no call without locks is running."""
 
     def defer(self, call: C_contra, /) -> None:
-        """Release the locks and keep the position in the queue for them."""
+        """Release the locks of the call and keep its position in the queue for the locks."""
 
     def start(self, call: C_contra, /) -> None:
-        """Record the start, feed ``started``, run the tool, then feed ``settled``, or ``ended`` for a stray."""
+        """Record the start of the call and run its tool.
+
+        Pass ``started`` to the board when the start is recorded, and ``settled`` when the tool has ended, or
+        ``ended`` if the call is a stray.
+        """
 
     def cancel_tool(self, call: C_contra, /) -> None:
-        """Cancel the tool. Feed ``overdue`` if it does not end within the grace period."""
+        """Cancel the tool of the call. Pass ``overdue`` to the board if the tool does not end within the grace
+        period."""
 
     def withdraw(self, call: C_contra, /) -> None:
-        """Cancel all work for a call that has not started."""
+        """Cancel the task and the lock request of a call that has not started."""
 
     def unlock(self, call: C_contra, /) -> None:
-        """Release the locks."""
+        """Release the locks of the call."""
 
     def settle(self, call: C_contra, /) -> None:
-        """Record ``call.result``."""
+        """Record the result of the call (``call.result``)."""
 
     def release(self, call: C_contra, /) -> None:
-        """Release the result: all earlier results are released."""
+        """Release the result of the call. The results of all earlier calls have been released."""
 
 
 class Board(Generic[C]):
-    """The state of the calls of one message, and the actions to perform.
+    """The stages of the calls of one message, and the queue of actions to perform.
 
-    actions            performed in order; performing one may feed the board, which adds more
-    front              the number of calls at the start whose results are released
-    moving             the number of calls that do not wait for a person or an earlier call
-    whole              the message is complete
-    cancelled_because  the reason why later calls of the message do not start either, or None
-    stopped            the turn ends after this message
-    interruptible      calls are running, and a message of the user would cancel all of them
+    actions            the queue of actions; performing an action may queue more actions
+    front              the number of released results
+    moving             the number of calls that do not wait for the user or for an earlier call
+    whole              True when the message is complete
+    cancelled_because  the reason why calls that arrive later do not start, or None
+    stopped            True if the turn ends after this message
+    interruptible      True if calls are running and a message of the user would cancel all of them
     """
 
     def __init__(self, performer: Actions[C], max_concurrency: int = 10, start: Start = "early") -> None:
@@ -207,7 +216,7 @@ class Board(Generic[C]):
     # ---- what happened to one call ------------------------------------------------------------------------------
 
     def arrived(self, call: C, refused: Result | None = None) -> None:
-        """Append the call. ``refused`` is its result if it must not run."""
+        """Append a call. ``refused`` is the result of a call that must not run."""
         call.index = len(self.calls)
         self.calls.append(call)
         self.moving += 1
@@ -220,7 +229,7 @@ class Board(Generic[C]):
         self.actions.append((self._do.judge, call))
 
     def recalled(self, call: C, result: Result) -> None:
-        """Append a call of a resumed message that had settled."""
+        """Append a settled call of a resumed message."""
         call.index = len(self.calls)
         call.stage = SETTLED
         call.result = result
@@ -235,14 +244,14 @@ class Board(Generic[C]):
             self._fill()
 
     def relocked(self, call: C, locks: BoundLocks) -> None:
-        """Replace the locks of a call whose arguments changed. It keeps its position."""
+        """Replace the locks of a call whose arguments changed. The call keeps its position."""
         call.locks = locks
         self._relocked = True
         self._advance_all(self._lanes.relock(call.index, locks))
         self._fill()
 
     def rebound(self, call: C, locks: BoundLocks) -> None:
-        """Replace the locks of a call whose paths resolve to other files now, and judge it again."""
+        """Replace the locks of a call whose paths now resolve to other files, and queue ``judge`` for the call."""
         self._free_place(call)
         self._move(call, Move.REBOUND)
         self.relocked(call, locks)
@@ -255,12 +264,12 @@ class Board(Generic[C]):
         self._move(call, Move.ANSWERED)
 
     def lock_busy(self, call: C) -> None:
-        """The locks are not free: the call waits for them and gives its place back."""
+        """Free the place of a call whose locks are not available. The call stays in the queue for the locks."""
         self._free_place(call)
         self._fill()
 
     def granted(self, call: C) -> None:
-        """The call holds its locks."""
+        """Begin a call that got its locks. Defer the call if no place is free."""
         if call.has_place or self._free_places:
             self._begin(call)
         else:  # a call that waits for a place holds no locks: a call with a place may wait for them
@@ -273,24 +282,25 @@ class Board(Generic[C]):
         self._move(call, STARTED)
 
     def settled(self, call: C, result: Result, *, stop: str = "") -> None:
-        """Settle a call. ``stop`` is the reason if the turn ends with it."""
+        """Settle a call. If ``stop`` is given, end the turn for this reason."""
         self._settle(call, result)
         if stop:
             self.stop(stop)
         self._fill()
 
     def expired(self, call: C, result: Result) -> None:
-        """Settle a call that waited too long for its locks."""
+        """Settle a call whose wait for locks timed out."""
         self._withdraw(call, result)
         self._fill()
 
     def overdue(self, call: C, result: Result) -> None:
-        """Settle a call that did not stop within the grace period. It keeps its locks until its tool ends."""
+        """Settle a call whose tool did not stop within the grace period. The call keeps its locks until its tool
+        ends."""
         self._settle(call, result, Move.OVERDUE)
         self._fill()
 
     def ended(self, call: C) -> None:
-        """The tool of a stray ended."""
+        """Release the locks of a stray call whose tool has ended."""
         self.actions.append((self._do.unlock, call))
         self._move(call, Move.ENDED)
         self._unshare(call)
@@ -303,7 +313,7 @@ class Board(Generic[C]):
     # ---- what happened to the message ---------------------------------------------------------------------------
 
     def over(self, *, whole: bool) -> None:
-        """The message ended. If it is not whole, calls that have not started settle."""
+        """End the message. If the message is incomplete, settle the calls that have not started."""
         self.whole = self._begins = whole
         if whole:
             self._advance_all(range(len(self.calls)))
@@ -314,18 +324,18 @@ class Board(Generic[C]):
         self._fill()
 
     def cancel_all(self, reason: str, because: str) -> None:
-        """Cancel all calls of the message, also later ones."""
+        """Cancel all calls of the message, and refuse calls that arrive later."""
         self._cancel_all(reason, because)
         self._fill()
 
     def stop(self, because: str) -> None:
-        """End the turn: cancel all calls."""
+        """End the turn and cancel all calls."""
         if not self.stopped:
             self.stopped = True
             self._cancel_all("user", because)
 
     def halted(self, because: str) -> None:
-        """Cancel running calls. The others stay open on record and do not start."""
+        """Cancel the running calls. The other calls do not start and stay open in the record."""
         self._halted = True
         for call in reversed(self.calls):
             if call.stage in ACTIVE:
@@ -346,7 +356,6 @@ class Board(Generic[C]):
         return [call for call in self.calls if call.stage is stage]
 
     def running_without_locks(self) -> list[str]:
-        """Return the labels of the running calls without locks."""
         return [self.calls[index].label for index in sorted(self._shared)]
 
     # ---- moves --------------------------------------------------------------------------------------------------
@@ -369,7 +378,7 @@ class Board(Generic[C]):
             self._advance(self.calls[index])
 
     def _advance(self, call: C) -> None:
-        """Move a held call on if no earlier call blocks it."""
+        """Move a held call to its next stage if no earlier call blocks it."""
         if call.stage is not HELD or self._halted:
             return
         if call.asks:
@@ -381,7 +390,7 @@ class Board(Generic[C]):
             heappush(self._ready, call.index)
 
     def _fill(self) -> None:
-        """Begin ready calls, earliest first, while there are places."""
+        """Begin ready calls in the order of their positions while places are free."""
         ready = self._ready
         while ready and self._free_places and not self._halted:
             call = self.calls[heappop(ready)]
@@ -421,7 +430,7 @@ class Board(Generic[C]):
             self._free_places += 1
 
     def _unshare(self, call: C) -> None:
-        """A call without locks ended: let parked calls continue after the last one."""
+        """Remove a call without locks that ended. If it was the last one, continue the parked calls."""
         self._shared.discard(call.index)
         while self._parked and not self._shared:
             parked = self._parked.pop()
@@ -452,7 +461,6 @@ class Board(Generic[C]):
         self._release()
 
     def _release(self) -> None:
-        """Release results in arrival order."""
         calls, front = self.calls, self.front
         while front < len(calls) and calls[front].result is not None:
             self.actions.append((self._do.release, calls[front]))
@@ -479,6 +487,5 @@ class Board(Generic[C]):
             self._withdraw(call, outcomes.not_started(reason, because))
 
     def _withdraw(self, call: C, result: Result) -> None:
-        """Settle a call that has not started."""
         self.actions.append((self._do.withdraw, call))
         self._settle(call, result)

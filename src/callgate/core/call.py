@@ -1,4 +1,4 @@
-"""An open call, the setup that the calls of a message share, and the Run that a tool gets."""
+"""Open calls, the setup that the calls of a message share, and the Run that is passed to a tool."""
 
 from asyncio import Future, Task, get_running_loop
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ from callgate.words.noun import noun
 
 @noun
 class CallSetup:
-    """The collaborators and settings of the calls of one message. For the fields, see ``CallExecutor``."""
+    """The objects and settings that the calls of one message use. ``CallExecutor`` describes the fields."""
 
     toolbox: ToolSource
     gate: Gate
@@ -37,17 +37,17 @@ Sink = Callable[[str, str, float | None, float | None], None]
 
 
 class Call(BoardCall):
-    """An open call: its state on the board and the values that its next steps need. Facts are in the ledger.
+    """An open call: its stage on the board and the values for its next steps. The ledger has the recorded facts.
 
-    case       unset until the arguments were read
+    case       the case for the gate; not set until the arguments were read
     body       the task that runs the tool
     bound      the number of calls with effects that had begun when the locks were bound to paths
-    note       a note for people that is written once the call is on record
-    requested  hooks were asked to answer in place of a person
-    claim      its locks on the host
-    late       the time limit for its locks has passed
-    task       the task that the call waits for
-    finished   the result of the tool, before hooks and the size limit
+    note       a note for the user, which is written after the call is recorded
+    requested  True if hooks were asked to answer the question in place of the user
+    claim      the request for locks of the host
+    late       True if the wait for the locks timed out
+    task       the current task of the call, which decides about it or runs it
+    finished   the result of the tool, before hooks and the size limit are applied
     """
 
     __slots__ = (
@@ -80,7 +80,7 @@ class Call(BoardCall):
 
     @property
     def label(self) -> str:
-        """A short form of the call for people, such as ``Bash(mkdir build…)``."""
+        """A short form of the call for the user, such as ``Bash(mkdir build…)``."""
         case = getattr(self, "case", None)
         if case is None:
             return label_of(self.name, UNDECLARED, self.given.arguments)
@@ -88,7 +88,7 @@ class Call(BoardCall):
 
     @property
     def had_effects(self) -> bool:
-        """True if the call changed something, or may have."""
+        """True if the call changed something, or may have changed something."""
         result = self.result
         if result is None or self.started is None or self.case.traits.effects == "none":
             return False
@@ -104,7 +104,10 @@ _UNREAD_CHARS = 10_000
 
 
 class SharedRun:
-    """The part of a Run that all calls of a message share. ``sink`` receives progress on the loop's thread."""
+    """The values that the Runs of all calls of a message share.
+
+    ``sink`` is called with the progress of a call, on the thread of the event loop.
+    """
 
     __slots__ = ("deps", "host", "lineage", "lock", "loop", "sink", "thread")
 
@@ -119,8 +122,10 @@ class SharedRun:
 
 
 class RunContext(Mapping[str, Any]):
-    """The context of a session when a call began. Values are copied when they are read: a tool cannot change the
-    record, and a large context costs nothing."""
+    """The context of the session at the start of a call, as a read-only mapping.
+
+    A value is copied when it is read, so a tool cannot change the recorded context.
+    """
 
     __slots__ = ("_values",)
 
@@ -139,7 +144,7 @@ class RunContext(Mapping[str, Any]):
 
 
 class CallRun:
-    """The Run of one call. Progress may be reported from any thread; it is merged and never blocks."""
+    """The Run of one call. A tool may report progress from any thread; the report never blocks."""
 
     __slots__ = (
         *("_shared", "_waiting", "answers", "attempt", "call_id", "cancelled", "changes", "context", "deadline"),

@@ -1,4 +1,4 @@
-"""The state of calls as a fold of events: their status, remembered answers, context and permission mode."""
+"""The state of calls, computed from events: status, remembered answers, context and permission mode."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,11 +23,11 @@ _shown = attrgetter(*ToolCall.__match_args__)
 
 
 class Entry:
-    """The state of one call. Only the fold changes it.
+    """The state of one call. Only events change the state.
 
-    answer   an answer that is on record and not acted on yet
-    hashed   the hash of the arguments, None before they are read
-    updated  its context update has been applied
+    answer   a recorded answer that has not been applied yet, or None
+    hashed   the hash of the arguments; None until the arguments are read
+    updated  True if the context update of the call has been applied
     """
 
     __slots__ = (*ToolCall.__match_args__, "answer", "asked_as", "attempt", "hashed", "updated")
@@ -66,9 +66,9 @@ class Entry:
 
 
 class CallLedger:
-    """The calls of one message or batch, and the state that decisions depend on: a fold of events.
+    """The calls of one message or batch, and the state that decisions depend on, computed from events.
 
-    message_of  message ids by call id, since the last boundary
+    message_of  message ids by call id, for calls after the last boundary
     recent      hashes of the last calls, newest last
     """
 
@@ -83,7 +83,8 @@ class CallLedger:
         self.recent: tuple[str, ...] = ()
 
     def hashes_before(self, call_id: str) -> tuple[str, ...]:
-        """Return the hashes of the calls before this one, newest last. A resumed call is not its own repetition."""
+        """Return the hashes of the calls before the given call, newest last. The given call itself is left out, also
+        if it was resumed."""
         recent, entry = self.recent, self.calls.get(call_id)
         if entry is None:
             return recent

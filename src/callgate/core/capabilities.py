@@ -1,6 +1,6 @@
-"""Optional attributes of tools, toolboxes, hosts, journals and models, beyond their Protocols.
+"""Access to optional attributes of tools, toolboxes, hosts, journals and models that are not part of their Protocols.
 
-Only this module looks for these attributes by name. It returns a default for an object that does not have them.
+Only this module looks up these attributes by name. It returns a default for an object without the attribute.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,20 +15,21 @@ from callgate.words.traits import Traits
 
 @noun
 class ToolFacts:
-    """The declaration of a tool, its attribute ``facts``. A property may return other facts after ``bind``.
+    """Facts that a tool declares in its attribute ``facts``. A property ``facts`` may return other facts after
+    ``bind``.
 
-    title                names the tool for people; by default made of its name
-    search_hint          further words by which tool search finds the tool
+    title                the name of the tool for the user; made from its name by default
+    search_hint          additional words by which tool search finds the tool
     always_loaded        tool search never defers the tool
-    stages               a call may push pending actions
-    expects              prefixes of the names of tools that may still become available
+    stages               a call of the tool may stage actions
+    expects              prefixes of the names of tools that may become available later
     leaves_out_secrets   a search leaves out files with keys or passwords
-    leaves_out_withheld  a search leaves out files that a rule keeps from being read
+    leaves_out_withheld  a search leaves out files that a rule forbids to read
     takes_sandbox        the tool runs commands in ``SessionFacts.sandbox``
     sandbox              the sandbox in which the tool runs commands
-    concern              returns the reason to ask a person about a call whatever rules say, or ""
-    refused              makes the result of a previewed change that could not be applied
-    general_traits       returns the traits that hold for any arguments
+    concern              returns the reason to ask the user about a call regardless of rules, or ""
+    refused              returns the result for a previewed change that could not be applied
+    general_traits       returns the traits that are valid for any arguments
     for_plan_mode        returns the tool for a session with this plan mode (``Planning``)
     """
 
@@ -49,11 +50,11 @@ class ToolFacts:
 
 @noun
 class SessionFacts:
-    """The parts of a session that its tools receive by their method ``bind(facts)``, before the first call.
+    """Facts about a session, which are passed to its tools by ``bind(facts)`` before the first call.
 
-    context   returns the context of the session, also after a resume or a rewind
-    sandbox   the sandbox in force, or None
-    withheld  returns the rule that keeps the file of an absolute path from being read, or None; None without rules
+    context   returns the current context of the session
+    sandbox   the sandbox of the session, or None
+    withheld  returns the rule that forbids to read the file of an absolute path, or None; None if there are no rules
     """
 
     context: Callable[[], Mapping[str, Any]]
@@ -65,19 +66,19 @@ _NO_FACTS = ToolFacts()
 
 
 def facts_of(tool: object) -> ToolFacts:
-    """Return the facts of a tool; the defaults for a tool that declares none."""
+    """Return the facts of a tool, or the defaults if the tool declares no facts."""
     return getattr(tool, "facts", _NO_FACTS)
 
 
 def bind(tool: object, facts: SessionFacts) -> None:
-    """Give the facts of a session to a tool that receives them."""
+    """Pass the facts of a session to a tool, if the tool has a method ``bind``."""
     receive: Callable[[SessionFacts], None] | None = getattr(tool, "bind", None)
     if receive is not None:
         receive(facts)
 
 
 def all_tools(box: ToolSource) -> Sequence[Tool]:
-    """Return the tools that can be called, also the ones that the model does not see (``all_tools()`` of a toolbox)."""
+    """Return all tools of a toolbox that can be called, including tools that are not in requests to the model."""
     return getattr(box, "all_tools", box.tools)()
 
 
@@ -87,31 +88,32 @@ HostPart = Literal[
 
 
 def host_part(host: object, name: HostPart) -> Any:
-    """Return an optional part of a host, or None. Functions of ``host.ports`` return the first ones with their types.
+    """Return an optional attribute of a host, or None. ``host.ports`` has typed functions for the first three rows.
 
     files, processes  read files and start programs
     threads           run blocking functions (``host.threads.Threads``)
-    new_output        a function that makes an output file of a name
-    tasks             the background tasks (``host.tasks.BackgroundTasks``); ``begun_tasks``: None before the first one
+    new_output        a function that makes an output file of the given name
+    tasks             the background tasks (``host.tasks.BackgroundTasks``)
+    begun_tasks       like ``tasks``, but None until the first background task has started
     task_listeners    a list of functions; each is called with a background task that ended
     kept_changes      the history of changes (``changes.history_host.HistoryHost``)
-    changed           the paths of the files that were changed
+    changed           the paths of the changed files
     """
     return getattr(host, name, None)
 
 
 def journal_notes(journal: object) -> tuple[str, ...]:
-    """Return the notes of a journal (``notes``) for people, for example about lines that it did not read."""
+    """Return the notes of a journal for the user, for example about lines that could not be read."""
     return getattr(journal, "notes", ())
 
 
 def model_effort(model: object) -> Callable[[Any, Any], Any] | None:
-    """Return the function of a model (``effort_in_force``) that says how it applies a wanted effort."""
+    """Return the method ``effort_in_force`` of a model, or None if the model has no such method."""
     return getattr(model, "effort_in_force", None)
 
 
 async def close_stream(stream: object) -> None:
-    """Close the stream of a model: an asynchronous generator, or a coroutine that should have been one."""
+    """Close the stream of a model: an asynchronous generator, or a coroutine that a faulty model returned."""
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()

@@ -1,8 +1,9 @@
-"""Decisions about calls: read the arguments, ask the gate, and if needed ask a person.
+"""Decisions about calls: read the arguments, ask the gate, and ask the user if the gate requires it.
 
-An immediate Allow or Deny of the gate needs no task. Anything else is one task of the call, ``Decider._approve``, from
-top to bottom. Guarantees: a question is on record before it is published; the first answer counts; an answer with a
-policy also answers all other questions that the policy matches; changed arguments are judged again.
+An immediate Allow or Deny of the gate needs no task. Every other case runs in one task of the call,
+``Decider._approve``. Guarantees: a question is recorded before it is published; only the first answer is used; an
+answer with a policy also answers all other open questions that the policy matches; changed arguments are judged
+again.
 """
 
 # Checks of other packages may violate their types.
@@ -32,13 +33,13 @@ _make_arrived, _make_decided = maker(CallArrived), maker(CallDecided)
 
 
 class _Withdrawn(BaseException):
-    """The call was withdrawn while its task waited."""
+    """Raised in the task of a call that was withdrawn."""
 
 
 class Decider:
     """Decides about the calls of a message.
 
-    begin    makes a coroutine the task of a call
+    begin    starts a coroutine as the task of a call
     perform  performs the queued actions of the board
     """
 
@@ -66,7 +67,8 @@ class Decider:
     # ---- arrive, be judged --------------------------------------------------------------------------------------
 
     def arrive(self, call: Call, refused: Result | None) -> Result | None:
-        """Read the call and put it on record. Return a Result if it ends here."""
+        """Read the arguments of a call and record its arrival. Return a Result if the call must not run, otherwise
+        None."""
         given = call.given
         arguments, raw, repairs, hashed = given.arguments, given.raw_arguments, (), None
         if refused is None:
@@ -104,7 +106,7 @@ class Decider:
             call.note = ""
 
     def judge(self, call: Call) -> None:
-        """Ask the gate about a new call, or about a call whose paths resolve to other files than when it was judged."""
+        """Ask the gate about a new call, or about a call whose paths now resolve to other files."""
         if call.stage is not JUDGING:
             return
         before = call.decision
@@ -120,8 +122,7 @@ class Decider:
             self._ask_gate(call, self._gate.judge, call.case, None)
 
     def _decided_before(self, call: Call) -> Decision | None:
-        """Return the decision of a resumed call, or of one in a batch that is run again, if it was about these
-        arguments."""
+        """Return the recorded decision about a resumed or repeated call, or None if it was about other arguments."""
         before, question, case = call.given.decision, call.given.question, call.case
         if before is None or isinstance(before, Deny):
             return before
@@ -131,7 +132,7 @@ class Decider:
         return before if asked_about or before.arguments == case.arguments else None
 
     def _ask_gate(self, call: Call, judge: Callable[[Case], Any], case: Case, before: Decision | None) -> None:
-        """Decide by the verdict of the gate, at once or in a task. A verdict of None keeps the decision ``before``."""
+        """Ask the gate and apply its verdict, at once or in a task. The verdict None keeps the decision ``before``."""
         verdict: Any = None
         try:
             verdict = judge(case)
@@ -151,7 +152,7 @@ class Decider:
         self._decide(call, verdict if error is None else refused("gate", error), before)
 
     def _decide(self, call: Call, verdict: Decision | None, before: Decision | None) -> None:
-        """Record the decision and feed it to the board. Changed arguments are judged first."""
+        """Record a decision and pass it to the board. Changed arguments are judged first."""
         case, entry = call.case, self._ledger.calls[call.id]
         decision = verdict
         if type(decision) is not Allow:
@@ -176,7 +177,7 @@ class Decider:
         self._board.settled(call, outcomes.denied(decision.code, decision.by, decision.reason), stop=stop)
 
     def _change_arguments(self, call: Call, decision: Allow | Ask) -> None:
-        """Validate changed arguments, bind their locks, and ask the checks that apply to any arguments."""
+        """Validate changed arguments, bind their locks, and run the checks that apply to all arguments."""
         read = self._performer.read_again(call, decision)
         if isinstance(read, Result):
             self._board.settled(call, read)
@@ -187,7 +188,7 @@ class Decider:
         self._ask_gate(call, self._gate.judge_again, call.case, replace(decision, arguments=read.arguments))
 
     def rebound(self, call: Call) -> bool:
-        """Judge a call again if its paths resolve to other files now. Return whether they do."""
+        """Judge a call again if its paths now resolve to other files. Return True in this case."""
         locks = self._performer.rebind_locks(call)
         if locks == call.locks:
             return False
@@ -198,8 +199,10 @@ class Decider:
     # ---- the task of a call that waits --------------------------------------------------------------------------
 
     async def _task(self, call: Call, steps: Coroutine[Any, Any, None]) -> None:
-        """Run the steps to a decision as the task of a call. If they fail, settle the call, except with an open
-        question, which stays on record."""
+        """Run steps that decide about a call as the task of the call.
+
+        If a step fails, settle the call. A call with an open question stays open in the record instead.
+        """
         task = current_task()
         try:
             await steps
@@ -216,7 +219,8 @@ class Decider:
             self._perform()
 
     async def _outcome(self, call: Call, work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-        """Await work for a call. Return its value and its exception. Raise _Withdrawn if the call was withdrawn."""
+        """Await an awaitable for a call and return its value and its exception. Raise _Withdrawn if the call was
+        withdrawn."""
         task, value, error = current_task(), None, None
         self._perform()
         try:
@@ -237,12 +241,12 @@ class Decider:
             self._begin(call, self._task(call, self._approve(call)))
 
     async def _approve(self, call: Call) -> None:
-        """Get the answer to the question about a call from the first of these, and act on it.
+        """Get the answer to the question about a call from the first source that has one, and apply it.
 
-        1. an answer given beforehand, if the preview has not changed since
-        2. an answer remembered since the call was judged
+        1. an answer given beforehand, if the preview has not changed
+        2. an answer that was remembered after the call was judged
         3. an answer of hooks
-        4. the answer of a person, who sees the preview
+        4. the answer of the user, who sees the preview
         """
         if isinstance(call.decision, Ask):
             if not await self._restore_preview(call):
@@ -271,8 +275,10 @@ class Decider:
         await self._act(call, answer, written)
 
     async def _restore_preview(self, call: Call) -> bool:
-        """Restore the preview of a call that was answered beforehand. If it has to be made again and differs, refuse
-        the answer. Return False if the call settled."""
+        """Restore the preview of a call that was answered beforehand. Return False if the call settled.
+
+        If the preview has to be made again and differs, the answer is refused.
+        """
         given = [each for each in self._answers if each.call_id == call.id]
         if not given:
             return True
@@ -294,7 +300,7 @@ class Decider:
         return True
 
     def _given_answer(self, call: Call) -> Confirmation | None:
-        """Return the first answer given beforehand that fits. Answers before it are refused."""
+        """Return the first matching answer that was given beforehand, or None. Refuse the answers in front of it."""
         for answer in [each for each in self._answers if each.call_id == call.id]:
             self._answers.remove(answer)
             fault = questions.answer_fault(call, answer)
@@ -304,7 +310,7 @@ class Decider:
         return None
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
-        """Return the answers given beforehand that were refused, with the reasons."""
+        """Return the refused answers that were given beforehand, each with the reason."""
         return [*self._refused, *((each, self._why_not_asked(each.call_id)) for each in self._answers)]
 
     def _why_not_asked(self, call_id: str) -> str:
@@ -316,7 +322,7 @@ class Decider:
         return f"call {call_id} was answered already, or needed no answer"
 
     async def _preview(self, call: Call) -> ChangeSet | None:
-        """Make the preview. If that fails, settle the call and return None."""
+        """Make the preview of a call. If this fails, settle the call and return None."""
         shown, _ = await self._outcome(call, self._performer.preview(call))
         if isinstance(shown, ChangeSet):
             return shown
@@ -324,15 +330,17 @@ class Decider:
         return None
 
     def _judge_preview(self, call: Call, shown: ChangeSet) -> None:
-        """Judge a call by the files in its preview, because its tool does not declare the files that it writes. The
-        decision stays unless a check objects."""
+        """Judge a call by the files in its preview, for a tool that does not declare the files that it writes.
+
+        The decision is unchanged unless a check denies or asks.
+        """
         case = call.case
         shown_case = replace(case, traits=replace(case.traits, declared_locks=writes(*shown.paths)))
         self._board.answered(call)
         self._ask_gate(call, self._gate.judge_again, shown_case, call.decision)
 
     async def _answered_by_hooks(self, call: Call, ask: Ask) -> bool:
-        """Ask the hooks for an answer, once. Return whether they answered."""
+        """Ask the hooks for an answer, once for each call. Return True if they answered."""
         if call.requested:
             return False
         call.requested = True
@@ -354,7 +362,7 @@ class Decider:
         return None if pending is None else await pending
 
     async def _put_question(self, call: Call) -> bool:
-        """Record the question, then publish it. If that fails, settle the call and return False."""
+        """Record the question, then publish it. If this fails, settle the call and return False."""
         ask, case = call.decision, call.case
         assert isinstance(ask, Ask)
         choices = () if ask.unconditional else questions.choices_of(self._gate, case)
@@ -372,7 +380,7 @@ class Decider:
         return True
 
     def _asked(self, call: Call, question: Question) -> bool:
-        """Open a recorded question for answers. Return False if the call has settled."""
+        """Accept answers to a recorded question. Return False if the call has settled."""
         if call.stage is not PREPARING or call.question is not question:
             return False
         self._board.asked(call)
@@ -383,7 +391,7 @@ class Decider:
         return True
 
     def _overdue(self, call: Call, no: Confirmation) -> None:
-        """Answer no after the deadline."""
+        """Answer a question with no when its deadline has passed."""
         if call.stage is ASKED:
             self.answer(call, no)
             self._perform()
@@ -391,7 +399,7 @@ class Decider:
     # ---- act on an answer ---------------------------------------------------------------------------------------
 
     def answer(self, call: Call, answer: Confirmation) -> str | None:
-        """Accept the answer to an open question. Return None, or the reason to refuse it."""
+        """Accept an answer to an open question. Return None, or the reason why the answer is refused."""
         fault = questions.answer_fault(call, answer)
         if fault is None:
             assert call.answer is not None
@@ -399,7 +407,8 @@ class Decider:
         return fault
 
     def _accept(self, call: Call, answer: Confirmation) -> Future[None] | None:
-        """Record an answer, unless it is on record. Return a future that is done when it is durable."""
+        """Record an answer if it is not recorded yet. Return a future that is done when the answer is durable, or
+        None."""
         call.stop_timer()
         self._board.answered(call)
         if self._ledger.calls[call.id].answer == answer:  # given before this program started
@@ -409,7 +418,7 @@ class Decider:
         return self._record.write(QuestionAnswered(self._clock.now(), answer, edited), first=True)
 
     async def _act(self, call: Call, answer: Confirmation | Allow, written: Future[None] | None) -> None:
-        """Decide by an answer of a person, or the Allow of a new policy, once it is durable."""
+        """Decide by an answer of the user, or by the Allow of a new policy, when the answer is durable."""
         if written is not None:
             _, error = await self._outcome(call, shield(written))
             if error is not None:
@@ -427,7 +436,8 @@ class Decider:
             self.release_matching()
 
     def _allow(self, call: Call, allow: Allow) -> None:
-        """Allow a call. If the mode changed since it was judged, the checks for any arguments judge it again."""
+        """Allow a call. If the mode changed after the call was judged, run the checks that apply to all arguments
+        again."""
         mode = self._ledger.mode
         if mode == call.case.mode:
             self._decide(call, allow, None)
@@ -436,7 +446,7 @@ class Decider:
             self._ask_gate(call, self._gate.judge_again, call.case, allow)
 
     def release_matching(self) -> bool:
-        """Answer every open question that a remembered answer allows. Return whether there was one."""
+        """Answer every open question that a remembered answer allows. Return True if any question was answered."""
         released = False
         for call in self._board.at(ASKED):
             allow = self._remembered_answer(call)
@@ -449,7 +459,8 @@ class Decider:
         return released
 
     def _remembered(self, call: Call) -> bool:
-        """Decide by an answer that was remembered since the call was judged. Return whether there was one."""
+        """Decide by an answer that was remembered after the call was judged. Return True if there was such an
+        answer."""
         allow = self._remembered_answer(call)
         if allow is None:
             return False
@@ -470,10 +481,10 @@ class Decider:
 
 
 def _shows_files(call: Call) -> bool:
-    """Return whether only the preview of a call shows which files it writes."""
+    """Return True if only the preview of a call shows the files that it writes."""
     return call.case.tool.previews and call.case.traits.locks.scope != "paths"
 
 
 def _writes_unjudged(call: Call) -> bool:
-    """Return whether a call has not been judged by the files it writes."""
+    """Return True if a call has not been judged by the files that it writes."""
     return call.preview is None and _shows_files(call)

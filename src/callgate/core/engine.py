@@ -1,10 +1,11 @@
-"""The engine: performs the actions of the board for the calls of one message, and feeds their outcomes back.
+"""The engine performs the actions of the board for the calls of one message, and passes the outcomes back to the board.
 
-    decide    reads arguments, judges, asks, takes answers
-    engine    locks, starts, cancels, settles and releases
-    perform   runs foreign code; the only place where an exception becomes a Result
+    decide    reads arguments, asks the gate and the user
+    engine    locks, starts, cancels, settles and releases calls
+    perform   runs tools, hooks and toolboxes, and converts their exceptions to results
 
-Actions are performed in order and never nested: performing one may feed the board, which queues more.
+Actions are performed in order and are never nested: an action may pass an input to the board, which queues more
+actions.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _make_started, _make_settled = maker(events.CallStarted), maker(events.CallSettl
 class Engine:
     """The board of one message and the performer of its actions.
 
-    tasks        running tasks of calls, without strays
-    on_resumed   called once, when the message continues without a person or has settled
-    on_progress  called with the progress of a call, before listeners of the record receive it
-    is_silent    the message was discarded, so nothing is published any more
+    tasks        the running tasks of calls, without strays
+    on_resumed   called once, when a message that waited for the user continues or has settled
+    on_progress  called with the progress of a call, before the listeners of the record are called
+    is_silent    True if the message was discarded, so that no event is published any more
     """
 
     def __init__(self, setup: CallSetup) -> None:
@@ -63,7 +64,7 @@ class Engine:
     # ---- the actions of the board, in order ---------------------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform all queued actions. A nested call returns at once."""
+        """Perform all queued actions. A nested call of this method returns at once."""
         if self._performing:
             return
         self._performing = True
@@ -91,27 +92,26 @@ class Engine:
             changed.set_result(None)
 
     async def change(self) -> None:
-        """Wait until the state of a call has changed."""
+        """Wait until the stage of a call has changed."""
         if self._changed is None:
             self._changed = self.loop.create_future()
         await asyncio.shield(self._changed)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop of this message."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._thread = get_ident()
         return self._loop
 
     def begin(self, call: Call, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start the task of a call."""
+        """Start a coroutine as the task of a call."""
         call.task = task = (self._loop or self.loop).create_task(body)
         self.tasks.add(task)
         return task
 
     def follow(self, call: Call, body: Coroutine[Any, Any, None]) -> None:
-        """Start the task of a call that is not decided yet."""
+        """Start a coroutine as the task of a call that is not decided yet."""
         self.begin(call, body).add_done_callback(self.forget)
 
     def forget(self, task: asyncio.Task[None] | None) -> None:
@@ -122,7 +122,7 @@ class Engine:
     # ---- lock ---------------------------------------------------------------------------------------------------
 
     def lock(self, call: Call) -> None:
-        """Take all locks of a call, or queue for them."""
+        """Request all locks of a call. If a lock is not available, the call waits in the queue for the locks."""
         if call.stage is not LOCKING:
             return
         if call.bound != self._performer.changes and self.decider.rebound(call):
@@ -140,7 +140,7 @@ class Engine:
             self.limit_wait(call)
 
     def limit_wait(self, call: Call) -> None:
-        """Limit the total time that a call waits for locks, including waits for a place to run in between."""
+        """Start the timeout for the locks of a call. The time also runs while the call waits for a free place."""
         if call.late:
             self._locked_out(call)
         elif call.timer is None:
@@ -150,7 +150,7 @@ class Engine:
         return call.case.traits.timeout or self._settings.lock_wait
 
     def _granted(self, call: Call) -> None:
-        """Continue a call that got its locks, on the thread of its loop."""
+        """Continue a call that got its locks, on the thread of its event loop."""
         if get_ident() == self._thread:
             if call.stage is LOCKING:
                 self.board.granted(call)
@@ -185,8 +185,10 @@ class Engine:
             self._locks.leave(claim)
 
     def withdraw(self, call: Call) -> None:
-        """Cancel the locks and the task of a call that has not started. The task is forgotten after the grace
-        period."""
+        """Cancel the lock request and the task of a call that has not started.
+
+        A task that does not end within the grace period is no longer tracked.
+        """
         self.unlock(call)
         task, call.task = call.task, None
         if task is not None and not task.done():
@@ -203,7 +205,8 @@ class Engine:
             call.body = self.begin(call, self._run(call))
 
     async def _run(self, call: Call) -> None:
-        """Record the start of a call, run its tool and settle it, unless it has settled before."""
+        """Record the start of a call, run its tool and settle the call. A call that was settled meanwhile is
+        unchanged."""
         task, performer = call.body, self._performer
         result: Result | None = None
         error: BaseException | None = None
@@ -232,7 +235,8 @@ class Engine:
             raise error
 
     async def _begin(self, call: Call) -> Result | None:
-        """Record the start of a call. With effects, wait until it is durable. Return a Result if that fails."""
+        """Record the start of a call. For a call with effects, wait until the event is durable. Return a Result on
+        failure."""
         if call.stage is not STARTING:
             return None
         event = _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))
@@ -284,7 +288,7 @@ class Engine:
     # ---- cancel -------------------------------------------------------------------------------------------------
 
     def cancel_tool(self, call: Call) -> None:
-        """Cancel the tool of a call. After the grace period the call settles as a stray."""
+        """Cancel the tool of a call. If the tool has not ended after the grace period, settle the call as a stray."""
         if call.stage is not STOPPING:
             return
         call.stop_timer()
@@ -307,7 +311,6 @@ class Engine:
     # ---- settle -------------------------------------------------------------------------------------------------
 
     def settle(self, call: Call) -> None:
-        """Record the result of a call."""
         result = call.result
         assert result is not None
         call.stop_timer()
@@ -334,7 +337,7 @@ class Engine:
         )
 
     def release(self, call: Call) -> None:
-        """Apply the context update of a call, and publish the release of a held result."""
+        """Apply the context update of a call. If the result was held, publish its release."""
         if call.update is not None:
             self.update_context(call)
         if call.held and self._record.has_listeners and not self.is_silent:

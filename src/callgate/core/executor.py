@@ -1,8 +1,8 @@
-"""The executor runs the calls of one message: calls and answers in, exactly one result for each call out.
+"""The executor runs the calls of one message and produces exactly one result for each call.
 
-executor  the interface for turns; BareExecutor for programs without a session
+executor  the interface for turns, and BareExecutor for programs without a session
 engine    performs the actions of the board
-board     decides the next step of each call; no I/O, no event loop
+board     decides the next step of each call, without I/O and event loop
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ Released = ToolCall | CallProgressed
 
 
 class CallExecutor:
-    """Runs the calls of one message while it streams.
+    """Runs the calls of one message while the message is streaming.
 
-    ``add`` each call when it is complete, ``close`` at the end of the message, and wait with ``stalled``. It is a
-    context manager: on exit it cancels calls that have not settled, or leaves them open on record if it is
-    ``resumable``.
+    Pass each complete call to ``add``, call ``close`` at the end of the message, and await ``stalled``. The executor is
+    a context manager: on exit it cancels unsettled calls, or leaves them open in the record if it is ``resumable``.
 
-    context        the first context; only without ``record``, whose ledger has the context
+    context        the first context; only used without ``record``, because a record has the context in its ledger
     record         the record of the session
-    lineage        call ids from the root to the call around this executor
+    lineage        call ids from the root to the call that contains this executor
     confirmations  answers given beforehand
     path           names of the agents from the root to this session, for questions
-    skip           returns a Result for a call of this name and traits that must not run now, or None
+    skip           returns a Result if a call with this name and these traits must not run now, otherwise None
     deps           the object that tools get as ``run.deps``
     """
 
@@ -97,8 +96,10 @@ class CallExecutor:
     # ---- calls in -----------------------------------------------------------------------------------------------
 
     def add(self, call: ToolCall, *, refused: Result | None = None, attempt: int = 1) -> None:
-        """Add a complete call. ``refused`` is its result if it must not run. A call of a resumed message or batch keeps
-        its decision."""
+        """Add a complete call. A call of a resumed message or batch keeps its decision.
+
+        refused  the result of a call that must not run
+        """
         if self._discarded or self._closed:
             how = "discarded" if self._discarded else "closed"
             raise StateError(f"call {call.id} was added after the message was {how}")
@@ -113,8 +114,10 @@ class CallExecutor:
         self._engine.perform()
 
     def recall(self, call: ToolCall, *, updated: bool) -> None:
-        """Add a settled call of a resumed message, so that results and context updates keep their order. ``updated``:
-        its context update was applied."""
+        """Add a settled call of a resumed message, so that results and context updates keep their order.
+
+        updated  True if the context update of the call was applied
+        """
         result = call.result
         if result is None:
             raise StateError(f"call {call.id} has no result to recall")
@@ -126,7 +129,8 @@ class CallExecutor:
         self._engine.perform()
 
     def close(self, stop_reason: str = "tool_calls") -> None:
-        """End the message. After the stop reason of an incomplete message, calls that have not started settle."""
+        """End the message. If the stop reason is that of an incomplete message, settle the calls that have not
+        started."""
         if not self._closed:
             self._closed = True
             self._board.over(whole=stop_reason in WHOLE)
@@ -135,21 +139,24 @@ class CallExecutor:
     # ---- wait ---------------------------------------------------------------------------------------------------
 
     async def stalled(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Wait until all calls have settled or wait for a person, or the condition holds. The condition is evaluated
-        after each change, see ``wake``."""
+        """Wait until all calls have settled or wait for the user, or until the condition is true.
+
+        The condition is evaluated after each change and by ``wake``.
+        """
         await self._unless_cancelled(lambda: self._board.moving == 0 or is_over())
 
     def wake(self) -> None:
-        """Wake the tasks that wait for a change."""
+        """Wake the tasks that wait for a change, so that they evaluate their conditions."""
         self._engine.notify()
 
     def has_task(self, task: Task[Any] | None) -> bool:
-        """Return True if a call of this message runs in the task."""
         return task in self._engine.tasks
 
     async def changed(self, on_resumed: Callable[[], None] = lambda: None) -> None:
-        """After ``stalled``: wait for an answer or a cancel. ``on_resumed`` is called when the message continues or has
-        settled, before any call runs."""
+        """Wait for an answer or a cancel after ``stalled``.
+
+        on_resumed  called when the message continues or has settled, before any call runs
+        """
         seen = iter((False, True))
         self._engine.on_resumed = on_resumed
         try:
@@ -158,7 +165,7 @@ class CallExecutor:
             self._engine.on_resumed = None
 
     async def unwound(self) -> None:
-        """After ``stalled``: wait until cancelled calls have ended, at most for the grace period."""
+        """Wait after ``stalled`` until cancelled calls have ended, at most for the grace period."""
         while self._engine.tasks.difference(call.task for call in self._board.at(ASKED)):
             await self._engine.change()
 
@@ -187,7 +194,7 @@ class CallExecutor:
 
     @property
     def stopped(self) -> bool:
-        """True if a person or a hook stopped the turn."""
+        """True if the user or a hook ended the turn."""
         return self._board.stopped
 
     @property
@@ -200,8 +207,8 @@ class CallExecutor:
         return tuple(self._ledger.call(call.id) for call in self._board.calls)
 
     def lineage_of(self, task: Task[Any] | None) -> tuple[str, ...]:
-        """Return the lineage of the call that runs in this task, or of the only running call; otherwise an empty
-        one."""
+        """Return the lineage of the call that runs in this task. For any other task, return the lineage of the only
+        running call, or an empty tuple."""
         busy = [call for call in self._board.calls if call.task is not None and not call.task.done()]
         running = [call for call in busy if call.stage is not ASKED]
         of_task = [call for call in running if call.task is task] or running
@@ -210,7 +217,7 @@ class CallExecutor:
     # ---- answers ------------------------------------------------------------------------------------------------
 
     def answer(self, confirmation: Confirmation) -> str | None:
-        """Answer an open question. Return None, or the reason why the answer was refused."""
+        """Answer an open question. Return None, or the reason why the answer is refused."""
         call = self._calls.get(confirmation.call_id)
         if call is None:
             return f"there is no call {confirmation.call_id}"
@@ -221,19 +228,19 @@ class CallExecutor:
         return fault
 
     def reconsider(self) -> bool:
-        """Answer all questions that a remembered answer matches. Return whether there was one."""
+        """Answer all open questions that a remembered answer matches. Return True if any question was answered."""
         released = self._engine.decider.release_matching()
         self._engine.perform()
         return released
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
-        """Return the confirmations given beforehand that were refused, with the reasons."""
+        """Return the refused confirmations that were given beforehand, each with the reason."""
         return self._engine.decider.refused_answers()
 
     # ---- cancel -------------------------------------------------------------------------------------------------
 
     def interrupt(self, because: str = "Interrupted by the user.") -> None:
-        """Cancel all calls of the message, also later ones."""
+        """Cancel all calls of the message, and refuse calls that arrive later."""
         self._board.cancel_all("user", outcomes.sentence(because))
         self._engine.perform()
 
@@ -246,7 +253,8 @@ class CallExecutor:
         self._engine.perform()
 
     def steer(self) -> bool:
-        """Cancel the running calls for a message of the user, if all of them yield. Return whether they do."""
+        """Cancel the running calls for a message of the user, if all of them have the trait for it. Return True if
+        they do."""
         if not self.interruptible:
             return False
         for call in self._board.active():
@@ -255,8 +263,8 @@ class CallExecutor:
         return True
 
     async def discard(self) -> tuple[ToolCall, ...]:
-        """Discard the message: cancel all calls and publish nothing more. Return the calls that had effects, or may
-        have had some."""
+        """Cancel all calls and publish no more events of the message. Return the calls that had or may have had
+        effects."""
         if not self._discarded:
             self._discarded = self._engine.is_silent = True
             self._board.cancel_all("discarded", "The message was discarded.")
@@ -266,18 +274,18 @@ class CallExecutor:
         return tuple(self._ledger.call(call.id) for call in self._board.calls if call.had_effects)
 
     def apply_updates(self) -> None:
-        """Apply the context updates of all settled calls, although earlier calls are open: the batch pauses here."""
+        """Apply the context updates of all settled calls, even if earlier calls are open. Used when a batch pauses."""
         for call in self._board.calls[self._board.front :]:
             if call.result is not None:
                 self._engine.update_context(call)
 
     def leave(self, because: str) -> None:
-        """Cancel running calls. The others, with their questions, stay open on record and can be resumed."""
+        """Cancel the running calls. The other calls and their questions stay open in the record and can be resumed."""
         self._board.halted(because)
         self._engine.perform()
 
     async def aclose(self) -> None:
-        """Cancel all calls, and wait for running ones at most for the grace period."""
+        """Cancel all calls, and wait for running calls at most for the grace period."""
         because = "The program stopped waiting for it."
         if not self.settled and self._resumable:
             self.leave(because)
@@ -289,9 +297,10 @@ class CallExecutor:
 
 
 class BareExecutor(CallExecutor):
-    """A CallExecutor for a program that fetches results: ``completed`` at any time, ``remaining`` after ``close``.
+    """A CallExecutor for a program without a session, which fetches the results itself.
 
-    Results come in arrival order, progress at once. Progress that is not fetched yet is merged.
+    Call ``completed`` at any time, and ``remaining`` after ``close``. Results are in arrival order, progress is
+    available at once. Unfetched progress of a call is merged into one report.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -309,7 +318,6 @@ class BareExecutor(CallExecutor):
         return [*iter(self._next, None)]
 
     def _next(self) -> Released | None:
-        """Return the next progress or result, or None."""
         if self._discarded:
             return None
         if self._progress:

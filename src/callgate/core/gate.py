@@ -1,7 +1,8 @@
-"""The gate asks checks in order; the first that answers decides. The package ``policy`` defines the checks.
+"""The gate runs checks in order; the first check that returns a decision decides. The package ``policy`` has the
+checks.
 
-One generator asks the checks and yields every awaitable. ``judge`` runs it to the end at once if nothing is awaitable,
-otherwise in a coroutine. ``explain`` runs the same generator without waiting and traces every step.
+One generator runs the checks and yields every awaitable answer. ``judge`` runs the generator to its end, in a
+coroutine if an answer is awaitable. ``explain`` runs the same generator without waiting and traces every step.
 """
 
 # Checks of other packages may violate their types.
@@ -35,14 +36,14 @@ Trace = Callable[[Judged], None]
 
 
 class CheckGate:
-    """Implements Gate with a list of checks, asked in order: the first that answers decides.
+    """Implements Gate with a list of checks. The first check that returns a decision decides.
 
-    checks      the checks
+    checks      the checks, in order
     after       hooks that receive the result of every call and return the result for the model
-    requested   called before a question is asked; may answer it
-    remembered  returns the Allow of an "always" that was given since the question was decided, or None
-    choices     returns the scopes that an "always" may have
-    attended    False if no person can be asked
+    requested   called before a question is asked; may return the answer
+    remembered  returns the Allow of an "always" that was given after the question was decided, or None
+    choices     returns the scopes that the user can choose for an "always"
+    attended    False if no user can be asked
     """
 
     def __init__(
@@ -86,8 +87,10 @@ class CheckGate:
         return driven(self._judged_again(case)) if self._again else None
 
     def explain(self, case: Case, trace: Trace) -> Decision:
-        """Judge without waiting: an awaitable answer, as of hooks, is closed and traced as ``later``. ``trace``
-        receives every step."""
+        """Judge without waiting. An awaitable answer, for example of hooks, is closed and traced as ``later``.
+
+        trace  called with every step
+        """
         steps = self._judged(case, trace)
         try:
             pending = next(steps)
@@ -100,8 +103,11 @@ class CheckGate:
             return over.value
 
     def _judged(self, case: Case, trace: Trace | None, at: int = 0, first: Any = _UNASKED) -> Steps[Decision]:
-        """Ask the checks in order until one decides. Start with the check at index ``at``, whose answer is ``first`` if
-        given. After hooks changed the arguments, start again with the first check."""
+        """Run the checks in order until one decides. If hooks change the arguments, start again with the first check.
+
+        at     the index of the check to start with
+        first  the answer of this check, if it is known
+        """
         checks = self._checks
         changed_by = ""
         decision: Decision | None = None
@@ -132,7 +138,7 @@ class CheckGate:
         return None
 
     def _final(self, case: Case, decision: Decision, trace: Trace | None) -> Decision:
-        """Replace a question by a denial if the mode never asks, or no person can be asked."""
+        """Replace a question by a denial if the mode never asks, or if no user can be asked."""
         if not isinstance(decision, Ask):
             return decision
         if MODES[case.mode].never_asks:
@@ -161,7 +167,7 @@ class CheckGate:
 
 
 def _answer(check: Check, case: Case, trace: Trace | None = None, answer: Any = _UNASKED) -> Steps[Verdict | Hooked]:
-    """Ask a check, and yield an awaitable answer to wait for. A check that fails or answers anything else denies."""
+    """Run a check and yield its answer if it is awaitable. A check that raises or returns an invalid value denies."""
     how: Literal["asked", "later"] = "asked"
     try:
         if answer is _UNASKED:
@@ -188,7 +194,7 @@ def _refused(check: Check, error: BaseException) -> Deny:
 
 
 def driven(steps: Steps[T]) -> T | Awaitable[T]:
-    """Run the steps to their end, or return a coroutine that does if one of them has to wait."""
+    """Run the steps to their end. Return a coroutine that runs them if one of them is awaitable."""
     try:
         pending = next(steps)
     except StopIteration as over:
@@ -224,7 +230,10 @@ def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
 
 
 def with_arguments(case: Case, arguments: Mapping[str, Any], by: str) -> Case | Deny:
-    """Return the case with these arguments, which are read like those of a model. ``by`` names who set them."""
+    """Return the case with other arguments, or a Deny if they are invalid.
+
+    by  the name of the user interface, hook or policy that set the arguments
+    """
     try:
         read = case.tool.read(arguments)
         if isinstance(read, Rejected):
@@ -241,7 +250,7 @@ def with_arguments(case: Case, arguments: Mapping[str, Any], by: str) -> Case | 
 
 
 def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
-    """Add the context of the hooks and the arguments they changed to the decision."""
+    """Add the context of the hooks and the arguments that they changed to the decision."""
     hooked = case.hooked
     if hooked is None or isinstance(decision, Deny):
         return decision
@@ -251,8 +260,10 @@ def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
 
 
 def is_shutdown(error: BaseException) -> bool:
-    """Return True for an exception that stops the program: a cancel of the task, or KeyboardInterrupt. Any other
-    exception of a tool, a check or a hook ends only its call."""
+    """Return True for an exception that stops the program, such as a cancel of the task or KeyboardInterrupt.
+
+    Any other exception of a tool, a check or a hook only ends its call.
+    """
     if isinstance(error, CancelledError):
         try:
             task = current_task()
@@ -269,12 +280,13 @@ def unasked(ask: Ask, mode: Mode) -> Deny:
 
 
 def refused(by: str, error: BaseException) -> Deny:
-    """Return the denial for a check that raised."""
+    """Return the denial for a check that raised an exception."""
     return Deny(by, f"the check failed, so the call is refused: {in_words(error)}")
 
 
 def policy_fault(policy: ApprovalPolicy) -> str | None:
-    """Return the fault of a policy from outside Callgate, or None: a policy with a typo must not be ignored."""
+    """Return the fault of a policy that a program passed in, or None. An invalid policy must not be ignored
+    silently."""
     if policy.effect not in ("allow", "ask", "deny"):
         return f"a policy's effect is allow, ask or deny, not {policy.effect!r}"
     if policy.scope not in ("session", "project", "user"):
@@ -285,6 +297,7 @@ def policy_fault(policy: ApprovalPolicy) -> str | None:
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
-    """Return the choices for "always", narrowest first: exactly these arguments, then the choices of the tool."""
+    """Return the scopes for an "always", narrowest first: exactly these arguments, then the scopes that the tool
+    offers."""
     exact = Choice("exactly these arguments", Pattern("exact", case.arguments_hash))
     return (exact, *(case.traits.choices_for_always or ()))

@@ -1,7 +1,8 @@
-"""The order of the calls of one message by their declared locks: a call never overtakes a conflicting one.
+"""The order of the calls of one message by their declared locks: a call never overtakes a conflicting call.
 
-A call is *free* when no earlier conflicting call is left. A blocked call watches one earlier conflicting call, and
-looks for another one when this leaves."""
+A call is *free* if no earlier call with conflicting locks is left. A blocked call watches one earlier conflicting
+call. When this call leaves, the blocked call watches the next one.
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
@@ -28,7 +29,7 @@ EXCLUSIVE = BoundLocks("exclusive")
 
 
 def bind_locks(locks: Locks, normal: Callable[[str], str]) -> BoundLocks:
-    """Normalise the paths of declared locks. ``normal`` is the method of the host."""
+    """Return the declared locks with normalised paths. ``normal`` is the method of the host."""
     if locks.scope == "shared":
         return SHARED
     if locks.scope == "exclusive":
@@ -37,7 +38,7 @@ def bind_locks(locks: Locks, normal: Callable[[str], str]) -> BoundLocks:
 
 
 def check_covered(changes: ChangeSet, bound: BoundLocks, normal: Callable[[str], str]) -> None:
-    """Raise ToolFailure if a change writes a file that the locks of the call do not cover."""
+    """Raise ToolFailure if a change writes a file that the locks of the call do not include."""
     if bound is EXCLUSIVE:
         return
     for path in changes.paths:
@@ -47,7 +48,7 @@ def check_covered(changes: ChangeSet, bound: BoundLocks, normal: Callable[[str],
 
 
 def conflict(one: BoundLocks, other: BoundLocks) -> bool:
-    """Return whether one writes a path that the other reads or writes; exclusive locks conflict with all locks."""
+    """Return True if one of the locks writes a path that the other reads or writes, or if one of them is exclusive."""
     if one.scope == "exclusive" or other.scope == "exclusive":
         return True
     return _overlap(one.writes, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.reads, other.writes)
@@ -58,7 +59,7 @@ def _overlap(some: Iterable[str], others: Iterable[str]) -> bool:
 
 
 def parent_folders(path: str) -> tuple[str, ...]:
-    """Return the folders above a path, the nearest first."""
+    """Return the parent folders of a path, nearest first."""
     found: list[str] = []
     folder = dirname(path)
     while folder != path:
@@ -68,7 +69,7 @@ def parent_folders(path: str) -> tuple[str, ...]:
 
 
 class _Index:
-    """Sorted numbers of claims, by the path that they lock and by each folder above it."""
+    """Sorted numbers of claims by locked path, and by each parent folder of a locked path."""
 
     __slots__ = ("_parents", "at", "below")
 
@@ -98,8 +99,8 @@ class _Index:
         return found
 
     def latest(self, path: str, before: int) -> int:
-        """Return the highest number below ``before`` that locks the path, a path below it or a folder above it; or
-        -1."""
+        """Return the highest number below ``before`` that locks the path, a path below it or a parent folder. Return
+        -1 if there is none."""
         found = max(_latest(self.at.get(path), before), _latest(self.below.get(path), before))
         for folder in self.folders(path):
             numbers = self.at.get(folder)
@@ -147,10 +148,10 @@ def _latest(numbers: list[int] | None, before: int) -> int:
 
 
 class Claims:
-    """Numbered claims, with a search for the latest one that conflicts with given locks.
+    """Numbered claims, with a search for the latest claim that conflicts with given locks.
 
-    Claims without writes are indexed when the first writer looks for them: as long as all claims only read, each costs
-    one dict entry.
+    Claims that only read are not indexed until the first claim that writes is added, so each of them only needs one
+    dict entry.
     """
 
     __slots__ = ("_all", "_exclusive", "_filed", "_read", "_unfiled", "_written")
@@ -188,7 +189,7 @@ class Claims:
             self._written.drop(path, number)
 
     def latest(self, locks: BoundLocks, before: int) -> int:
-        """Return the highest number below ``before`` with a conflicting claim, or -1."""
+        """Return the highest number below ``before`` of a conflicting claim, or -1."""
         if locks.scope == "exclusive":
             self._file_readers()
             return _latest(self._all, before)
@@ -202,7 +203,7 @@ class Claims:
         return found
 
     def earliest(self) -> Iterable[int]:
-        """Return all numbers in rising order."""
+        """Return the numbers of all claims in rising order."""
         self._file_readers()
         return iter(self._all)
 
@@ -229,7 +230,7 @@ K = TypeVar("K")
 
 
 class Watched(Generic[K]):
-    """A map from each waiting item to the one item that it watches."""
+    """A map from each waiting item to the item that it watches."""
 
     __slots__ = ("_watchers", "waits")
 
@@ -250,7 +251,7 @@ class Watched(Generic[K]):
                 del self._watchers[blocker]
 
     def freed_by(self, blocker: K) -> list[K]:
-        """Remove the watchers of an item and return them."""
+        """Remove the items that watch ``blocker``, and return them."""
         watchers = self._watchers.pop(blocker, None)
         if watchers is None:
             return []
@@ -260,7 +261,7 @@ class Watched(Generic[K]):
 
 
 class Lanes(Claims):
-    """The calls of one message, numbered by position. Methods return the numbers of the calls that became free."""
+    """The locks of the calls of one message, by position. Methods return the positions of calls that became free."""
 
     __slots__ = ("_watched",)
 
@@ -269,12 +270,12 @@ class Lanes(Claims):
         self._watched: Watched[int] = Watched()
 
     def free(self, number: int) -> bool:
-        """Return True if no earlier call blocks this one. Otherwise ``leave`` or ``relock`` returns the number
-        later."""
+        """Return True if no earlier call blocks this call. If False, a later ``leave`` or ``relock`` returns its
+        number."""
         return not self._filed or (number not in self._watched.waits and self._is_free_or_watch(number))
 
     def leave(self, number: int) -> list[int]:
-        """Remove a call, and return the calls that became free."""
+        """Remove a call, and return the numbers of the calls that became free."""
         if self._unfiled.pop(number, None) is None:
             if number not in self._filed:
                 return []
@@ -282,7 +283,7 @@ class Lanes(Claims):
         return self._freed_by(number) if self._watched.waits else []
 
     def relock(self, number: int, locks: BoundLocks) -> list[int]:
-        """Replace the locks of a call, and return the calls that became free."""
+        """Replace the locks of a call, and return the numbers of the calls that became free."""
         self.drop(number)
         self.put(number, locks)
         return self._freed_by(number)

@@ -1,8 +1,8 @@
-"""The locks of a host, shared by all executors: a call gets all of its locks at once, first come first served.
+"""The locks of a host, shared by all executors. A call gets all of its locks at once, in the order of the requests.
 
-A claim *holds* its locks or waits for conflicting claims that hold locks or wait before it. A nested call never waits
-for the calls around it. It also overtakes claims that wait for a call around it, directly or through other claims,
-because that call waits for the nested call to end.
+A claim either *holds* its locks or waits for conflicting claims that came earlier. A nested call never waits for its
+ancestors, the calls that contain it. It also overtakes claims that wait for an ancestor, directly or through other
+claims, because the ancestor cannot end until the nested call has ended.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _NAMED = 10
 
 
 class Claimant(Protocol):
-    """The call that requests locks; ``label`` names it in messages to waiting calls."""
+    """Protocol of a call that requests locks. ``label`` is its name in messages to waiting calls."""
 
     @property
     def label(self) -> str: ...
@@ -57,7 +57,7 @@ class LockTable:
         return len(self._claims)
 
     def enter(self, claim: Claim) -> bool:
-        """Request the locks. Return False if the claim has to wait."""
+        """Request the locks of a claim. Return False if the claim has to wait."""
         with self._guard:
             self._number(claim)
             if self._watched.waits:
@@ -69,7 +69,7 @@ class LockTable:
             return self._grant_or_watch(claim)
 
     def leave(self, claim: Claim) -> None:
-        """Release the locks or stop waiting. The claim keeps its number for ``retry``."""
+        """Release the locks of a claim or its place in the queue. The claim keeps its number for ``retry``."""
         granted: list[Claim] = []
         with self._guard:
             if self._claims.pop(claim.number, None) is not None:
@@ -83,13 +83,14 @@ class LockTable:
             other.granted(other.who)
 
     def retry(self, claim: Claim) -> bool:
-        """Request the locks of a claim again, before all later claims that wait. Return False if it has to wait."""
+        """Request the locks of a claim again, ahead of all waiting claims that came later. Return False if it has to
+        wait."""
         with self._guard:
             self._claims[claim.number] = claim
             return self._grant_or_watch(claim)
 
     def holders(self, claim: Claim) -> list[str]:
-        """Return the labels of claims that block this one, at most ten."""
+        """Return the labels of at most ten claims that block this claim."""
         with self._guard:
             numbers = [*self._holding.earliest(), *self._waiting.earliest()]
             found: list[str] = []
@@ -135,8 +136,11 @@ class LockTable:
         return None
 
     def _overtake_waiting(self, claim: Claim) -> None:
-        """Move claims that wait for an ancestor of the claim behind it. They keep their order, and no other claim waits
-        for one of them, so the order of all other conflicting pairs stays."""
+        """Move claims that wait for an ancestor of the claim behind the claim.
+
+        The moved claims keep their order. No other claim waits for a moved claim, so the order of all other
+        conflicting pairs is unchanged.
+        """
         if self._blocker(claim, self._waiting, _ALL) is None:
             return
         ahead = Claims()

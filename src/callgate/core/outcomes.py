@@ -1,4 +1,4 @@
-"""Results of calls that did not simply succeed: their text for the model and the known effects."""
+"""Results of calls that failed, were cancelled or did not run: their text for the model and their known effects."""
 
 from dataclasses import replace
 from traceback import format_exception
@@ -56,20 +56,20 @@ def not_started(reason: str, because: str) -> Result:
 
 
 def stopped(reason: str, because: str, effects: Effects, said: str = "") -> Result:
-    """A call that was running and stopped after the cancel. ``said`` is the text that its tool returned."""
+    """Return the result of a call that ended after a cancel. ``said`` is the text that its tool returned."""
     text = f"{because} {_interrupted(effects)}" + (f" It said: {said}" if said else "")
     return Result.failed(_CODES[reason], text, effects=_after(effects), started=True)
 
 
 def discarded(result: Result, because: str, effects: Effects) -> Result:
-    """Return a result with effects unchanged, and any other as stopped by the discard."""
+    """Return a successful or discarded result unchanged, and any other result as stopped by the discard."""
     if not result.is_error or result.code == "discarded":
         return result
     return stopped("discarded", because, "none" if result.effects == "none" else effects)
 
 
 def unstoppable(reason: str, because: str, effects: Effects) -> Result:
-    """A call that was running and did not end within the grace period."""
+    """Return the result of a cancelled call whose tool did not end within the grace period."""
     known = _after(effects)
     code: Code = "outcome_unknown" if known == "unknown" and reason in ("user", "sibling") else _CODES[reason]
     text = f"{because} It did not stop in time and may still be running. {_interrupted(effects)}"
@@ -77,7 +77,7 @@ def unstoppable(reason: str, because: str, effects: Effects) -> Result:
 
 
 def too_late(because: str, late: Result, effects: Effects) -> Result:
-    """A call that finished after its timeout: its effects are done."""
+    """Return the result of a call that finished after its timeout. The effects of the call are complete."""
     done = "" if effects == "none" else ", so its effects are done"
     note = Text(f"{because} It finished after that{done}. What it returned:\n")
     details: dict[str, Any] = {**late.details, "effects": "none" if effects == "none" else "done", "started": True}
@@ -91,12 +91,12 @@ def locked_out(waited: float, holders: list[str]) -> Result:
 
 
 def from_exception(error: BaseException, effects: Effects) -> Result:
-    """The result for an exception: the message of a ToolFailure, or a report of any other."""
+    """Return the result for an exception: the message of a ToolFailure, or a report of any other exception."""
     return failed(str(error), effects) if isinstance(error, ToolFailure) else raised(error, effects)
 
 
 def raised(error: BaseException, effects: Effects) -> Result:
-    """An unexpected exception: type and message for the model, the traceback for the record."""
+    """Return the result for an unexpected exception: type and message for the model, the traceback for the record."""
     return Result.failed(
         "tool_error",
         in_words(error),
@@ -107,12 +107,15 @@ def raised(error: BaseException, effects: Effects) -> Result:
 
 
 def failed(message: str, effects: Effects) -> Result:
-    """A ToolFailure: its message for the model."""
+    """Return the result for a ToolFailure, with its message for the model."""
     return Result.failed("tool_error", message, effects=_after(effects))
 
 
 def outcome_unknown(effects: Effects, files: str = "") -> Result:
-    """A call that had started before a crash. ``files``: a sentence about the files that it was changing."""
+    """Return the result of a call that had started before a crash.
+
+    files  a sentence about the files that the call was changing
+    """
     text = f"Outcome unknown: it had started when the program ended.{files} Check before repeating it."
     return Result.failed("outcome_unknown", text, effects=_after(effects), started=True)
 
@@ -133,7 +136,7 @@ def left_behind() -> Result:
 
 
 def unrecorded(error: BaseException) -> Result:
-    """A call whose start could not be recorded, so it did not run."""
+    """Return the result of a call that did not run because its start could not be recorded."""
     return Result.failed("tool_error", f"Not started: {in_words(error)}", effects="none", started=False)
 
 

@@ -1,6 +1,6 @@
-"""The steps of a call that run foreign code: read the arguments, preview, run, post hooks.
+"""The steps of a call that run code of tools, hooks and toolboxes: read the arguments, preview, run, post hooks.
 
-The only place where an exception becomes a Result. Exceptions that stop the program propagate.
+Only this module converts exceptions to results. Exceptions that stop the program propagate.
 """
 
 # Tools and hooks of other packages may violate their types.
@@ -43,9 +43,9 @@ _UNKNOWN = Traits(requires_interaction=True)
 
 
 class Performer:
-    """Runs foreign code for calls, and converts its outcomes to results.
+    """Runs the code of tools, hooks and toolboxes for calls, and converts the outcomes to results.
 
-    progress  receives the progress of a call, on the thread of the loop
+    progress  called with the progress of a call, on the thread of the event loop
     changes   the number of calls with effects that have begun
     """
 
@@ -66,7 +66,7 @@ class Performer:
     # ---- name and arguments -------------------------------------------------------------------------------------
 
     def read(self, call: Call) -> Accepted | Result:
-        """Find the tool and validate the arguments. Return a Result if that fails."""
+        """Find the tool of a call and validate the arguments. Return a Result if either fails."""
         given = call.given
         written = given.raw_arguments
         raw = given.arguments if given.arguments or given.edited is not None or written is None else written
@@ -80,7 +80,7 @@ class Performer:
             return _failed_to_read(error)
 
     def read_again(self, call: Call, decision: Allow | Ask) -> Accepted | Result:
-        """Validate arguments of a person or a hook."""
+        """Validate arguments that the user or a hook changed. Return a Result if they are invalid."""
         case = call.case
         title = f"{call.name} (changed by {decision.by})"
         try:
@@ -131,13 +131,14 @@ class Performer:
         return read
 
     def _most_restrictive(self, call: Call, traits: Traits, error: BaseException) -> Traits:
-        """Return the most restrictive traits for traits that raised: exclusive locks, effects, no interrupt."""
+        """Return the most restrictive traits, for a tool whose traits raised: exclusive locks, effects, no
+        interrupt."""
         call.locks = EXCLUSIVE
         call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
         return replace(traits, effects="mutating", interrupt="block")
 
     def rebind_locks(self, call: Call) -> BoundLocks:
-        """Return the locks of a call. Resolve their paths again if calls with effects have begun since."""
+        """Return the locks of a call. Resolve their paths again if calls with effects have begun in the meantime."""
         if call.bound == self.changes or call.locks.scope != "paths":
             return call.locks
         call.bound = self.changes
@@ -146,7 +147,8 @@ class Performer:
     # ---- run ----------------------------------------------------------------------------------------------------
 
     async def preview(self, call: Call) -> ChangeSet | Result:
-        """Make the preview of a call, with an id made of the message and the call."""
+        """Make the preview of a call. Its id contains the ids of the message and of the call. Return a Result on
+        failure."""
         try:
             return await self._previewed(call, self.make_run(call))
         except BaseException as error:
@@ -185,8 +187,10 @@ class Performer:
         return _after_cancel(call, result)
 
     async def _apply(self, call: Call, run: CallRun) -> Result | None:
-        """Apply the preview, or make it now. Return a Result on failure; nothing was changed then, except after
-        HalfApplied."""
+        """Apply the preview of a call; make it first if there is none. Return a Result on failure.
+
+        On failure no file was changed, except after HalfApplied.
+        """
         try:
             changes = call.preview or await self._previewed(call, run)
         except Exception as error:
@@ -209,7 +213,7 @@ class Performer:
     # ---- afterwards ---------------------------------------------------------------------------------------------
 
     async def finish(self, call: Call, result: Result) -> Result:
-        """Run post hooks and apply the size limit."""
+        """Run the post hooks on a result and apply the size limit."""
         try:
             after = self._after(call.case, result)
             if not isinstance(after, Result):
@@ -245,7 +249,7 @@ class Performer:
         return await spilled(call.name, call.id, result, limit, self._host)
 
     def cut(self, call: Call, result: Result) -> Result:
-        """Cut a result to its head and tail, without an artifact."""
+        """Shorten a result over the limit to its head and tail, without storing an artifact."""
         return cut_to(result, self._limit_of(call))
 
     def _limit_of(self, call: Call) -> int:
@@ -261,8 +265,10 @@ class Performer:
         return run
 
     def evaluate(self, update: ContextUpdate) -> Mapping[str, Any]:
-        """Return a context update as data. Raise TypeError or ValueError if it is not JSON; exceptions of its function
-        propagate."""
+        """Return a context update as JSON data.
+
+        Raise TypeError or ValueError if the update is not JSON data. Exceptions of an update function propagate.
+        """
         context = self._ledger.context
         data: Mapping[str, Any] = update(MappingProxyType(deepcopy(dict(context)))) if callable(update) else update
         try:
@@ -272,7 +278,7 @@ class Performer:
 
 
 def _noted(result: Result, note: str) -> Result:
-    """Append a line for the model to the content."""
+    """Return the result with a line for the model appended."""
     return replace(result, content=(*result.content, Text(f"\n{note}" if result.content else note)))
 
 
@@ -283,14 +289,15 @@ def broken_off(call: Call) -> Result:
 
 
 def _failed_to_read(error: BaseException) -> Result:
-    """Return the result for a tool or a toolbox that raised before the call began."""
+    """Return the result for a tool or a toolbox that raised while the arguments were read."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     return outcomes.raised(error, "none")
 
 
 def _after_cancel(call: Call, result: Result) -> Result:
-    """Return the result of a tool that ended after a cancel: its own result, if it has content."""
+    """Return the result of a tool that ended after a cancel: its own result if it has content, otherwise a standard
+    one."""
     assert call.reason is not None
     effects = call.case.traits.effects
     if call.reason == "discarded":
@@ -304,7 +311,7 @@ def _after_cancel(call: Call, result: Result) -> Result:
 
 
 def _consistent(name: str, result: object) -> Result:
-    """Return the value of a tool or a hook as a consistent Result."""
+    """Return the value of a tool or a hook as a valid Result."""
     if not isinstance(result, Result):
         return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")
     content = result.content

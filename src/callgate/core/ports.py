@@ -1,6 +1,6 @@
-"""The Protocols that other packages implement for core, with their contracts.
+"""The Protocols that core requires from other packages, with their contracts.
 
-"Must not raise": the implementation reports failures in its return value. If it raises, the call ends as an error.
+"Must not raise": an implementation reports failures in its return value. If it raises, the call ends with an error.
 """
 
 from asyncio import Event
@@ -38,20 +38,20 @@ class Timer(Protocol):
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Return the wall time in seconds since the epoch. It may jump."""
+        """Return the wall time in seconds since the epoch. The wall time may jump."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds of a monotonic clock."""
+        """Return the seconds of a monotonic clock."""
         ...
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """Call the callback on the event loop's thread after the delay, unless the timer is cancelled."""
+        """Call the callback after the delay, on the thread of the event loop, unless the timer is cancelled."""
         ...
 
 
 async def wait_seconds(clock: Clock, seconds: float) -> None:
-    """Wait on a clock, which may be a manual one."""
+    """Wait for a number of seconds of the given clock."""
     over = Event()
     timer = clock.call_later(seconds, over.set)
     try:
@@ -61,7 +61,7 @@ async def wait_seconds(clock: Clock, seconds: float) -> None:
 
 
 class Host(Protocol):
-    """Files, clock and locks for tools and executors. Executors share a host."""
+    """Files, clock and locks for tools and executors. Several executors may share a host."""
 
     @property
     def clock(self) -> Clock: ...
@@ -70,13 +70,13 @@ class Host(Protocol):
     def locks(self) -> LockTable: ...
 
     def normal(self, path: str) -> str:
-        """Return the normalised absolute path, with ``/`` between its parts. Relative paths start at the workspace.
-        Must not raise."""
+        """Return the normalised absolute path, separated by ``/``. Relative paths start at the workspace. Must not
+        raise."""
         ...
 
     def resolve_path(self, path: str) -> ResolvedPath:
-        """Return the target of a path and the links on the way. Relative paths start at the workspace. Must not
-        raise."""
+        """Return the target of a path and the symbolic links on the way. Relative paths start at the workspace. Must
+        not raise."""
         ...
 
     async def keep(self, name: str, data: bytes) -> str:
@@ -84,20 +84,22 @@ class Host(Protocol):
         ...
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
-        """Apply all changes or none. Raise ToolFailure if files differ from the preview. Return the changes with the
-        facts found while applying them, so that the inverse reverts them."""
+        """Apply all changes or none. Raise ToolFailure if a file differs from the preview.
+
+        Return the changes with the facts found while applying them, so that the inverse reverts the changes.
+        """
         ...
 
 
 class Run(Protocol[Deps]):
-    """The call that a tool runs for. ``Run[Database]``: ``deps`` is a Database."""
+    """The environment of a running call, passed to its tool. In ``Run[Database]``, ``deps`` is a Database."""
 
     @property
     def call_id(self) -> str: ...
 
     @property
     def idempotency_key(self) -> str:
-        """A key that is the same for every attempt at this call, also after a crash."""
+        """A key that is the same for every attempt to run this call, also after a crash."""
         ...
 
     @property
@@ -108,7 +110,7 @@ class Run(Protocol[Deps]):
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """The context of the session, read-only: context updates of earlier calls."""
+        """The read-only context of the session, with the context updates of earlier calls."""
         ...
 
     @property
@@ -118,27 +120,27 @@ class Run(Protocol[Deps]):
 
     @property
     def deadline(self) -> float | None:
-        """The time of the timeout on the host's monotonic clock, or None."""
+        """The time at which the call times out, on the monotonic clock of the host, or None."""
         ...
 
     @property
     def cancelled(self) -> bool:
-        """True when the call should stop. Tools in threads poll it."""
+        """True if the call should stop. Tools in threads have to poll this property."""
         ...
 
     @property
     def changes(self) -> ChangeSet | None:
-        """The applied changes, for a tool with a preview."""
+        """The applied changes of a tool with a preview, otherwise None."""
         ...
 
     @property
     def answers(self) -> tuple[FieldAnswer, ...]:
-        """A person's answers to the fields of the trait ``asks``, in their order."""
+        """The answers of the user to the fields of the trait ``asks``, in the order of the fields."""
         ...
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Call ids from the root to this call; the lineage of a nested executor."""
+        """The call ids from the root to this call. A nested executor gets them as its lineage."""
         ...
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
@@ -146,9 +148,9 @@ class Run(Protocol[Deps]):
 
 
 class Tool(Protocol):
-    """A tool. It must not change the arguments of a call, which are on record.
+    """A tool. It must not change the arguments of a call, because they are recorded.
 
-    A tool may declare ``facts`` and receive those of a session by ``bind``: see ``core.capabilities``.
+    A tool may declare ``facts``, and may receive facts of a session by ``bind``: see ``core.capabilities``.
     """
 
     @property
@@ -171,13 +173,15 @@ class Tool(Protocol):
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet: ...
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        """Run the call. Raise ToolFailure to fail with a message for the model. After a cancel, stop soon or finish.
-        Nothing of the call may run after the return."""
+        """Run the call. Raise ToolFailure to fail with a message for the model.
+
+        After a cancel, stop soon or finish. No work of the call may continue after the return.
+        """
         ...
 
 
 class Target(NamedTuple):
-    """The tool of a call and its arguments, which a toolbox may have unwrapped."""
+    """The tool and the arguments to use for a call. A toolbox may take both from the arguments of the original call."""
 
     tool: Tool
     raw: str | Mapping[str, Any]
@@ -185,7 +189,7 @@ class Target(NamedTuple):
 
 @noun
 class Unknown:
-    """A name without a tool.
+    """The outcome of a lookup for a name that no available tool has.
 
     close   similar names of tools; may be computed when it is read
     reason  a sentence about a tool that exists but cannot be called now, with a remedy
@@ -197,35 +201,37 @@ class Unknown:
 
     @property
     def sentence(self) -> str:
-        """A message for the model with the reason or similar names."""
+        """A message for the model with the reason or with similar names."""
         hint = self.reason or (f"Did you mean {', '.join(self.close)}?" if self.close else "")
         return f"There is no tool named {self.name[:80]!r}. {hint}".rstrip()
 
 
 class ToolSource(Protocol):
-    """A source of tools. With hidden tools it has ``all_tools()`` too, which returns all tools that can be called."""
+    """A source of tools. A source with hidden tools also has ``all_tools()``, which returns all tools that can be
+    called."""
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools in requests to the model, in a stable order."""
+        """Return the tools for requests to the model, in a stable order."""
         ...
 
     def resolve(self, name: str, raw: str | Mapping[str, Any]) -> Target | Unknown:
-        """Find the tool by name or alias. May turn the call into one of another tool. Must not raise."""
+        """Find the tool by name or alias. The returned Target may have another tool and other arguments. Must not
+        raise."""
         ...
 
 
 def unresolved_path(path: str) -> ResolvedPath:
-    """Return an unresolved path outside of the workspace, for a case without a host."""
+    """Return a path outside of the workspace without resolving it, for a case without a host."""
     return ResolvedPath(path, (path,), path, inside=False)
 
 
 @noun
 class Hooked:
-    """The combined answer of the hooks before a call.
+    """The combined answer of the hooks that ran before a call.
 
     by         the hook that decided or set the arguments
     decision   a Deny ends the call; an Ask or Allow is combined with rules and modes
-    arguments  replace the arguments of the call
+    arguments  the new arguments of the call, or None
     context    texts for the model
     """
 
@@ -237,8 +243,12 @@ class Hooked:
 
 @noun
 class Case:
-    """A call that checks judge. ``recent`` has the hashes of the calls before it, newest last; ``hooked`` the answer of
-    the hooks after they were asked; ``path`` leads from the session of the gate to the nested session that calls."""
+    """A call that checks judge.
+
+    recent  the hashes of the calls before it, newest last
+    hooked  the answer of the hooks, after they were asked
+    path    the names of the agents from the session of the gate to the nested session that makes the call
+    """
 
     call_id: str
     tool: Tool
@@ -264,9 +274,9 @@ class Check:
     """One rule of the gate.
 
     judge  returns a decision, or None if the check does not apply; may return an awaitable. After Hooked, the answer of
-           hooks, the checks continue, from the first one if the arguments changed
-    again  judge again after a hook or a person changed the arguments
-    idle   returns None without remembered answers and hooks, so it is skipped then
+           hooks, the gate continues with the next check, or with the first one if the arguments changed
+    again  True if the check judges again after a hook or the user changed the arguments
+    idle   True if the check returns None as long as there are no remembered answers and no hooks; it is skipped then
     """
 
     name: str
@@ -277,8 +287,11 @@ class Check:
 
 @noun
 class Judged:
-    """One step of a gate: a check, its answer and its case. ``later``: the answer is awaitable and was not awaited.
-    ``skipped``: an earlier check decided."""
+    """One step of a gate: a check, its answer and its case.
+
+    later    True if the answer is awaitable and was not awaited
+    skipped  True if an earlier check had decided
+    """
 
     check: str
     answer: Verdict | Hooked
@@ -287,48 +300,55 @@ class Judged:
 
 
 class Gate(Protocol):
-    """Decides about calls. An exception counts as a Deny."""
+    """Decides about calls. A gate that raises an exception denies the call."""
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]: ...
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        """Ask only the checks with ``again``, after the arguments changed."""
+        """Run only the checks with ``again``, after the arguments changed."""
         ...
 
     def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
-        """Called before a person is asked. Return an answer in place of the person, or None."""
+        """Return an answer in place of the user, or None. Called before the user is asked."""
         ...
 
     def remembered(self, case: Case, /) -> Allow | None:
-        """Return the Allow of an answer remembered since the case was judged, or None. Not called for an unconditional
-        question."""
+        """Return the Allow of an answer that was remembered after the case was judged, or None.
+
+        Not called for an unconditional question.
+        """
         ...
 
     def choices(self, case: Case, /) -> tuple[Choice, ...]:
-        """Return the choices for "always", narrowest first."""
+        """Return the scopes for an "always", narrowest first."""
         ...
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
-        """Run post hooks. Return the result for the model."""
+        """Run the post hooks. Return the result for the model."""
         ...
 
 
 class EventLog(Protocol):
-    """An append-only list of events with one writer, on the event loop's thread."""
+    """An append-only list of events with one writer, on the thread of the event loop."""
 
     @property
     def number(self) -> int:
-        """The number of the last event on record: 1 for the first one, also after a restart."""
+        """The number of the last recorded event. The first event has number 1, also after a restart."""
         ...
 
     def append(self, event: Durable) -> None:
         """Append the event. Must not block."""
 
     def barrier(self) -> Maybe:
-        """Wait until all appended events are durable; None if they are. Raises JournalError if they cannot be written;
-        a further call tries again, and nothing is lost."""
+        """Return an awaitable that waits until all appended events are durable, or None if they are durable already.
+
+        The awaitable raises JournalError if events cannot be written. A further call tries again; no event is lost.
+        """
         ...
 
     def room(self) -> Maybe:
-        """Wait until the log has written enough of its queue; None if it has. Raises like ``barrier``."""
+        """Return an awaitable that waits until the queue of unwritten events is short enough, or None if it is.
+
+        The awaitable raises JournalError like ``barrier``.
+        """
         ...

@@ -1,4 +1,4 @@
-"""Questions to people and their answers: make a question, validate an answer, derive the policy of an "always".
+"""Questions to the user and their answers: make a question, validate an answer, derive the policy of an "always".
 
 All functions are pure.
 """
@@ -63,7 +63,7 @@ def choices_of(gate: Gate, case: Case) -> tuple[Choice, ...]:
 
 
 def answer_fault(call: Call, answer: Confirmation) -> str | None:
-    """Return the reason to refuse an answer, or None."""
+    """Return the reason to refuse an answer, or None if the answer is valid."""
     case = call.case
     if answer.outcome not in ("yes", "yes_always", "no"):
         return f"an answer is yes, yes_always or no, not {answer.outcome!r}"
@@ -96,7 +96,7 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
 
 
 def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
-    """Return the decision that follows from an answer."""
+    """Return the decision that an answer makes about a call."""
     origin = Origin(door=answer.door) if answer.door else None
     if answer.outcome == "no":
         return Deny(answer.by, answer.note or "", stop=answer.stop, origin=origin)
@@ -105,7 +105,8 @@ def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
 
 
 def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> ApprovalPolicy | None:
-    """Return the policy of an "always": the one that the person chose, or the narrowest choice of the question."""
+    """Return the policy of an "always" that the user chose, or the narrowest scope of the question. Return None for
+    any other answer."""
     ask = call.decision
     if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.unconditional:
         return None
@@ -127,7 +128,7 @@ def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> Appro
 
 
 def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> Decision:
-    """Combine a verdict with the decision before it."""
+    """Return the decision that combines a verdict of the gate with the decision before it."""
     if isinstance(verdict, Ask) and isinstance(before, Allow) and _answered_before(call, verdict):
         verdict = None  # a person allowed exactly this
     decision = verdict or before or UNDECIDED
@@ -137,7 +138,7 @@ def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> De
 
 
 def _answered_before(call: Call, ask: Ask) -> bool:
-    """Return whether a person answered the same question about the same arguments, perhaps before a restart."""
+    """Return True if the user answered the same question about the same arguments earlier, also before a restart."""
     question = call.question or call.given.question
     return (
         question is not None
@@ -147,7 +148,7 @@ def _answered_before(call: Call, ask: Ask) -> bool:
 
 
 def _with_change(ask: Ask, before: Allow | Ask) -> Ask:
-    """Keep the changed arguments and the context of hooks in a new question about the call."""
+    """Return a new question with the changed arguments and the context of hooks from the decision before."""
     if before.arguments is not None and ask.arguments is None:
         ask = replace(ask, arguments=before.arguments, changed_by=before.changed_by or before.by)
     return replace(ask, context=before.context) if before.context and not ask.context else ask

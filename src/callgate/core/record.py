@@ -1,6 +1,6 @@
-"""The record writes events: to the journal, then to the ledger, then to listeners.
+"""The record writes each event to the journal, then to the ledger, then calls the listeners.
 
-Only ``CallRecord.write`` changes state. A resumed turn runs the same code on a longer log.
+Only ``CallRecord.write`` changes the state. A resumed turn runs the same code on a longer log.
 """
 
 from asyncio import Future, ensure_future, get_running_loop, shield
@@ -51,7 +51,10 @@ OwnListener = Callable[[Event], None]
 
 @final
 class _Held:
-    """An event that is published when it is durable, or None if it must not be published. Later events wait for it."""
+    """A queue entry for an event that is published when it is durable. Later events wait for it.
+
+    The event is None if it must not be published.
+    """
 
     __slots__ = ("event", "number", "waits")
 
@@ -65,10 +68,12 @@ _FIRST = {cls for cls, row in EVENTS.items() if row.published == "durable"} | {C
 
 
 class CallRecord(Generic[L]):
-    """Writes the events of a session. Listeners receive events in order; the column ``published`` of the table of
-    events says when. An event that could not be made durable is published with the next durable event.
+    """Writes the events of a session and publishes them to listeners in order.
 
-    folds  functions that fold durable events of a class into state beside the ledger; none may raise
+    The column ``published`` of the table of events defines when an event is published. An event that could not be made
+    durable is published with the next durable event.
+
+    folds  functions that update further state from durable events of a class; none may raise
     path   the names of the agents from the root to the session of this record
     """
 
@@ -99,7 +104,7 @@ class CallRecord(Generic[L]):
             self.on_event(each)
 
     def adopt(self, ledger: L, folds: Mapping[type, Callable[[Any], None]]) -> None:  # pyright: ignore[reportGeneralTypeIssues]
-        """Replace the ledger and the functions that fold events into other state."""
+        """Replace the ledger and the functions that update further state from events."""
         self.ledger = ledger
         self._routes = {cls: (ledger.FOLDS.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
 
@@ -121,14 +126,15 @@ class CallRecord(Generic[L]):
 
     @property
     def has_listeners(self) -> bool:
-        """False if passing events need not be published."""
+        """False if events that are not stored need not be published."""
         return bool(self._listeners)
 
     def write(
         self, event: Durable, *, first: bool = False, then: Callable[[], bool] | None = None
     ) -> Future[None] | None:
-        """Append the event to the journal, fold it into the ledger, and publish it. Return a future that is done when
-        the event is durable, or None.
+        """Append the event to the journal, update the ledger, and publish the event.
+
+        Return a future that is done when the event is durable, or None if there is nothing to wait for.
 
         first  publish the event only when it is durable
         then   called at that moment; returns False if the event must not be published
@@ -146,14 +152,14 @@ class CallRecord(Generic[L]):
         return None
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
-        """``write`` with ``first`` for a caller that waits; a cancel of the caller does not cancel the journal."""
+        """Call ``write`` with ``first``. If the caller is cancelled while it waits, the event is still written."""
         if isinstance(event, CallStarted):
             self._with_effects.add(event.call_id)
         durable = self.write(event, first=True, then=then)
         return None if durable is None else shield(durable)
 
     def _is_first(self, event: Durable) -> bool:
-        """Return whether the event is published only when it is durable. CallSettled is, if CallStarted was."""
+        """Return True if the event is published only when it is durable. CallSettled is if CallStarted was."""
         if type(event) is not CallSettled:
             return True
         if event.call_id not in self._with_effects:
@@ -162,20 +168,22 @@ class CallRecord(Generic[L]):
         return True
 
     def publish(self, event: Passing) -> None:
-        """Fold and publish a passing event."""
+        """Update the ledger by an event that is not stored, and publish the event."""
         self.ledger.fold(event)
         self._publish(event)
 
     def relay(self, path: AgentPath, number: int, event: Event) -> None:
-        """Publish an event of a nested session. This is a Listener of the nested record."""
+        """Publish an event of a nested session. The record of the nested session calls this method as a listener."""
         if self._listeners:
             self._pending.append((path, number, event))
             if not self._scheduled:
                 self._schedule()
 
     def deliver(self) -> bool:
-        """Call the listeners with all pending events, between steps of the engine. Return False if some events wait
-        until they are durable."""
+        """Call the listeners with all pending events, between steps of the engine.
+
+        Return False if some events are not durable yet and remain pending.
+        """
         if self._delivering:
             return True
         self._delivering = True

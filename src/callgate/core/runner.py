@@ -1,7 +1,7 @@
-"""BatchRunner runs closed batches of calls without state.
+"""BatchRunner runs complete batches of calls without keeping state.
 
-It returns when all calls have settled or wait for answers. The caller keeps the calls, and runs them again with the
-answers.
+A run returns when every call has settled or waits for an answer. The caller keeps the calls, and runs them again
+with the answers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @noun
 class RefusedAnswer:
-    """A confirmation that was refused, and the reason."""
+    """A refused confirmation and the reason."""
 
     confirmation: Confirmation
     reason: str
@@ -45,12 +45,12 @@ class RunOutcome:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions to answer before the rest can run."""
+        """The questions to answer before the remaining calls can run."""
         return tuple(call.question for call in self.still_needs_approval if call.question is not None)
 
 
 class BatchRunner:
-    """Runs closed batches of calls. It has no state between runs."""
+    """Runs complete batches of calls. It has no state between runs."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class BatchRunner:
         policies: Iterable[ApprovalPolicy] = (),
         context: Mapping[str, Any] | None = None,
     ) -> RunOutcome:
-        """Run the calls that may run. Settled calls are skipped and are in no list."""
+        """Run the calls that may run. Calls that had already settled are skipped and are not in the outcome."""
         batch = _in_order(calls)
         answers = _all_of(Confirmation, confirmations)
         given = _all_of(ApprovalPolicy, policies)
@@ -124,7 +124,7 @@ class BatchRunner:
 
 
 def _all_of(kind: type[T], given: Iterable[T]) -> tuple[T, ...]:
-    """Return the items. Raise UsageError for a single item, or one of another type."""
+    """Return the items as a tuple. Raise UsageError for a single item, or for an item of another type."""
     found = (given,) if isinstance(given, kind) else tuple(given)
     wrong = next((each for each in found if not isinstance(each, kind)), None)
     if wrong is not None or isinstance(given, kind):
@@ -138,7 +138,8 @@ def _having(calls: Sequence[ToolCall], *statuses: Status) -> tuple[ToolCall, ...
 
 
 def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
-    """Return the unsettled calls by index. A call without an index comes after the calls before it."""
+    """Return the unsettled calls sorted by index. A call without an index is placed after the calls before it in the
+    list."""
     batch: list[ToolCall] = []
     last = -1
     for call in _all_of(ToolCall, calls):
@@ -153,8 +154,10 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
 
 
 def _judged_anew(call: ToolCall) -> ToolCall:
-    """Remove an Allow that a program passed back, because the arguments may have changed since. It stays valid only for
-    arguments that a person gave with the answer."""
+    """Return the call without its Allow, because the program may have changed the arguments.
+
+    An Allow is only kept if the user gave the same arguments with the answer.
+    """
     decision = call.decision
     if isinstance(decision, Allow) and (call.edited is None or decision.arguments != call.arguments):
         return replace(call, decision=None)

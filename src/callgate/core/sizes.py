@@ -25,7 +25,7 @@ def cut_progress(text: str) -> str:
 
 
 def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgressed:
-    """Merge two reports of one call: the text is joined up to a limit, the newer gauge is used."""
+    """Merge two progress reports of one call: join the texts up to a limit, and take the newer gauge."""
     text = before.text if before.text.endswith(_CUT) else cut_progress(before.text + after.text)
     gauge = before if after.current is None else after
     return CallProgressed(after.at, after.call_id, text, gauge.current, gauge.total)
@@ -40,7 +40,7 @@ def size_of(result: Result) -> int:
 
 
 def named_if_empty(name: str, result: Result) -> Result:
-    """Return the result with a text for the model if it has no content."""
+    """Return the result; if it has no content, add a text for the model that names the tool."""
     for part in result.content:
         if not isinstance(part, Text) or part.text:
             return result
@@ -48,7 +48,7 @@ def named_if_empty(name: str, result: Result) -> Result:
 
 
 def encodable(result: Result) -> Result:
-    """Escape lone surrogates, as in invalid file names: requests cannot contain them."""
+    """Return the result with escaped lone surrogates, which occur in invalid file names and cannot be in requests."""
     if all(isinstance(part, Image) or _is_encodable(part.text or "") for part in result.content):
         return result
     return replace(result, content=tuple(map(_escaped, result.content)))
@@ -71,7 +71,7 @@ def head_and_tail(text: str, limit: int, note: str) -> str:
 
 
 def cut_to(result: Result, limit: int) -> Result:
-    """Cut a result over the limit to its head and tail."""
+    """Shorten a result over the limit to its head and tail."""
     if size_of(result) <= limit:
         return result
     full, rest = _split(result)
@@ -96,8 +96,11 @@ async def spilled(name: str, call_id: str, result: Result, limit: int, host: Hos
 async def bounded_together(
     results: Sequence[tuple[str, str, Result]], limit: int, host: Host
 ) -> list[tuple[str, str, Result]]:
-    """Limit the results of one message to ``limit`` characters together: the largest ones are cut to the same length,
-    and stored whole as artifacts. Each result comes with its tool and call id."""
+    """Shorten the results of one message to a total size of ``limit`` characters.
+
+    The largest results are shortened to the same length, and stored in full as artifacts. Each result is given and
+    returned with its tool and call id.
+    """
     sizes = [size_of(result) for _, _, result in results]
     if sum(sizes) <= limit:
         return list(results)
@@ -109,7 +112,7 @@ async def bounded_together(
 
 
 def _common_limit(sizes: list[int], limit: int) -> int:
-    """Return the maximum length of a result such that all results together are within the limit."""
+    """Return the maximum length of a single result that keeps the total size within the limit."""
     left, many = limit, len(sizes)
     for size in sorted(sizes):
         if size * many > left:
@@ -119,7 +122,7 @@ def _common_limit(sizes: list[int], limit: int) -> int:
 
 
 async def _encoded(text: str) -> bytes:
-    """Encode the text, in a thread if it is long."""
+    """Encode a text as bytes, in a thread if it is long."""
     if len(text) <= _PIECE:
         return text.encode("utf-8", "surrogatepass")
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
@@ -128,7 +131,7 @@ async def _encoded(text: str) -> bytes:
 
 
 def _split(result: Result) -> tuple[str, tuple[Content, ...]]:
-    """Return the joined text, and the parts without text."""
+    """Return the joined text of a result, and its parts that are not text."""
     rest = tuple(
         part for part in result.content if isinstance(part, Image) or not (isinstance(part, Text) or part.text)
     )
