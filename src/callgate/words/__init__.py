@@ -1,1 +1,1 @@
-"""Layer 0: frozen value types and tables. Standard library only, no async."""
+"""Layer 0: frozen value types and tables. This package imports only the standard library and has no async code."""

@@ -1,6 +1,6 @@
 """The outcome of validating the arguments of a call.
 
-Paths look like ``$.items[0].id``; ``$`` is the whole object.
+Paths have the form ``$.items[0].id``; ``$`` is the whole object.
 """
 
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 
 @noun
 class Repair:
-    """A repair of the arguments that lost and added nothing. ``what`` describes the change at ``path``."""
+    """A repair of an argument that neither lost nor added information. ``what`` describes the change at ``path``."""
 
     path: str
     what: str
@@ -20,7 +20,7 @@ class Repair:
 
 @noun
 class Accepted:
-    """Arguments that fit the schema, and the repairs that were needed."""
+    """Arguments that match the schema, and the repairs that were made."""
 
     arguments: dict[str, Any]
     repairs: tuple[Repair, ...] = ()
@@ -28,6 +28,6 @@ class Accepted:
 
 @noun
 class Rejected:
-    """One line or more for each fault, with the path, the value and what was expected. Never empty."""
+    """The faults of invalid arguments: at least one line for each, with the path, the value and the expected value."""
 
     errors: tuple[str, ...]

@@ -37,7 +37,7 @@ TERMINAL = frozenset(status for status, after in TRANSITIONS.items() if not afte
 
 
 def check_move(call_id: str, before: Status, after: Status) -> None:
-    """Raise StateError unless TRANSITIONS has the transition."""
+    """Raise StateError unless TRANSITIONS contains the transition."""
     if after not in TRANSITIONS[before]:
         raise StateError(f"call {call_id}: {before} -> {after} is not a legal move")
 
@@ -63,10 +63,10 @@ Code = Literal[
 
 @noun
 class CodeRow:
-    """The facts about a code.
+    """The properties of a result code.
 
-    denial    the result counts against the limit of denials
-    cascades  the result cancels the other calls of the message, if the tool has the trait ``cascade``
+    denial    True if the result counts towards the limit of denials
+    cascades  True if the result cancels the other calls of the message, for a tool with the trait ``cascade``
     """
 
     status: Status
@@ -102,7 +102,7 @@ HOOK_STOP = "hook_stop"
 
 @noun
 class Display:
-    """The form of a result for people. ``body`` is JSON; ``kind`` gives its shape.
+    """The content that is shown to the user for a result. ``body`` is JSON data in the format given by ``kind``.
 
     text and diff: a string; table: ``{"columns": […], "rows": [[…]]}``; tree: nested ``{"label", "children"}``;
     image: ``{"media_type", "path" | "data"}``; progress: ``{"current", "total"}``.
@@ -127,9 +127,9 @@ ContextUpdate = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, A
 
 @noun
 class Result:
-    """The result of a call: ``content`` for the model, ``display`` for people.
+    """The result of a call: ``content`` for the model, ``display`` for the user.
 
-    A tool may return ``context_update`` as a function of the context. The record stores its value.
+    A tool may return ``context_update`` as a function of the context. The record stores the value that it returns.
     """
 
     content: tuple[Content, ...] = ()
@@ -146,7 +146,8 @@ class Result:
 
     @property
     def effects(self) -> Known | None:
-        """The known effects of the call: nothing changed, something may have changed, or all was done."""
+        """The known effects of the call, or None. Nothing changed, something may have changed, or all changes are
+        complete."""
         return self.details.get("effects")
 
     @property
@@ -155,13 +156,13 @@ class Result:
 
     @classmethod
     def failed(cls, code: Code, message: str, **details: Any) -> "Result":
-        """Make an error result with a message for the model and details for the record."""
+        """Return an error result with a message for the model and details for the record."""
         return cls(content=(Text(message),), is_error=True, code=code, details=details)
 
 
 @noun
 class Edited:
-    """A change of the arguments of a call: its author and the arguments before it."""
+    """A change of the arguments of a call: its author and the previous arguments."""
 
     by: str
     before: Mapping[str, Any]
@@ -196,10 +197,10 @@ class ToolCall:
 
     @property
     def code(self) -> Code | None:
-        """The code of the result, or None before there is one."""
+        """The code of the result, or None if the call has no result yet."""
         return None if self.result is None else self.result.code
 
     @property
     def text(self) -> str:
-        """The text of the result, or an empty string before there is one."""
+        """The text of the result, or an empty string if the call has no result yet."""
         return "" if self.result is None else self.result.text

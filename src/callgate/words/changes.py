@@ -1,4 +1,4 @@
-"""Changes of files as values, which are previewed, applied, stored and reverted."""
+"""Changes of files as values, which can be previewed, applied, stored and reverted."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ ChangeKind = Literal["create", "replace", "delete", "rename", "mode", "nothing"]
 
 @noun
 class Stored:
-    """Content in a file, because it is too large for memory."""
+    """A reference to a file with content that is too large for memory: hash, size and path."""
 
     sha256: str
     size: int
@@ -23,7 +23,7 @@ Content = bytes | Stored
 
 
 def digest(data: Content | None) -> str | None:
-    """Return the hash that identifies a content; None for a missing file."""
+    """Return the hash of a file content; None for a missing file."""
     if data is None or isinstance(data, Stored):
         return None if data is None else data.sha256
     return sha256(data).hexdigest()
@@ -40,9 +40,9 @@ class FileChange:
     before       the content before the change; None if the file does not exist
     after        the content after the change; None if the file is deleted
     source       the old path of a file that is renamed to ``path``
-    mode         the new permission bits; None keeps them
-    mode_before  the permission bits that the file must have now; None allows any
-    link         the file is a symbolic link; its contents are link targets
+    mode         the new permission bits; None keeps the permission bits
+    mode_before  the permission bits that the file must have when the change is applied; None allows any
+    link         the file is a symbolic link; ``before`` and ``after`` are link targets
     """
 
     path: str
@@ -77,7 +77,7 @@ class FileChange:
 
     @property
     def inverse(self) -> "FileChange":
-        """The change that reverts this one."""
+        """The change that reverts this change."""
         path, source = (self.path, None) if self.source is None else (self.source, self.path)
         return replace(
             self,
@@ -98,7 +98,7 @@ class ChangeSet:
     count    the number of replacements, if the tool counted them
     staged   the number of the staged change in the history
     made     folders that were created when the changes were applied
-    emptied  folders to remove after the changes if they are empty
+    emptied  folders that are removed after the changes if they are empty
     """
 
     label: str
@@ -112,7 +112,7 @@ class ChangeSet:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all changes: equal for equal changes of the same files."""
+        """The hash of all changes. Equal changes of the same files have the same hash."""
         seen = sha256()
         for each in self.files:
             content = (digest(each.before), digest(each.after))
@@ -126,6 +126,6 @@ class ChangeSet:
 
     @property
     def inverse(self) -> "ChangeSet":
-        """The changes that revert these, if the files were not changed since."""
+        """The changes that revert these changes, provided that the files were not changed again."""
         files = tuple(change.inverse for change in reversed(self.files))
         return ChangeSet(f"revert: {self.label}", files, self.tool, emptied=self.made)

@@ -1,4 +1,4 @@
-"""Decisions about calls, questions to people, and answers."""
+"""Decisions about calls, questions to the user, and answers."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -30,7 +30,7 @@ _canonical = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return the hash of a tool and its arguments, independent of the order of keys."""
+    """Return the hash of a tool and its arguments. The order of the keys does not change the hash."""
     return sha256(f"{tool}\n{_canonical(arguments)}".encode()).hexdigest()
 
 
@@ -45,11 +45,11 @@ class AskedOption:
 
 @noun
 class AskedField:
-    """A field of a question: a person chooses options, or writes an answer.
+    """A field of a question: the user chooses options or writes an answer.
 
     several   more than one option may be chosen
-    required  the field must be answered; otherwise ``default`` is used, if given
-    kind      the type of a written answer; ``option`` allows none
+    required  the field must be answered; the answer to an optional field is ``default``, if given
+    kind      the type of a written answer; ``option`` allows no written answer
     """
 
     header: str
@@ -63,7 +63,7 @@ class AskedField:
 
 @noun
 class FieldAnswer:
-    """The answer to a field: labels of chosen options, and a written text in addition or instead."""
+    """The answer to a field: the labels of the chosen options, and a written text in addition or instead."""
 
     chosen: tuple[str, ...] = ()
     text: str = ""
@@ -71,7 +71,7 @@ class FieldAnswer:
 
 @noun
 class Origin:
-    """The source of a decision: layer, file and line of a rule, or the interface (``door``) of a person."""
+    """The source of a decision: the layer, file and line of a rule, or the interface (``door``) of the user."""
 
     layer: str = ""
     file: str = ""
@@ -87,11 +87,11 @@ class Origin:
 class Allow:
     """A decision that the call runs.
 
-    by          the rule, policy, hook or person that decided
-    arguments   replace the arguments of the call
+    by          the rule, policy, hook or user that decided
+    arguments   the new arguments of the call; None if they are unchanged
     context     texts of hooks that the model reads with the result
-    changed_by  the author of ``arguments``, if not ``by``
-    answers     a person's answers to the fields of the question, for the tool
+    changed_by  the author of ``arguments``, if different from ``by``
+    answers     the answers of the user to the fields of the question, for the tool
     """
 
     by: str
@@ -105,10 +105,10 @@ class Allow:
 
 @noun
 class Ask:
-    """A question to a person.
+    """A decision that the user is asked about the call.
 
-    unattended     the outcome if no person can answer: wait, or deny
-    unconditional  asked every time: neither a hook nor a remembered "always" answers it
+    unattended     the outcome if no user can answer: wait, or deny
+    unconditional  the question is asked each time: hooks and a remembered "always" do not answer it
     """
 
     by: str
@@ -126,7 +126,7 @@ class Ask:
 class Deny:
     """A decision that the call does not run.
 
-    by      the check, hook or person that decided
+    by      the check, hook or user that decided
     reason  a text for the model
     stop    the run ends too
     """
@@ -143,7 +143,7 @@ Decision = Allow | Ask | Deny
 
 @noun
 class Pattern:
-    """Selects calls of a tool by their parsed arguments.
+    """A condition that selects calls of a tool by their parsed arguments.
 
     exact   ``value`` is the hash of the arguments
     prefix  the argument ``field`` is one plain command whose words start with the words of ``value``
@@ -158,11 +158,11 @@ class Pattern:
 
 @noun
 class Choice:
-    """One scope of an "always".
+    """One of the scopes that the user can choose for an "always".
 
-    pattern  the calls that it allows; None for every call of the tool
-    rule     the choice as a rule, for people
-    tool     the tools that it allows, if not the tool of the question: ``mcp__server``
+    pattern  selects the allowed calls; None allows every call of the tool
+    rule     the scope as a rule, for the user
+    tool     the allowed tools, if different from the tool of the question: ``mcp__server``
     """
 
     label: str
@@ -187,12 +187,12 @@ class ApprovalPolicy:
 
 @noun
 class Question:
-    """A question to a person about a call.
+    """A question to the user about a call.
 
     path      the names of the agents from the root to the session that asks
-    deadline  seconds since the epoch; after that the answer is no
-    through   the tool that was called, if ``tool`` names the action that the call would do
-    shown     the fingerprint of the preview; differs from the preview on record if secrets were masked there
+    deadline  the time, in seconds since the epoch, at which the question is answered with no
+    through   the tool that was called, if ``tool`` is the name of the action that the call would do
+    shown     the fingerprint of the preview as recorded; masked secrets change the fingerprint
     asks      fields that a yes has to answer
     """
 
@@ -215,12 +215,12 @@ class Question:
 
     @property
     def is_about_call(self) -> bool:
-        """False for a question of a feature, a server or the embedding program."""
+        """True for a question about a call. False for a question of a feature, a server or the embedding program."""
         return not self.call_id.startswith(ASK_PREFIX)
 
     @property
     def whole_preview(self) -> ChangeSet | None:
-        """The preview, if it is complete; None if secrets were masked in it."""
+        """The preview if it is complete; None if secrets were masked in the preview."""
         return self.preview if self.preview is not None and self.shown in ("", self.preview.fingerprint) else None
 
     def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
@@ -234,8 +234,10 @@ class Question:
         by: str = "person",
         door: str = "",
     ) -> "Confirmation":
-        """Return the yes with answers to the fields of the question, in their order. A question with required fields
-        accepts no other arguments."""
+        """Return a yes with answers to the fields of the question, in the order of the fields.
+
+        A question with required fields does not accept other arguments.
+        """
         return self._answer("yes", by, door, arguments=arguments, answers=answers)
 
     def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
@@ -245,7 +247,8 @@ class Question:
     def always(
         self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person", door: str = ""
     ) -> "Confirmation":
-        """Return the answer that runs the call and allows later calls: the choice, or equal arguments."""
+        """Return the answer that runs the call and allows later calls: calls in the scope of ``choice``, or by
+        default calls with equal arguments."""
         pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
         tool = self.tool if choice is None else choice.tool or self.tool
         return self._answer("yes_always", by, door, always=ApprovalPolicy("allow", tool, pattern, scope))
@@ -258,13 +261,13 @@ class Question:
 class Confirmation:
     """An answer to a question.
 
-    by         who answered
-    always     the policy that the person chose; without one ``yes_always`` uses the narrowest choice
+    by         the name of the answerer
+    always     the policy that the user chose; by default ``yes_always`` uses the narrowest scope
     stop       the turn ends
-    arguments  the call runs with these arguments
+    arguments  the new arguments of the call, if given
     door       the interface where the question was answered
     path       the path of the question
-    answers    answers to the fields of the question, in their order
+    answers    answers to the fields of the question, in the order of the fields
     """
 
     call_id: str
@@ -282,8 +285,10 @@ class Confirmation:
 
 
 def answers_fault(fields: Sequence[AskedField], answers: Sequence[FieldAnswer]) -> str | None:
-    """Return the reason why the answers do not fit the fields, or None. Answers have the order of the fields.
-    There may be no answers if no field is required."""
+    """Return the reason why the answers do not match the fields, or None if they match.
+
+    Answers are in the order of the fields. They may be empty if no field is required.
+    """
     if not answers and not any(field.required for field in fields):
         return None
     if not fields:

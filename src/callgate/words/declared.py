@@ -1,7 +1,7 @@
-"""The subject of a call: the command, paths, address or agent that its arguments name.
+"""The declared subject of a call: the command, paths, address or agent that the arguments contain.
 
-A tool declares once which argument is which. Each call then has one ``Declared``, which the gate, rules, labels and
-locks use instead of the name of the tool.
+A tool declares once which argument contains which subject. Each call then has one ``Declared``, which the gate,
+rules, labels and locks use instead of the name of the tool.
 """
 
 import shlex
@@ -30,7 +30,7 @@ _MOST_SHOWN = 40
 
 
 class Given(SimpleNamespace):
-    """The converted arguments of a call with defaults: ``a.path``, or ``a["path"]`` for any name."""
+    """The converted arguments of a call, with defaults. Arguments are read as ``a.path`` or ``a["path"]``."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"there is no argument {name!r}; there is {', '.join(vars(self)) or 'none'}")
@@ -50,15 +50,17 @@ Part = str | tuple[str, ...] | Callable[[Given], Any] | None
 class Declared:
     """The declared subject of one call.
 
-    kinds        the kinds that the tool declares, also if this call has no value for them
+    kinds        the kinds that the tool declares, also if this call has no value for a kind
     ruled_out    the kinds that the tool declares not to have
     names        the names of the arguments by kind
-    command      a shell command; ``folder`` is its working folder, ``environment`` the variables that it sets
-    reads        paths, like ``writes``
+    command      a shell command
+    folder       the working folder of the command
+    environment  the environment variables that the command sets
+    reads        paths that the call reads; ``writes`` has the paths that the call writes
     address      a URL or a host; empty if the call uses the network at an unknown address
     agent        the type of the agent that is started
-    label        names the call for people
-    fault        the reason why an argument does not fit its declaration
+    label        the name of the call for the user
+    fault        the reason why an argument does not match its declaration
     """
 
     kinds: frozenset[str] = frozenset()
@@ -79,7 +81,7 @@ UNDECLARED = Declared()
 
 
 class Declaration:
-    """The declarations of a tool by kind. ``of`` returns the subject of a call."""
+    """The declarations of a tool, by kind of subject."""
 
     def __init__(self, parts: Mapping[str, Part]) -> None:
         self._parts = dict(parts)
@@ -107,7 +109,7 @@ class Declaration:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """Return one or many texts or paths as a tuple."""
+    """Return one or many strings or paths as a tuple of strings."""
     if value is None:
         return ()
     if isinstance(value, str | PathLike):
@@ -125,7 +127,7 @@ def _text(value: object) -> str | None:
 
 
 def _only(value: object) -> object:
-    """Return the only item of a list, or the value unchanged."""
+    """Return the item of a list with one item. Return any other value unchanged."""
     if not isinstance(value, list):
         return value
     found = cast("list[object]", value)
@@ -133,7 +135,7 @@ def _only(value: object) -> object:
 
 
 def _command(value: object) -> str | None:
-    """Return a command; a list of words is quoted and joined."""
+    """Return a command as a string; the words of a list are quoted and joined."""
     inner = _only(value)
     if isinstance(inner, str):
         return inner
@@ -160,8 +162,11 @@ _READ: Mapping[str, Callable[[object], Any]] = {
 
 
 def label_of(name: str, declared: Declared, arguments: Mapping[str, Any]) -> str:
-    """Return a short form of a call for people, such as ``Bash(mkdir build…)``: the declared label, otherwise the first
-    declared value, otherwise the only text among the arguments."""
+    """Return a short form of a call for the user, such as ``Bash(mkdir build…)``.
+
+    The text in parentheses is the declared label, otherwise the first declared value, otherwise the only string
+    among the arguments.
+    """
     value = declared.label or declared.command or next(iter((*declared.writes, *declared.reads)), None)
     value = value or declared.address or declared.agent
     if value is None:

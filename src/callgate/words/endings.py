@@ -1,4 +1,4 @@
-"""Reasons for the end of a run, with a sentence for people and an exit code; exit codes of all commands."""
+"""The reasons why a run ends, each with a sentence for the user and an exit code; the exit codes of all commands."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -31,7 +31,7 @@ EXIT_CODES_LINE = "exit codes: " + ", ".join(f"{code} {meaning}" for code, meani
 
 
 class Ending(NamedTuple):
-    """The facts about a reason. ``continues``: ``Continue()`` resumes the run."""
+    """The properties of a reason why a run ends. ``continues`` is True if ``Continue()`` can resume the run."""
 
     sentence: str
     exit_code: int

@@ -29,28 +29,34 @@ class CallgateError(Exception):
 
 
 class UsageError(CallgateError):
-    """The caller passed something that cannot work; the message says what to do instead."""
+    """Raised if the caller passed an invalid value. The message says what to do instead."""
 
 
 class ToolDefinitionError(UsageError):
-    """A function cannot be offered as a tool; the message names the tool and the parameter."""
+    """Raised if a function cannot be offered as a tool. The message names the tool and the parameter."""
 
 
 class UndeclaredArgument(UserWarning):
-    """A tool was made with an argument that looks like a command, an address or a path and is not declared."""
+    """A warning that an undeclared argument of a tool looks like a command, an address or a path."""
 
 
 class StateError(CallgateError):
-    """An illegal transition or call order: a bug in Callgate or in its caller."""
+    """Raised for an illegal transition or call order: a bug in Callgate or in the calling program."""
 
 
 class JournalError(CallgateError):
-    """The record of a session cannot be written or read. Acknowledged events are on disk; the message names the
-    remedy."""
+    """Raised if the record of a session cannot be written or read. The message names the remedy.
+
+    Acknowledged events are stored on disk.
+    """
 
 
 class SessionLocked(JournalError):
-    """Another program has the session open. ``pid`` and ``since`` identify it, if known."""
+    """Raised if another program has the session open.
+
+    pid    the process id of the program, or None
+    since  the time when the program locked the session, in seconds since the epoch, or None
+    """
 
     def __init__(self, message: str, *, pid: int | None = None, since: float | None = None) -> None:
         super().__init__(message)
@@ -63,16 +69,17 @@ class ToolFailure(CallgateError):
 
 
 class HalfApplied(ToolFailure):
-    """Raised by a host: some files were changed and could not be rolled back. Recovery restores them later."""
+    """Raised by a host if some files were changed and could not be rolled back. Recovery restores the files later."""
 
 
 class ModelError(CallgateError):
-    """The model could not answer.
+    """Raised if the model could not answer.
 
-    ``retryable``: the same request may succeed later, after ``retry_after`` seconds if known. ``kind`` is one of
-    ``no_key``, ``wrong_key``, ``no_credit``, ``unknown_model``,
-    ``bad_request``, ``too_long``, ``image``, ``overloaded``, ``rate_limited``, ``server``, ``connection``,
-    ``timeout``, ``refused``, ``protocol``, ``other``.
+    retryable    the same request may succeed later
+    retry_after  the delay in seconds that the provider asks for, or None
+    kind         ``no_key``, ``wrong_key``, ``no_credit``, ``unknown_model``, ``bad_request``, ``too_long``, ``image``,
+                 ``overloaded``, ``rate_limited``, ``server``, ``connection``, ``timeout``, ``refused``, ``protocol`` or
+                 ``other``
     """
 
     def __init__(

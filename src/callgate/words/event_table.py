@@ -1,4 +1,5 @@
-"""The table of events. The tree of messages, the codec of the log, the fold and the reference use it."""
+"""The table of event classes, which is used by the tree of messages, the codec of the log, the ledger and the
+reference."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -20,11 +21,11 @@ only for messages of a model."""
 
 
 class Row(NamedTuple):
-    """The facts about a class of events.
+    """The properties of a class of events.
 
-    by      the attribute with the id of the message or call (with the last id, if there are several)
-    target  the attribute with the message that the leaf moves to, or that is the first one kept
-    folds   the event changes state
+    by      the attribute with the id of the message or call that the event belongs to; of several ids the last is used
+    target  the attribute with the id of a message: the new leaf of a move, or the first message that a boundary keeps
+    folds   True if the event changes the ledger
     """
 
     on: On = "session"

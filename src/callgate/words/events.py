@@ -1,4 +1,6 @@
-"""Events of a session. The fold of the durable events is its state; passing events are not stored.
+"""Events of a session.
+
+Durable events are stored, and the state of the session is computed from them. Passing events are not stored.
 
 Order of the events of one call: arrived < decided < asked < answered < started < settled < released. Calls of one
 message arrive and are released in the order of ``index``, and settle in any order. ``at`` is wall time and may jump.
@@ -34,9 +36,12 @@ SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "cl
 
 @noun
 class MessageAdded:
-    """A message was added to the history. ``about`` is the subject of a reminder to the model, which starts no work;
-    ``queued`` is the id of the queued prompt that became the message; ``options`` apply to its run. The stop reason of
-    an incomplete message of the model is not in ``WHOLE``."""
+    """A message was added to the history. The stop reason of an incomplete message of the model is not in ``WHOLE``.
+
+    about    the subject of a reminder to the model; a reminder starts no work
+    queued   the id of the queued prompt that became the message
+    options  the options for the run of the message
+    """
 
     at: float
     message: Message
@@ -48,7 +53,10 @@ class MessageAdded:
 
 @noun
 class PromptQueued:
-    """A prompt was queued until the run ends, or until the calls end (``steers``). An id that exists replaces it."""
+    """A prompt was queued until the run ends, or, with ``steers``, until the current calls end.
+
+    A prompt with an existing id replaces the queued prompt.
+    """
 
     at: float
     id: str
@@ -58,13 +66,13 @@ class PromptQueued:
 
     @property
     def text(self) -> str:
-        """The text parts of the prompt, joined."""
+        """The joined text parts of the prompt."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 @noun
 class PromptDequeued:
-    """A prompt left the queue, on every branch. The message of a delivered prompt comes before this event."""
+    """A prompt was removed from the queue, on every branch. The message of a delivered prompt precedes this event."""
 
     at: float
     id: str
@@ -73,7 +81,7 @@ class PromptDequeued:
 
 @noun
 class TurnStarted:
-    """A turn started. ``because`` is its cause. ``forced``: the model has to resolve the pending action."""
+    """A turn started. ``because`` is its cause; ``forced`` says that the model has to resolve the pending action."""
 
     at: float
     turn: int
@@ -96,7 +104,11 @@ class TurnEnded:
 
 @noun
 class RunEnded:
-    """A run ended. ``kind``: the limit, or the error of the model; ``retryable``: it may succeed later."""
+    """A run ended.
+
+    kind       the limit that was reached, or the kind of the model error
+    retryable  the run may succeed if it is tried again later
+    """
 
     at: float
     reason: RunReason
@@ -106,7 +118,7 @@ class RunEnded:
 
     @property
     def sentence(self) -> str:
-        """The reason as a sentence for people."""
+        """The reason why the run ended, as a sentence for the user."""
         text = ENDINGS[self.reason].sentence.format(kind=self.kind)
         return f"{text} {self.detail}" if self.detail else text
 
@@ -118,8 +130,12 @@ class RunEnded:
 
 @noun
 class RequestRetried:
-    """The model failed: the request is sent again after ``delay`` seconds, to the fallback model ``instead`` if given.
-    Text that this message streamed so far is dropped. If calls had arrived, the next turn repeats the request."""
+    """The model failed, and the request is sent again after ``delay`` seconds.
+
+    Text of this message that was streamed so far is discarded. If calls had arrived, the next turn repeats the request.
+
+    instead  the fallback model that gets the request, if any
+    """
 
     at: float
     message_id: str
@@ -133,8 +149,12 @@ class RequestRetried:
 
 @noun
 class CallArrived:
-    """A call arrived. ``asked_as``: the name that the model used, if a toolbox turned the call into one of another
-    tool. ``arguments_hash``: None if the name or the arguments were not valid. ``kept``: data of the provider."""
+    """A call arrived.
+
+    asked_as        the name that the model used, if a toolbox replaced the call by a call of another tool
+    arguments_hash  None if the name or the arguments were invalid
+    kept            provider-specific data
+    """
 
     at: float
     call_id: str
@@ -159,7 +179,7 @@ class CallDecided:
 
 @noun
 class QuestionAsked:
-    """A person has to answer ``question`` before its call can run."""
+    """A question about a call was asked. The user has to answer ``question`` before the call can run."""
 
     at: float
     question: Question
@@ -167,8 +187,10 @@ class QuestionAsked:
 
 @noun
 class QuestionAnswered:
-    """A question was answered. ``edited`` is the hash of the arguments that the person gave: on record they may differ,
-    because secrets are masked."""
+    """A question was answered.
+
+    edited  the hash of the arguments that the user gave; in the recorded arguments secrets are masked
+    """
 
     at: float
     confirmation: Confirmation
@@ -177,7 +199,7 @@ class QuestionAnswered:
 
 @noun
 class CallStarted:
-    """A call started. ``index`` is its position among the calls of its message, ``of`` their number so far."""
+    """A call started. ``index`` is its position among the calls of its message, ``of`` the number of calls so far."""
 
     at: float
     call_id: str
@@ -188,7 +210,7 @@ class CallStarted:
 
 @noun
 class CallProgressed:
-    """A call reported progress: text to append, and a gauge of ``current`` and ``total``."""
+    """A call reported progress: text to append, and a gauge with the values ``current`` and ``total``."""
 
     at: float
     call_id: str
@@ -199,8 +221,12 @@ class CallProgressed:
 
 @noun
 class CallSettled:
-    """A call has its result. ``held``: an earlier call of the message has not settled, so the result is released by
-    CallReleased; otherwise now. ``index`` and ``of`` as in CallStarted."""
+    """A call got its result.
+
+    held   an earlier call of the message has not settled, so CallReleased releases the result later
+    index  the position of the call among the calls of its message
+    of     the number of calls of the message so far
+    """
 
     at: float
     call_id: str
@@ -213,7 +239,7 @@ class CallSettled:
 
 @noun
 class CallReleased:
-    """A held result is released: all earlier calls of the message have settled."""
+    """A held result was released, because all earlier calls of the message have settled."""
 
     at: float
     call_id: str
@@ -222,7 +248,7 @@ class CallReleased:
 
 @noun
 class InterruptibleChanged:
-    """A message of the user now interrupts the running calls, or no longer does."""
+    """The session changed whether a message of the user interrupts the running calls."""
 
     at: float
     interruptible: bool
@@ -243,7 +269,7 @@ class PolicyAdded:
 
 @noun
 class ActionStaged:
-    """An action was staged, to be applied or discarded."""
+    """An action was staged. It will be applied or discarded."""
 
     at: float
     action: Staged
@@ -251,7 +277,7 @@ class ActionStaged:
 
 @noun
 class ActionResolved:
-    """An action is no longer pending. ``by``: ``model``, ``person`` or ``callgate``."""
+    """An action was applied or discarded. ``by`` is ``model``, ``person`` or ``callgate``."""
 
     at: float
     id: str
@@ -263,7 +289,7 @@ class ActionResolved:
 
 @noun
 class Paused:
-    """The agent paused: it needs Continue or a prompt of a person."""
+    """The agent paused until it gets Continue or a prompt of the user."""
 
     at: float
     reason: str
@@ -271,7 +297,7 @@ class Paused:
 
 @noun
 class StrayFound:
-    """A call settled although its tool did not stop. It keeps its locks until the tool ends."""
+    """A call settled although its tool did not stop. The call keeps its locks until the tool ends."""
 
     at: float
     call_id: str
@@ -304,7 +330,7 @@ class EffortSet:
 
 @noun
 class Counted:
-    """Totals of a whole session with all branches, which the fold of the live events cannot compute."""
+    """The totals of a whole session with all branches. They cannot be computed from the live events."""
 
     messages: int = 0
     turns: int = 0
@@ -314,7 +340,7 @@ class Counted:
 
 @noun
 class Rewound:
-    """The history continues from just before this message."""
+    """The history was rewound to just before this message."""
 
     at: float
     message_id: str
@@ -323,7 +349,7 @@ class Rewound:
 
 @noun
 class Branched:
-    """The history continues right after this message, which may be on another branch."""
+    """The history was moved to right after this message, which may be on another branch."""
 
     at: float
     message_id: str
@@ -332,12 +358,14 @@ class Branched:
 
 @noun
 class Compacted:
-    """The history was compacted: requests contain the summary, then the messages from ``kept`` on. Nothing is deleted.
+    """The history was compacted: requests contain the summary, then the messages from ``kept`` on. No event is deleted.
 
-    context     the context of calls at that time; ``running``: the run continued after it
+    context     the context of calls at the time of the compaction
+    running     the run continued after the compaction
     unreported  ids of ended actions that the model was not informed about yet
     restored    text after the summary, such as the to-do list and files
-    focus       instructions of a person for the summary; ``covered``: the number of messages that it replaces
+    focus       instructions of the user for the summary
+    covered     the number of messages that the summary replaces
     """
 
     at: float
@@ -362,7 +390,7 @@ class Compacted:
 
 @noun
 class Snipped:
-    """These messages are hidden from the model."""
+    """Messages were hidden from the model."""
 
     at: float
     message_ids: tuple[str, ...]
@@ -370,7 +398,7 @@ class Snipped:
 
 @noun
 class ResultReplaced:
-    """The model gets this content instead of the result of a call from now on."""
+    """The result of a call was replaced by this content in all later requests."""
 
     at: float
     message_id: str
@@ -380,7 +408,10 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """A fact about the session, such as ``title``; None removes it. ``spent``: the cost of a model that wrote it."""
+    """A property of the session, such as ``title``, was set; None removes it.
+
+    spent  the cost of the request by which a model wrote the value
+    """
 
     at: float
     key: str
@@ -390,8 +421,11 @@ class MetadataSet:
 
 @noun
 class SessionOpened:
-    """The first event of a session. ``source``: where its first events were copied from; ``forked``: the events before
-    Forked belong to another session."""
+    """A session was opened. This is the first event of a session.
+
+    source  the session from which the first events were copied
+    forked  the events before Forked belong to another session
+    """
 
     at: float
     version: str
@@ -402,7 +436,10 @@ class SessionOpened:
 
 @noun
 class Forked:
-    """All events before this one were copied from another session. Calls that are open here belong to that session."""
+    """The session was forked: all earlier events were copied from another session.
+
+    Calls that are open at this event belong to the other session.
+    """
 
     at: float
     session: str
@@ -411,8 +448,10 @@ class Forked:
 
 @noun
 class LinesQuarantined:
-    """Bytes of the log that could not be read, by offset and length, were copied to the file ``kept_in``. ``counted``:
-    the totals of the readable part."""
+    """Unreadable bytes of the log, given by offset and length, were copied to the file ``kept_in``.
+
+    counted  the totals of the readable part
+    """
 
     at: float
     ranges: tuple[tuple[int, int], ...]
@@ -422,7 +461,7 @@ class LinesQuarantined:
 
 @noun
 class Noted:
-    """A note for people that is not part of a result."""
+    """A note for the user was recorded that is not part of a result."""
 
     at: float
     text: str

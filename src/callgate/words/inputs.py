@@ -1,4 +1,4 @@
-"""The inputs that a program sends to a session, which answers with events. Names are imperatives."""
+"""The inputs that a program sends to a session. The session responds with events. Names are imperatives."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from callgate.words.pending import ResolveAction
 
 @noun
 class Prompt:
-    """A message of a person. It is queued while the agent works. ``options`` apply to its run."""
+    """Send a message of the user. It is queued while the agent works. ``options`` apply to its run."""
 
     content: str | tuple[Part, ...]
     options: RunOptions | None = None
@@ -43,14 +43,14 @@ class WithdrawPrompt:
 
 @noun
 class Steer:
-    """A message to the working agent: it is delivered after the current calls."""
+    """Send a message to the working agent. It is delivered after the current calls."""
 
     text: str
 
 
 @noun
 class Interrupt:
-    """Stop now: running calls are cancelled, and the others do not start."""
+    """Cancel the running calls, do not start the others, and end the run."""
 
     reason: str = ""
 
@@ -77,9 +77,10 @@ class Answer:
 
 @noun
 class Resolve:
-    """Apply or discard a staged action: the newest one, or the action with this id.
+    """Apply or discard a staged action: the action with this id, or the newest one.
 
-    extra  passed to the staging tool. For a change of files, ``{"files": [paths]}`` applies only these
+    extra  passed to the staging tool. For a change of files, ``{"files": [paths]}`` applies only the changes of these
+           files
     """
 
     action: ResolveAction
@@ -100,7 +101,7 @@ class SetModel:
 
 @noun
 class SetEffort:
-    """Set the effort level of the next requests. ``auto``: the default of the model."""
+    """Set the effort level of later requests. ``auto`` is the default of the model."""
 
     effort: WantedEffort
 
@@ -136,8 +137,10 @@ class Snip:
 
 @noun
 class Trim:
-    """Cut results that are longer than ``over`` characters to their head and tail for the model, permanently. The last
-    ``keep`` messages are not cut."""
+    """Shorten results of more than ``over`` characters to head and tail in all later requests.
+
+    Results in the last ``keep`` messages are not shortened. The change is permanent.
+    """
 
     over: int = 2_000
     keep: int = 10
@@ -155,8 +158,10 @@ class SetTags:
 
 @noun
 class MoveToBackground:
-    """Continue a running command in the background: its call ends with the id of the task. Without ``call_id``: every
-    command that supports it."""
+    """Continue a running command in the background. The result of its call is the id of the task.
+
+    call_id  the call of the command; by default all commands that support it are moved
+    """
 
     call_id: str | None = None
 
@@ -166,9 +171,10 @@ UndoScope = Literal["call", "turn", "session"]
 
 @noun
 class Undo:
-    """Revert changes of files: the newest call, its turn, or the whole session; or the ``change`` with this number.
+    """Revert changes of files: of the newest call, of its turn, or of the whole session; or the change with the number
+    ``change``.
 
-    partly  revert the other files if some of them were changed since
+    partly  if some of the files were changed again, revert only the other files
     """
 
     scope: UndoScope = "turn"

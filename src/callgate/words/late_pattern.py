@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled at their first use. Compiling all of them would take a tenth of the start."""
+"""Regular expressions that are compiled at their first use. Compiling all of them takes a tenth of the start time."""
 
 import re
 from typing import Any, AnyStr, cast
@@ -7,12 +7,12 @@ _METHODS = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub
 
 
 def late_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return a pattern that compiles itself at its first use. It cannot be passed to functions of ``re``."""
+    """Return a pattern that compiles itself at its first use. It must not be passed to functions of ``re``."""
     return cast("re.Pattern[AnyStr]", _LatePattern(text, flags))
 
 
 class _LatePattern:
-    """Copies the methods of the compiled pattern into its own attributes at the first use."""
+    """A pattern that compiles itself at its first use and copies the methods of the result to its own attributes."""
 
     def __init__(self, text: str | bytes, flags: int) -> None:
         self.pattern = text

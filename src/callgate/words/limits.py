@@ -1,4 +1,4 @@
-"""Limits of a session and their defaults. Settings, options of the command line and the documentation use them."""
+"""Limits of a session and their defaults, which settings, command line options and the documentation use."""
 
 from dataclasses import replace
 from typing import Literal
@@ -14,13 +14,13 @@ LARGEST_COUNT = 1_000_000
 class ExecutorSettings:
     """Limits of calls. Times are in seconds, sizes in characters.
 
-    start              ``early``: calls without effects start before the message ends; ``eager``: all calls;
-                       ``after``: none
-    independent        the failure of a call cancels no other call, and calls may be repeated
+    start              ``early``: calls without effects start before the message ends; ``eager``: all calls do;
+                       ``after``: no calls do
+    independent        the failure of a call does not cancel other calls, and calls may be repeated
     grace              time in which a cancelled tool has to end
     lock_wait          maximum time that a call waits for locks
-    max_message_chars  limit for all results of one message together
-    patience           time after which an open question is answered no; None waits without limit
+    max_message_chars  limit for the total size of the results of one message
+    patience           time after which an open question is answered with no; None waits without limit
     """
 
     max_concurrency: int = 10
@@ -35,17 +35,20 @@ class ExecutorSettings:
 
     @property
     def for_program(self) -> "ExecutorSettings":
-        """The settings for calls that a program makes: each is complete on its own."""
+        """The settings for independent calls that a program makes."""
         return replace(self, start="eager", independent=True)
 
     def message_chars(self, window: int | None) -> int:
-        """Return the limit for all results of one message: at most as many characters as the model's window has tokens,
-        about a third of the window; half of that for a window below 64,000 tokens."""
+        """Return the limit in characters for the total size of the results of one message.
+
+        The limit is at most as many characters as the context window has tokens, which is about a third of the
+        window. It is half of this for a window below 64,000 tokens.
+        """
         share = self.max_message_chars if window is None else window if window >= 64_000 else window // 2
         return min(self.max_message_chars, share)
 
     def checked(self) -> "ExecutorSettings":
-        """Return the settings. Raise UsageError for an invalid one."""
+        """Return the settings unchanged. Raise UsageError if a setting is invalid."""
         counts = ("max_concurrency", "max_result_chars", "max_message_chars", "max_error_chars")
         for name in (*counts, "grace", "lock_wait"):
             value = getattr(self, name)
@@ -63,14 +66,14 @@ class ExecutorSettings:
 
 @noun
 class Retries:
-    """Retries of a failed request. The delay doubles with each retry; a delay that the provider asks for comes first.
+    """Retries of a failed request. The delay doubles with each retry, unless the provider asks for a certain delay.
 
-    most           maximum number of retries in a row
+    most           maximum number of consecutive retries
     first          first delay in seconds
-    longest        maximum delay
+    longest        maximum delay in seconds
     jitter         maximum share of the delay that is subtracted at random
-    longest_asked  the run ends if the provider asks for a longer delay
-    overloads      after so many overloads in a row the fallback model is used
+    longest_asked  the run ends if the provider asks for a longer delay, in seconds
+    overloads      number of consecutive overloads after which the fallback model is used
     """
 
     most: int = 5
@@ -81,7 +84,8 @@ class Retries:
     overloads: int = 3
 
     def delay(self, attempt: int, error: ModelError, chance: float = 0.0) -> float:
-        """Return the delay before a retry; the first has number 1. ``chance`` is a random number from 0 to 1."""
+        """Return the delay in seconds before the retry with this number, from 1. ``chance`` is a random number from
+        0 to 1."""
         if error.retry_after is not None:
             return max(0.0, error.retry_after)
         return min(self.first * 2 ** (attempt - 1), self.longest) * (1 - self.jitter * chance)
@@ -89,13 +93,17 @@ class Retries:
 
 @noun
 class LoopLimits:
-    """Limits of a run, and of the costs of a session.
+    """Limits of a run, and of the costs of a session. None means no limit.
 
-    max_turns         limit of a run, like ``max_output_tokens`` and ``max_seconds``
-    max_cost          dollars of the whole session, also before a restart; ``warn_cost`` only warns
-    max_truncations   truncated messages in a row after which the run ends
-    denials_in_a_row  denials after which the agent pauses until a person continues it; ``denials``: in the session
-    held_up           how many times hooks may delay the end of a run
+    max_turns          maximum number of turns of a run
+    max_output_tokens  maximum number of output tokens of a run
+    max_seconds        maximum duration of a run
+    max_cost           maximum cost of the whole session in dollars, also across restarts
+    warn_cost          cost in dollars above which the user is warned
+    max_truncations    number of consecutive truncated messages after which the run ends
+    denials_in_a_row   number of consecutive denials after which the agent pauses until the user continues it
+    denials            number of denials, consecutive or not, after which the agent pauses
+    held_up            how many times hooks may delay the end of a run
     """
 
     max_turns: int | None = None

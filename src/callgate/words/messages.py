@@ -1,4 +1,4 @@
-"""Messages of people, models and tools, and their parts."""
+"""Messages of users, models and tools, and the parts of messages."""
 
 from collections.abc import Mapping
 from json import loads
@@ -46,15 +46,17 @@ class Thinking:
 
 @noun
 class Opaque:
-    """Data of a provider, such as encrypted reasoning. It is sent back to the same provider unchanged. ``data`` is a
-    JSON object or bytes."""
+    """Provider-specific data, such as encrypted reasoning. It is sent back to the same provider unchanged.
+
+    data  a JSON object or bytes
+    """
 
     provider: str
     data: Mapping[str, Any] | bytes
 
     @property
     def beside(self) -> bool:
-        """True for data about another part, such as the signature of a text. It is not shown."""
+        """True for data that belongs to another part, such as the signature of a text. The data is not shown."""
         return isinstance(self.data, Mapping) and "on" in self.data
 
 
@@ -62,8 +64,8 @@ class Opaque:
 class CallPart:
     """A tool call in an assistant message.
 
-    raw_arguments  the text of the model, if it is not the JSON of ``arguments``
-    kept           data of the provider about the call, such as a signature
+    raw_arguments  the argument text of the model, if it differs from the JSON of ``arguments``
+    kept           provider-specific data about the call, such as a signature
     """
 
     id: str
@@ -74,7 +76,7 @@ class CallPart:
 
     @property
     def written(self) -> Mapping[str, Any]:
-        """The arguments that the model wrote. Text that is not a JSON object is the value of ``not_json``."""
+        """The arguments as the model wrote them. Text that is not a JSON object becomes the value of ``not_json``."""
         if self.raw_arguments is None:
             return self.arguments
         try:
@@ -99,8 +101,10 @@ Part = Text | Image | Resource | Thinking | CallPart | ResultPart | Opaque
 
 @noun
 class Usage:
-    """Numbers of tokens. ``input`` excludes cached tokens; ``output`` includes ``reasoning``. ``estimated``: computed
-    from the number of characters, because the provider reported none."""
+    """Numbers of tokens. ``input`` excludes cached tokens; ``output`` includes ``reasoning``.
+
+    estimated  True if the numbers were estimated from the number of characters, because the provider reported none
+    """
 
     input: int = 0
     cache_read: int = 0
@@ -122,7 +126,7 @@ class Usage:
 
 @noun
 class Spent:
-    """The tokens that requests to a model used and their cost in dollars; None if no price is known."""
+    """The tokens that requests to a model used, and their cost in dollars; the cost is None if no price is known."""
 
     model: str
     usage: Usage
@@ -135,7 +139,7 @@ class Spent:
 
 @noun
 class Message:
-    """A message. ``model`` is the author of an answer as ``family/name``: signatures are only valid for the same
+    """A message. ``model`` is the author of an answer as ``family/name``; signatures are only valid for the same
     family."""
 
     id: str
@@ -146,12 +150,12 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text parts of the message, joined."""
+        """The joined text parts of the message."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def said(self) -> str:
-        """The text of a person, without the parts that hooks added."""
+        """The text that the user wrote, without the parts that hooks added."""
         texts = (part.text for part in self.parts if isinstance(part, Text))
         return "".join(text for text in texts if not text.startswith(HOOK_ADDED))
 

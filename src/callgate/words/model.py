@@ -1,4 +1,4 @@
-"""Requests to models and the events that models stream, the same for all providers."""
+"""Requests to models and the events that models stream, in a form that is the same for all providers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
@@ -23,7 +23,8 @@ class MessageStarted:
 
 @noun
 class PartStarted:
-    """The start of a part. ``id`` and ``name`` are set for a tool call. Parts keep the order in which they start."""
+    """A part of the message started. ``id`` and ``name`` are set for a tool call. Parts keep the order of their
+    starts."""
 
     index: int
     kind: PartKind
@@ -52,7 +53,7 @@ class ArgumentsDelta:
 
 @noun
 class OpaqueData:
-    """The whole content of an ``opaque`` part, or the data of a provider about a tool call."""
+    """The whole content of an ``opaque`` part, or provider-specific data about a tool call."""
 
     index: int
     provider: str
@@ -61,14 +62,14 @@ class OpaqueData:
 
 @noun
 class PartEnded:
-    """The end of a part. A tool call is complete then."""
+    """A part of the message ended. A tool call is complete at this event."""
 
     index: int
 
 
 @noun
 class MessageEnded:
-    """The end of a message. ``detail`` is the provider's text about the reason, such as the category of a refusal."""
+    """The message ended. ``detail`` is the provider's text about the reason, such as the category of a refusal."""
 
     stop_reason: StopReason
     usage: Usage = Usage()
@@ -77,7 +78,7 @@ class MessageEnded:
 
 @noun
 class ModelNoted:
-    """A note for people about the request, such as an option that the model does not support."""
+    """A note for the user about the request, such as an option that the model does not support."""
 
     text: str
 
@@ -118,8 +119,11 @@ class RequestLimits:
 
 @noun
 class CacheHints:
-    """Cache breakpoints: after the tools, the system text, a number of messages (None: all of them). ``life`` is the
-    requested lifetime of the cache."""
+    """Positions of cache breakpoints in a request: after the tools, after the system text, and after messages.
+
+    messages  the number of messages before the breakpoint; None: all messages
+    life      the requested lifetime of the cache
+    """
 
     tools: bool = True
     system: bool = True
@@ -147,8 +151,11 @@ EffortSource = Literal["environment", "turn", "session", "settings", "model"]
 
 @noun
 class EffortInForce:
-    """The effort of the next request. ``wanted`` is the level set by ``source``, or None; ``sent`` is the nearest level
-    of the model, None if the request has none."""
+    """The effort level of the next request.
+
+    wanted  the level that ``source`` sets, or None
+    sent    the nearest level that the model supports; None if the request contains no level
+    """
 
     wanted: WantedEffort | None
     source: EffortSource
@@ -157,12 +164,14 @@ class EffortInForce:
 
 @noun
 class RequestOptions:
-    """Options of a request. A provider leaves out options that its model does not support, and notes this once. None is
-    the default of the model.
+    """Options of a request. None is the default of the model.
 
-    effort    ``auto`` is the default of the model, whatever the settings say
+    A provider leaves out options that its model does not support, and reports each of them once in a note.
+
+    effort    ``auto`` is the default of the model and overrides the settings
     thinking  a number is a budget in tokens
-    body      sent unchanged, like ``headers``
+    body      sent unchanged in the request body
+    headers   sent unchanged as HTTP headers
     """
 
     effort: WantedEffort | None = None
@@ -174,7 +183,7 @@ class RequestOptions:
     headers: Mapping[str, str] = field(default_factory=nothing)
 
     def over(self, others: "RequestOptions") -> "RequestOptions":
-        """Return these options, with values of the others where these have their defaults."""
+        """Return these options; an option with its default value is taken from ``others``."""
         default = RequestOptions()
         names = [each.name for each in fields(self)]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(default, name)}
@@ -185,10 +194,10 @@ class RequestOptions:
 class RunOptions:
     """Options of the run of one prompt.
 
-    request  override the options of the session
+    request  options that override the options of the session
     output   JSON Schema for the text of the answer
     budget   a limit on the output tokens
-    quoted   the prompt has text of an MCP server or of a model: mentions and budgets in it are ignored
+    quoted   the prompt has text of an MCP server or of a model: mentions and budgets in the prompt are ignored
     """
 
     request: RequestOptions | None = None
@@ -199,8 +208,11 @@ class RunOptions:
 
 @noun
 class Request:
-    """A request to a model. ``output`` is a JSON Schema for the text of the answer. ``session`` is the id of the
-    session, used as a cache key."""
+    """A request to a model.
+
+    output   a JSON Schema for the text of the answer
+    session  the id of the session, used as a cache key
+    """
 
     system: str
     messages: Sequence[Message]
@@ -217,11 +229,11 @@ class Request:
 class Abilities:
     """The abilities of a model.
 
-    force          kinds of tool choice that it supports
+    force          kinds of tool choice that the model supports
     output_tokens  the maximum length of a message
-    structured     it supports a JSON Schema for answers
-    efforts        effort levels that it supports, lowest first
-    deferred       its API accepts the definition of a tool in the result of a tool search
+    structured     the model supports a JSON Schema for answers
+    efforts        supported effort levels, lowest first
+    deferred       the API accepts the definition of a tool in the result of a tool search
     """
 
     force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
@@ -235,7 +247,7 @@ class Abilities:
     deferred: bool = False
 
     def nearest(self, wanted: ToolChoice) -> ToolChoice:
-        """Return the wanted tool choice, or the nearest one that the model supports."""
+        """Return the wanted tool choice, or the nearest tool choice that the model supports."""
         if wanted.kind in self.force:
             return wanted
         return ToolChoice("required" if wanted.kind == "named" and "required" in self.force else "auto")
@@ -243,7 +255,7 @@ class Abilities:
 
 @noun
 class ServerSettings:
-    """Settings of a provider, ``[providers.NAME]``. None and empty values keep the known value."""
+    """Settings of a provider, ``[providers.NAME]``. None and empty values keep the built-in value."""
 
     family: str | None = None
     base_url: str | None = None
@@ -259,11 +271,11 @@ class ModelSettings:
     """Settings of models.
 
     cheap          the model for titles and summaries
-    fallback       the model that answers if ``default`` is overloaded
-    forced_effort  the effort of the environment, which overrides all others
+    fallback       the model that is used if ``default`` is overloaded
+    forced_effort  the effort level from the environment, which overrides all other levels
     caching        False: prompts are not cached
-    options        by the name of the model
-    servers        by the name of the provider
+    options        request options by the name of the model
+    servers        provider settings by the name of the provider
     """
 
     default: str | None = None

@@ -1,6 +1,6 @@
 """The permission modes of a session.
 
-A mode decides about calls that no rule covers. Deny rules, ask rules and hard safety apply in every mode.
+A mode decides about calls that match no rule. Deny rules, ask rules and hard safety checks apply in every mode.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ Mode = Literal["default", "accept_edits", "plan", "bypass", "dont_ask"]
 
 @noun
 class ModeRules:
-    """The rules of a mode.
+    """The properties of a mode.
 
     strictness       a repository or an environment variable can only choose a mode of higher strictness
-    forbids_changes  denies all effects except on the state of the session
+    forbids_changes  denies all effects except changes of the state of the session
     allows_edits     allows changes of files in the workspace
     allows_all       allows every call
     never_asks       replaces each question by a denial
@@ -46,14 +46,14 @@ PLANNING: Mode = next(mode for mode, rules in MODES.items() if rules.forbids_cha
 
 
 def check_mode(mode: Mode) -> Mode:
-    """Return the mode. Raise UsageError for an unknown one: a typo must not make a session less safe."""
+    """Return the mode. Raise UsageError for an unknown mode, because a typo must not make a session less safe."""
     if mode not in get_args(Mode):
         raise UsageError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
     return mode
 
 
 def strictest(mode: Mode, outer: Mode) -> Mode:
-    """Return the mode of a nested session: ``mode``, unless the mode ``outer`` of its parent is stricter."""
+    """Return the stricter one of the modes of a nested session and of its parent session."""
     if MODES[mode].strictness == MODES[outer].strictness:
         return outer if MODES[outer].forbids_changes else mode
     return outer if is_stricter(outer, mode) else mode

@@ -1,4 +1,4 @@
-"""Durable events about notices for the model, facts of features, and nested sessions."""
+"""Durable events about notices for the model, about features and about nested sessions."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -11,10 +11,10 @@ NoticeKind = Literal["task", "agent", "undo", "server", "feature"]
 
 @noun
 class NoticeAdded:
-    """A text that the model gets once, as a reminder with its next request.
+    """A notice was added: a text that the model gets once, as a reminder in its next request.
 
-    id    the id of the subject, unique in the session: a second notice with it is not added
-    wake  an idle session takes a turn for it
+    id    the id of the subject, unique in the session; a second notice with the same id is not added
+    wake  an idle session starts a turn for the notice
     """
 
     at: float
@@ -26,7 +26,10 @@ class NoticeAdded:
 
 @noun
 class NoticeDelivered:
-    """The turn with the reminder ended, or the model learned the fact in another way. It is not sent again."""
+    """A notice was delivered: the turn with the reminder ended, or the model was informed in another way.
+
+    The notice is not sent again.
+    """
 
     at: float
     id: str
@@ -34,7 +37,10 @@ class NoticeDelivered:
 
 @noun
 class FeatureRecorded:
-    """A fact of a feature, which folds it into its state. ``data`` is JSON data. A rewind does not remove it."""
+    """An event of a feature, from which the feature computes its state. A rewind does not remove the event.
+
+    data  JSON data
+    """
 
     at: float
     feature: str
@@ -44,8 +50,11 @@ class FeatureRecorded:
 
 @noun
 class AgentOpened:
-    """A nested session was opened. ``name`` is the last element of its path, and is never used again in this session,
-    also after a rewind or a restart. ``kind`` is its label."""
+    """A nested session was opened.
+
+    name  the last element of its path; never used again in this session, also after a rewind or a restart
+    kind  its label
+    """
 
     at: float
     name: str
@@ -54,8 +63,11 @@ class AgentOpened:
 
 @noun
 class AgentSpent:
-    """A nested session, or one inside it, paid for a request. ``name`` is the direct child of this session, and
-    ``number`` the number of the child's event with these costs."""
+    """A nested session paid for a request, at any depth.
+
+    name    the direct child of this session
+    number  the number of the child's event with these costs
+    """
 
     at: float
     name: str

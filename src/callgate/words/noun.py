@@ -1,10 +1,10 @@
 """``@noun``: a frozen dataclass with slots that is fast to define and fast to create.
 
-``dataclass`` compiles six methods for each class, which would be most of the import time of Callgate, and its frozen
-constructor sets fields by ``object.__setattr__``, five times slower than an assignment. Here all nouns share their
-methods. The constructor is compiled at its first call: it assigns the fields of an unfrozen class of the same layout
-and then sets ``__class__``. ``fields``, ``replace``, ``match``, ``pickle`` and ``inspect.signature`` work as with
-``dataclass``.
+``dataclass`` compiles six methods for each class, which would take most of the import time of Callgate. Its frozen
+constructor sets fields by ``object.__setattr__``, which is five times slower than an assignment. All nouns share
+their methods instead. The constructor is compiled at its first call: it creates an object of an unfrozen class with
+the same layout, assigns the fields and then sets ``__class__``. ``fields``, ``replace``, ``match``, ``pickle`` and
+``inspect.signature`` work as with ``dataclass``.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def nothing() -> dict[str, Any]:
-    """Return an empty dict: the default factory of mappings, five times faster than ``dict[str, Any]``."""
+    """Return an empty dict. As a default factory it is five times faster than ``dict[str, Any]``."""
     return {}
 
 
@@ -38,7 +38,8 @@ def noun(cls: type[T]) -> type[T]:
 
 
 class _Described:
-    """Creates ``__dataclass_fields__`` and ``__dataclass_params__`` when one of them is first read."""
+    """A descriptor that creates ``__dataclass_fields__`` and ``__dataclass_params__`` when one of them is first
+    read."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -55,13 +56,13 @@ class _Described:
 
 
 def _compile_first(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Compile the constructor at its first call."""
+    """Compile the constructor of a noun at its first call, and call it."""
     kind.__new__ = _constructor(kind)
     return kind.__new__(kind, *args, **kwargs)
 
 
 class _Factory:
-    """The default in a signature of a field with a default factory."""
+    """The placeholder in a signature for the default of a field with a default factory."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -71,8 +72,10 @@ _FACTORY = _Factory()
 
 
 def maker(cls: Callable[P, T]) -> Callable[P, T]:
-    """Return the constructor of a noun as a plain function, two to four times faster than calling the class. Used for
-    the nouns that every call creates."""
+    """Return the constructor of a noun as a plain function, which is two to four times faster than calling the class.
+
+    Used for nouns that every call creates.
+    """
     return _constructor(cast("type[Any]", cls), {"_kind": cls})
 
 
@@ -105,7 +108,7 @@ def _constructor(cls: type[Any], known: dict[str, Any] | None = None) -> Callabl
 
 
 class _Signature:
-    """Makes the signature of the constructor when it is read."""
+    """A descriptor that creates the signature of the constructor when it is read."""
 
     def __get__(self, instance: object, cls: type[Any]) -> Any:
         found = signature(_constructor(cls))
@@ -115,7 +118,7 @@ class _Signature:
 
 
 def nothing_of(_: object) -> tuple[()]:
-    """Return the values of a noun without fields."""
+    """Return the values of a noun without fields, an empty tuple."""
     return ()
 
 

@@ -17,13 +17,15 @@ _LONGEST = 16
 
 @noun
 class Staged:
-    """A pending action on record.
+    """A recorded staged action.
 
-    source   the tool that the action is shown as
-    tool     the tool that staged it, with its ``aliases``: its rules judge callbacks
-    paths    the files it would change, if it does nothing else, with the lines ``added`` and ``removed``
-    change   its number among the changes of the session; without one only the program that staged it can apply it
-    careful  a person is asked each time
+    source   the name of the tool that the user sees for the action
+    tool     the tool that staged the action; its rules judge callbacks
+    aliases  the aliases of the tool
+    paths    the files that the action would change, if it does nothing else
+    added    the number of added lines in these files; ``removed`` is the number of removed lines
+    change   the number of the change in the session; if None, only the program that staged the action can apply it
+    careful  the user is asked each time
     """
 
     id: str
@@ -43,6 +45,6 @@ class Staged:
 
     @property
     def number(self) -> int:
-        """The number at the end of its id, unique in the session."""
+        """The number at the end of the id, unique in the session."""
         number = self.id.rpartition(":")[2]
         return int(number) if number.isdecimal() and len(number) < _LONGEST else 0

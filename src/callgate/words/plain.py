@@ -8,11 +8,11 @@ _SAME = frozenset((bool, int, type(None)))
 
 
 class NotPlain(Exception):
-    """The value has parts that are not plain JSON types."""
+    """Raised for a value that contains other types than the plain JSON types."""
 
 
 def plain_json(value: Any) -> Any:
-    """Return the value as JSON data. Parts that JSON has no type for are replaced by their ``repr``."""
+    """Return the value as JSON data. Objects of types that JSON does not have are replaced by their ``repr``."""
     try:
         return plain_copy(value)
     except (NotPlain, RecursionError):
@@ -24,8 +24,10 @@ def plain_json(value: Any) -> Any:
 
 
 def plain_copy(value: Any) -> Any:
-    """Return a deep copy, equal to writing and reading the value as JSON but faster. Raise NotPlain for a value that
-    JSON might change: a subclass, NaN, an infinity, text beyond ASCII."""
+    """Return a deep copy of JSON data, faster than writing and reading the data as JSON.
+
+    Raise NotPlain for a value that JSON might change: a subclass, NaN, an infinity, text beyond ASCII.
+    """
     kind = cast(type, value.__class__)
     if kind in _SAME or (kind is str and value.isascii()) or (kind is float and isfinite(value)):
         return value

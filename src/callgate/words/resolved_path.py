@@ -1,4 +1,4 @@
-"""The result of resolving a path: its spelling, its target and the symbolic links on the way."""
+"""The result of resolving a path: the path as written, its target and the symbolic links on the way."""
 
 from typing import Literal
 
@@ -10,16 +10,15 @@ PathKind = Literal["file", "folder", "missing", "device", "other"]
 
 @noun
 class ResolvedPath:
-    """A path as one resolver found it. All fields but ``spelled`` are absolute, with ``/`` between the parts.
+    """The result of resolving a path. All fields except ``spelled`` are absolute and separated by ``/``.
 
-    spelled   the path as it was given
-    hops      one path for each step: the spelled path made absolute and normalised lexically, then the path after each
-              symbolic link; the last one is ``resolved``
+    spelled   the path as written
+    hops      the paths after each step: first ``spelled``, made absolute and normalised lexically, then the path after
+              each symbolic link; the last one is ``resolved``
     resolved  the target
-    inside    whether every hop is the root or below it
+    inside    True if every hop is the root or below the root
     fault     the reason why the path must not be used: a loop, a NUL, a name that looks like another one
-    folds     whether the file system ignores case and the composition of accents, so that names are folded before
-              they are compared
+    folds     True if the file system ignores case and the composition of accents; names are then compared without both
     """
 
     spelled: str

@@ -9,10 +9,10 @@ AgentPath = tuple[str, ...]
 
 
 class SessionEvent(NamedTuple):
-    """An event of a session or of a session inside it.
+    """An event of a session or of a nested session.
 
     path    the names of the agents from the root to the session that wrote the event
-    number  its number in the record of that session, from 1; 0 if it is not on record
+    number  the number of the event in the record of that session, from 1; 0 if the event is not recorded
     """
 
     path: AgentPath

@@ -1,4 +1,4 @@
-"""The costs of requests that events put on record."""
+"""The costs of requests in recorded events."""
 
 from collections.abc import Iterable
 
@@ -10,14 +10,14 @@ SPENDING = (AgentSpent, AnswerUnused, Compacted, MetadataSet, RequestRetried, Tu
 
 
 def spent_in(event: Event) -> Spent | None:
-    """Return the costs of a request that the event puts on record, if it does."""
+    """Return the costs of a request that the event records, or None."""
     if isinstance(event, Compacted):
         return None if event.usage is None else Spent(event.model, event.usage, event.cost)
     return event.spent if isinstance(event, SPENDING) else None
 
 
 def by_model(spent: Iterable[Spent]) -> tuple[Spent, ...]:
-    """Return the sums of the costs of each model."""
+    """Return the total costs of each model."""
     sums: dict[str, Spent] = {}
     for each in spent:
         before = sums.get(each.model)

@@ -16,8 +16,10 @@ _MODE = late_pattern(r"auto:([0-9]{1,3})")
 
 
 def percent_of(text: str) -> int:
-    """Return the share of the context window in percent above which tools are deferred: 0 always, 100 never. Raise
-    ValueError for anything except on, off, auto and auto:N."""
+    """Return the percentage of the context window above which tools are deferred: 0 always, 100 never.
+
+    Raise ValueError unless the setting is on, off, auto or auto:N.
+    """
     known = {"on": ON, "off": OFF, "auto": AUTO}
     if text in known:
         return known[text]
@@ -33,7 +35,7 @@ class SearchUse:
 
     mode      the value of the setting
     deferred  the number of deferred tools
-    tokens    the estimated size of their definitions, which requests save
+    tokens    the estimated number of tokens of their definitions, which requests do not contain
     """
 
     mode: str
@@ -42,7 +44,7 @@ class SearchUse:
 
     @property
     def sentence(self) -> str:
-        """A description for people."""
+        """The state of tool search as a sentence for the user."""
         if not self.deferred:
             return f"{self.mode}: no tool is deferred"
         count, them = ("1 tool is", "it") if self.deferred == 1 else (f"{self.deferred:,} tools are", "they")

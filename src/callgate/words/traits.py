@@ -1,4 +1,4 @@
-"""The traits of a call: effects, locks, subject, timeout."""
+"""The traits of a call, such as effects, locks, subject and timeout."""
 
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -15,10 +15,10 @@ ICONS: tuple[Icon, ...] = get_args(Icon)
 
 @noun
 class Locks:
-    """The paths that a call reads and writes, each with its subtree, or one of two wider scopes.
+    """The paths that a call reads and writes, each with all paths below it, or one of two wider scopes.
 
-    ``shared`` conflicts only with ``exclusive``; ``exclusive`` conflicts with everything.
-    Combine locks with ``|``: ``reads("src") | writes("out")``.
+    ``shared`` conflicts only with ``exclusive``; ``exclusive`` conflicts with everything. Combine locks with ``|``:
+    ``reads("src") | writes("out")``.
     """
 
     scope: Literal["paths", "shared", "exclusive"] = "paths"
@@ -79,8 +79,10 @@ class Traits:
 
     @property
     def locks(self) -> Locks:
-        """The declared locks; otherwise locks of the declared paths; otherwise the workspace for a call without effects
-        and exclusive locks for any other."""
+        """The locks of the call: the declared locks, otherwise locks of the declared paths.
+
+        Without either, a call without effects locks the workspace, and any other call has exclusive locks.
+        """
         if self.declared_locks is not None:
             return self.declared_locks
         found = self.declared
@@ -90,7 +92,8 @@ class Traits:
 
     @property
     def icon(self) -> Icon:
-        """The icon of the call: as declared; otherwise by its subject; otherwise by its effects."""
+        """The icon of the call: the declared icon, otherwise an icon for its subject, otherwise an icon for its
+        effects."""
         if self.declared_icon is not None:
             return self.declared_icon
         for kind, icon in _ICON_OF.items():

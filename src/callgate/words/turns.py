@@ -1,4 +1,4 @@
-"""Turns: causes, ends, durations; and events of work beside calls."""
+"""Turns: causes, ends and durations; and events of hooks, summaries and titles, which run besides the calls."""
 
 from typing import Literal
 
@@ -52,13 +52,14 @@ INJECTED: tuple[TurnCause, ...] = ("mention", "call")
 class Measures:
     """Durations of a turn in seconds.
 
-    first_token        from the request to the first event of the answer
-    tokens_per_second  the speed after that
-    model              time of requests, failed ones included
-    hooks              time of hooks since the turn before
+    first_token        time from the request to the first event of the answer
+    tokens_per_second  the speed after the first event
+    model              time of requests, including failed ones
+    hooks              time of hooks after the end of the previous turn
     tools              time in which at least one call ran
-    people             time in which all calls waited for a person
-    cache_lost         the part of the request that changed, if fewer tokens were read from the cache than before
+    people             time in which all calls waited for the user
+    cache_lost         the part of the request that changed, if fewer tokens were read from the cache than in the
+                       previous request
     """
 
     first_token: float | None = None
@@ -76,8 +77,11 @@ PhaseKind = Literal["hook", "summary"]
 
 @noun
 class PhaseStarted:
-    """A hook or a summary started. ``name`` is the hook with its event, or the model of the summary; ``call_id`` is the
-    call of a hook. PhaseEnded has the same ``id``."""
+    """A hook or a summary started. PhaseEnded has the same ``id``.
+
+    name     the hook with its event, or the model of the summary
+    call_id  the call of a hook
+    """
 
     at: float
     id: str
@@ -103,8 +107,10 @@ AsidePurpose = Literal["title", "summary", "recap"]
 
 @noun
 class AnswerUnused:
-    """A paid request outside of the conversation had no stored result: a title or a summary that failed or came too
-    late, or a recap, which is never stored."""
+    """A paid request outside of the conversation had no stored result.
+
+    The request was for a title or a summary that failed or came too late, or for a recap, which is never stored.
+    """
 
     at: float
     purpose: AsidePurpose

@@ -1,6 +1,6 @@
 """The context window of a model: limits in tokens, and the size of requests.
 
-Sizes are counted in characters, and tokens are estimated from them.
+Sizes are counted in characters, and tokens are estimated from the number of characters.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,9 +24,9 @@ class ContextLimits:
     """Limits of the input in tokens.
 
     usable     the window without the reserve for the answer
-    warning    above this, people are warned
-    automatic  above this, the history is compacted
-    refusal    above this, no request is sent
+    warning    above this limit, the user is warned
+    automatic  above this limit, the history is compacted
+    refusal    above this limit, no request is sent
     """
 
     window: int
@@ -63,8 +63,10 @@ _ENVELOPE = 16
 
 
 def missing_usage(known: Usage, request: Request, written: int) -> Usage:
-    """Estimate the input and the output tokens that a provider has not reported. ``written`` is the length of the
-    answer in characters."""
+    """Return estimates of the input and output tokens that the provider has not reported, as a Usage.
+
+    written  the length of the answer in characters
+    """
     counted = known.input + known.cache_read + known.cache_write
     sent = 0 if counted else len(request.system) + spec_chars(request.tools) + chars_of(request.messages)
     came = 0 if known.output else written
@@ -72,7 +74,7 @@ def missing_usage(known: Usage, request: Request, written: int) -> Usage:
 
 
 def chars_of(messages: Iterable[Message]) -> int:
-    """Estimate the length of messages in a request."""
+    """Estimate the number of characters of messages in a request."""
     return sum(_ENVELOPE + sum(map(part_chars, message.parts)) for message in messages)
 
 
@@ -81,12 +83,12 @@ def spec_chars(tools: Iterable[ToolSpec]) -> int:
 
 
 def spec_tokens(tools: Iterable[ToolSpec]) -> int:
-    """Estimate the tokens of tool definitions in a request."""
+    """Estimate the number of tokens of tool definitions in a request."""
     return -int(-spec_chars(tools) // CHARS_PER_TOKEN)
 
 
 def part_chars(part: Part) -> int:
-    """Estimate the length of a part in a request; an image counts as the length of its tokens."""
+    """Estimate the number of characters of a part in a request. The tokens of an image are converted to characters."""
     match part:
         case Text() | Thinking():
             return len(part.text)
@@ -107,7 +109,7 @@ def part_chars(part: Part) -> int:
 
 
 def _nested(value: object) -> int:
-    """Estimate the length of a value as JSON."""
+    """Estimate the number of characters of a value as JSON."""
     if isinstance(value, str | bytes):
         return len(value) + 2
     if isinstance(value, Mapping):
