@@ -1,1 +1,1 @@
-"""Turns, the loop and the state of a conversation. Single calls are in core."""
+"""Turns, the loop and the state of a conversation. The package ``core`` handles single calls."""

@@ -1,4 +1,4 @@
-"""Limits of a run: turns, output tokens, dollars and seconds. Every turn counts."""
+"""Limits of a run: turns, output tokens, dollars and seconds."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -28,7 +28,8 @@ _BUDGET = late_pattern(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
 
 
 def budget_in(text: str) -> int | None:
-    """Return the budget of output tokens in a prompt: ``+500k`` or ``+2m`` as its first or last word."""
+    """Return the budget of output tokens that is the first or last word of a prompt, such as ``+500k`` or ``+2m``,
+    or None."""
     for found in _BUDGET.finditer(text):
         if not text[: found.start()].strip() or not text[found.end() :].strip():
             return int(float(found[1]) * (1_000 if found[2] in "kK" else 1_000_000)) or None
@@ -36,8 +37,9 @@ def budget_in(text: str) -> int | None:
 
 
 class Allowance:
-    """Counts the usage of one run and of nested sessions, from ``begin`` to ``end``. Time that the run waits for a
-    person does not count.
+    """Measures the usage of one run and of its nested sessions, from ``begin`` to ``end``.
+
+    Time in which the run waits for the user is not included.
 
     unsettled  returns the costs of messages in open turns, of this session and of nested sessions
     outer      returns the allowance of the parent session, whose limits apply too
@@ -74,7 +76,8 @@ class Allowance:
         self.out_of_time = False
 
     def begin(self, budget: int | None, call: Callable[[], None]) -> None:
-        """Start a run. ``budget`` is the budget of the prompt; ``call`` is called at the time limit."""
+        """Start a run. ``budget`` is the token budget of the prompt; ``call`` is called when the time limit is
+        reached."""
         ledger = self._record.ledger
         self._cost, self._written = ledger.cost, ledger.usage.output
         self.budget, self._call = budget, call
@@ -87,7 +90,7 @@ class Allowance:
     # ---- before a request ---------------------------------------------------------------------------------------
 
     def reached(self, model: Model) -> tuple[RunReason, str, str] | None:
-        """Return the limit that forbids another request, or None: the reason, its kind and details."""
+        """Return the limit that forbids another request as reason, kind and details, or None."""
         limits = self._limits
         if limits.max_turns is not None and self._turns >= limits.max_turns:
             return "limit", "turns", ""
@@ -98,10 +101,11 @@ class Allowance:
     def used_up(
         self, model: Model, attempt: Spent | None = None, last: Usage | None = None
     ) -> tuple[RunReason, str, str] | None:
-        """Return the limit of tokens or dollars that forbids a request, of this run or of a parent session, or None.
+        """Return the limit of tokens or dollars that forbids a request, or None. Limits of parent sessions are
+        included.
 
-        attempt  the costs of a failed request that are not on record
-        last     the usage of the last request, if not of this session
+        attempt  the costs of a failed request that are not recorded
+        last     the usage of the last request; by default of the last request of this session
         """
         limits, last = self._limits, last or (self._last if attempt is None else attempt.usage)
         written = self._output + (0 if attempt is None else attempt.usage.output)
@@ -120,7 +124,8 @@ class Allowance:
         return found and (found[0], found[1], found[2].removesuffix(_AROUND) + _AROUND)
 
     def request_limits(self, limits: RequestLimits, model: Model) -> RequestLimits:
-        """Return limits for the next request: its output must not exceed a limit of this run or of a parent session."""
+        """Return limits for the next request, such that its output exceeds no limit of this run or of a parent
+        session."""
         self._turns += 1
         most = min(self._left(model, self._last), default=None)
         asked = limits.max_output_tokens or model.abilities.output_tokens
@@ -129,7 +134,7 @@ class Allowance:
         return replace(limits, max_output_tokens=most)
 
     def _left(self, model: Model, last: Usage | None) -> Iterator[int]:
-        """Yield the output tokens that each limit leaves."""
+        """Yield the number of output tokens that each limit leaves."""
         affordable = self._affordable(model, self._dollars, last)
         if affordable is not None:
             yield affordable
@@ -142,19 +147,22 @@ class Allowance:
 
     @property
     def _dollars(self) -> float:
-        """The dollars of the whole session, including messages in open turns."""
+        """The cost of the whole session in dollars, including messages in open turns."""
         return self._record.ledger.cost + sum(spent.cost or 0.0 for spent in self._unsettled())
 
     @property
     def _output(self) -> int:
-        """The output tokens of the run. The ledger already counts the message of the open turn of this session."""
+        """The output tokens of the run. The ledger already includes the message of the open turn of this session."""
         ledger = self._record.ledger
         opened = None if ledger.open_message is None else ledger.open_message.message.usage
         inside = sum(spent.usage.output for spent in self._unsettled()) - (0 if opened is None else opened.output)
         return ledger.usage.output - self._written + inside
 
     def _affordable(self, model: Model, cost: float, last: Usage | None) -> int | None:
-        """Return the output tokens that the remaining dollars can pay for, after an input like in the last request."""
+        """Return the number of output tokens that the remaining dollars can pay for, or None without a limit.
+
+        The input is assumed to be as large as in the last request.
+        """
         if self._price is None or self._limits.max_cost is None:
             return None
         each = self._price(model.name, Usage(output=1_000_000))
@@ -167,7 +175,7 @@ class Allowance:
     # ---- after a turn -------------------------------------------------------------------------------------------
 
     def spend(self, spent: Spent | None) -> Iterator[str]:
-        """Count the costs of a turn. Yield notes for people, each once."""
+        """Add the costs of a turn. Yield notes for the user; each note is only yielded once."""
         limits, before = self._limits, self._cost
         self._cost = self._record.ledger.cost
         if limits.warn_cost is not None and before < limits.warn_cost <= self._cost:
@@ -180,7 +188,8 @@ class Allowance:
         self._last = spent.usage
 
     def nearly_used_up(self) -> str | None:
-        """Return a text for the model about a budget that is nearly used up, once."""
+        """Return a text for the model when a budget is nearly used up. Return None otherwise, and after the first
+        time."""
         budgeted: Allowance | None = self
         while budgeted is not None and budgeted.budget is None:
             budgeted = budgeted._outer()
@@ -193,7 +202,8 @@ class Allowance:
         return f"About {max(0, limit - used):,} of {limit:,} output tokens are left for this task: bring it to an end."
 
     def extends(self) -> str | None:
-        """Return a text for a model that is done while much of the budget is left; None if the run ends here."""
+        """Return a text for a model that ended its answer with much of the budget left. Return None if the run
+        should end."""
         if self.budget is None or (used := self._output) >= self.budget * NEAR_THE_END:
             return None
         brought, self._used_before = used - self._used_before, used

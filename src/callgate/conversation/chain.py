@@ -1,6 +1,7 @@
-"""The live lines of a log: the tree of messages with the facts about them. See docs/decisions/0008.
+"""The tree of messages in a log, and the live lines of the log: the lines on the current branch. See
+docs/decisions/0008.
 
-No I/O: a line has a kind, ids and a range of bytes (of indices for a log in memory).
+No I/O: a line has a kind, ids and a range of bytes, or a range of indices for a log in memory.
 """
 
 from collections.abc import Iterable
@@ -15,10 +16,10 @@ _NAMED = {cls: attrgetter(row.by) for cls, row in EVENTS.items() if row.by}
 
 
 class Line(NamedTuple):
-    """The fields of a line for the tree.
+    """The fields of a log line that define its place in the tree.
 
-    id      the id of a message
-    parent  the message before it, or the message that a fact belongs to
+    id      the id of the message in the line, or None
+    parent  the message before it, or the message that an event belongs to
     target  the message that a move or a boundary points to
     """
 
@@ -29,7 +30,7 @@ class Line(NamedTuple):
 
 
 class _Segment:
-    """Consecutive lines of one kind. ``leaf`` is the leaf when they were written."""
+    """Consecutive lines of one kind. ``leaf`` is the leaf of the tree at the time when the lines were written."""
 
     __slots__ = ("end", "leaf", "line", "start")
 
@@ -41,7 +42,10 @@ class _Segment:
 
 
 class Chain:
-    """The tree of a log. Consecutive facts of one message are one segment, so it is much smaller than the log."""
+    """The tree of messages in a log.
+
+    Consecutive events of one message are stored as one segment, so the tree is much smaller than the log.
+    """
 
     def __init__(self) -> None:
         self.leaf: str | None = None
@@ -61,7 +65,7 @@ class Chain:
         return Line(row.line, own, self._parent(event), getattr(event, row.target) if row.target else None)
 
     def add(self, line: Line, start: int, end: int) -> bool:
-        """Add the next line of the log. Return False for a message whose id exists."""
+        """Add the next line of the log. Return False for a message with an existing id."""
         kind, leaf = line.kind, self.leaf
         if kind == "fact":
             last = self._segments[-1] if self._segments else None
@@ -88,13 +92,13 @@ class Chain:
         return True
 
     def where(self, message_id: str) -> tuple[int, int] | None:
-        """Return the range of bytes of a message, or None."""
+        """Return the range of bytes of a message, or None for an unknown message."""
         found = (each for each in self._segments if each.line.kind == "message" and each.line.id == message_id)
         return next(((each.start, each.end) for each in found), None)
 
     @property
     def counted(self) -> tuple[int, int]:
-        """The numbers of messages and turns: the actual ones, or the highest numbers in ids."""
+        """The numbers of messages and turns, or the highest numbers in message ids if these are higher."""
         messages = turns = len(self._parents)
         for message_id in self._parents:
             if message_id[1:].isdecimal() and len(message_id) < _LONGEST_NUMBER:
@@ -109,7 +113,7 @@ class Chain:
         self._turn, self._calls = other._turn, other._calls
 
     def live(self) -> list[tuple[int, int]]:
-        """Return the live ranges of the log in order, adjacent ones joined."""
+        """Return the ranges of the live lines in the order of the log. Adjacent ranges are joined."""
         line = self._line_to_leaf()
         after = self._next_starts(line)
         boundary = next((each for each in reversed(self._segments) if self._is_boundary_of(each, after)), None)
@@ -126,7 +130,8 @@ class Chain:
         return ranges
 
     def _parent(self, event: Durable) -> str | None:
-        """Return the message that the event belongs to, or None for the session. Unknown calls belong to the leaf."""
+        """Return the message that the event belongs to, or None for the session. Events of unknown calls belong to
+        the leaf."""
         on, name = EVENTS[type(event)].on, _NAMED.get(type(event))
         found: str | tuple[str, ...] = () if name is None else name(event) or ()
         named = found if isinstance(found, str) else found[-1] if found else None
@@ -149,8 +154,10 @@ class Chain:
                 return None
 
     def _line_to_leaf(self) -> list[str]:
-        """Return the messages from the leaf back to the first one. Parents come earlier in the log: there are no
-        cycles."""
+        """Return the ids of the messages from the leaf back to the first message.
+
+        Every parent is earlier in the log than its children, so there are no cycles.
+        """
         found: list[str] = []
         at = self.leaf
         while at is not None:
@@ -159,21 +166,24 @@ class Chain:
         return found
 
     def _next_starts(self, line: list[str]) -> dict[str | None, int]:
-        """Map each message to the start of the next message's line. The key None gives the start of the first
+        """Return the start of the line of the next message by message id. The key None has the start of the first
         message."""
         begins = {each.line.id: each.start for each in self._segments if each.line.kind == "message"}
         before: list[str | None] = [*line[1:], None]
         return {each: begins[then] for each, then in zip(before, line, strict=False)}
 
     def _is_boundary_of(self, segment: _Segment, after: dict[str | None, int]) -> bool:
-        """Return whether a segment is a boundary that the live messages continue from."""
+        """Return True if a segment is a boundary on the current branch."""
         parent = segment.line.parent
         known = parent is None or parent in after or parent == self.leaf
         return segment.line.kind == "boundary" and known and segment.start < after.get(parent, segment.end)
 
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
-        """Return the messages before the boundary. If the first kept message is lost, the tail starts with the message
-        after it; if that is lost too, the tail is empty."""
+        """Return the ids of the messages before the boundary.
+
+        If the line of the first kept message is lost, the message after it is used instead. If that line is lost
+        too, all messages of the branch up to the boundary are returned.
+        """
         kept = boundary.line.target
         if kept is not None and kept not in line:
             kept = self._heirs.get(kept)
@@ -206,7 +216,6 @@ class Chain:
 
 
 def live_events(events: Iterable[Durable]) -> list[Durable]:
-    """Return the live events."""
     listed = list(events)
     chain = Chain()
     for n, event in enumerate(listed):

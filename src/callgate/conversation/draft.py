@@ -1,4 +1,4 @@
-"""Drafts: the text of an unfinished message, stored so that a crash does not lose it."""
+"""Drafts: the text of an unfinished message, which is stored so that a crash does not lose the text."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,7 +10,10 @@ BATCH_SECONDS = 0.1
 
 
 class Draft:
-    """Passes the text so far to ``keep``, at most every 100 ms. Each piece has the number of calls before it."""
+    """Collects the text of a streaming message and passes it to ``keep`` at most every 100 ms.
+
+    Each piece of text is stored with the number of calls before it.
+    """
 
     def __init__(self, clock: Clock, keep: Callable[[Drafted], None]) -> None:
         self._clock = clock
@@ -27,7 +30,7 @@ class Draft:
             self._timer = self._clock.call_later(BATCH_SECONDS, self._flush)
 
     def stop(self, *, keep: bool) -> None:
-        """Stop. ``keep``: store the rest, because the message will not be recorded."""
+        """Stop the timer. With ``keep``, store the latest text, because the message will not be recorded."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -40,7 +43,7 @@ class Draft:
 
 
 def with_text(calls: Sequence[CallPart], drafted: Iterable[tuple[int, str]]) -> tuple[Part, ...]:
-    """Return the parts of a message with these calls and the drafted text between them."""
+    """Return the parts of a message, with the pieces of drafted text placed between its calls."""
     texts = list(drafted)
     parts: list[Part] = []
     for at, call in enumerate(calls):

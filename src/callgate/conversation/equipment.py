@@ -1,4 +1,4 @@
-"""The collaborators and settings of every turn of a session."""
+"""The objects and settings that every turn of a session uses."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
@@ -18,7 +18,7 @@ from callgate.words.noun import noun
 
 @noun
 class Equipment:
-    """The collaborators and settings of a turn. The session replaces them when the model or the effort changes."""
+    """The objects and settings that a turn uses. The session replaces them when the model or the effort changes."""
 
     model: Model
     toolbox: ToolSource

@@ -1,9 +1,9 @@
 """The interface of features: everything that a feature can add to a session.
 
-A ``Feature`` is a value, made by a function of its package. The session opens each of its features once, which gives a
-``FeaturePart``. All members of a part have defaults that do nothing, so a feature overrides the few that it needs. The
-contributions of parts are values, which the session merges by fixed rules (``feature_set``), never by the order of a
-list.
+A ``Feature`` is a value that a function of its package creates. The session opens each of its features once and gets
+a ``FeaturePart``. Every member of a part has a default that does nothing, so a feature only overrides the members
+that it needs. The parts return values, which the session merges by fixed rules (``feature_set``), independent of the
+order of the features.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reminder:
 
 @noun
 class InjectedCall:
-    """A call that is made before the model is asked, in a message of its own."""
+    """A call that is made before the next request, in a message of its own."""
 
     id: str
     name: str
@@ -68,29 +68,29 @@ MOST_CALLS = 50
 
 
 class GrowingMessage(Protocol):
-    """A message of a program that later calls of the same program may join."""
+    """A message with calls of a program, to which later calls of the same program may be added."""
 
     def join(self, call: InjectedCall, by: str) -> bool:
-        """Add a call. Return False if it has to wait for another message."""
+        """Add a call to the message. Return False if the call has to wait for another message."""
         ...
 
 
 class CallQueue(Protocol):
-    """Calls of programs that wait for a message. ``message`` is the one under way."""
+    """A queue of calls of programs. ``message`` is the message to which calls are being added, or None."""
 
     message: GrowingMessage | None
 
     @property
     def next_by(self) -> str | None:
-        """The program that makes the next call; None if no call waits."""
+        """The program that makes the next call; None if the queue is empty."""
         ...
 
     def take(self) -> InjectedCalls:
-        """Remove the next calls of one program, as many as fit in a message."""
+        """Remove the next calls of one program, at most as many as one message may contain."""
         ...
 
     def refuse(self, injected: InjectedCalls, why: str) -> None:
-        """Settle calls that are not made."""
+        """Settle calls that must not be made. ``why`` is the reason."""
         ...
 
 
@@ -98,8 +98,8 @@ class CallQueue(Protocol):
 class InjectedCalls:
     """The calls of a message that no model writes.
 
-    by     the program that makes them; empty for mentions
-    queue  given for calls of a program: the message grows
+    by     the program that makes the calls; empty for mentions
+    queue  the queue from which later calls are added to the message; only for calls of a program
     """
 
     calls: Sequence[InjectedCall]
@@ -112,10 +112,10 @@ Act = Callable[[Any], str | None] | Callable[[Any], Coroutine[Any, Any, str | No
 
 @noun
 class Handler:
-    """Acts on one type of input. ``act`` returns None, or the reason for a refusal.
+    """A handler for one type of input. ``act`` returns None, or the reason for a refusal.
 
-    when     ``now``: a plain function; ``between``: a coroutine function, refused while a turn is under way;
-             ``anytime``: a coroutine function that may run beside a turn
+    when     ``now``: a plain function; ``between``: a coroutine function, refused during a turn; ``anytime``: a
+             coroutine function that may run during a turn
     recover  call ``FeaturePart.recover`` of all parts first
     """
 
@@ -125,7 +125,7 @@ class Handler:
 
 
 class TurnEquipment(Protocol):
-    """The collaborators of the next turn of the session."""
+    """The objects that the next turn of the session uses."""
 
     @property
     def model(self) -> Model: ...
@@ -140,7 +140,7 @@ class TurnEquipment(Protocol):
 
 
 class PartQuestions(Protocol):
-    """The merged members of all parts that a part may use."""
+    """The merged members of all parts that a single part may use."""
 
     @property
     def due_chars(self) -> int: ...
@@ -152,25 +152,26 @@ class PartQuestions(Protocol):
 
 
 class PersonCall(Protocol):
-    """A call that a person makes beside a turn, through the gate and the locks. Its questions are answered with yes. It
-    is not on record and the model does not read it.
+    """A call that the user makes outside of a turn, through the gate and the locks.
 
-    stopped  the reason of an interrupt; empty without one
+    Its questions are answered with yes. The call is not recorded and the model does not read it.
+
+    stopped  the reason of an interrupt; empty without an interrupt
     """
 
     stopped: str
 
     def interrupt(self, because: str) -> None:
-        """Cancel the call, also before ``run``."""
+        """Cancel the call. If ``run`` has not been called, the call will not start."""
         ...
 
     async def run(self, tools: ToolSource, call: ToolCall, name: str) -> Result:
-        """Make the call, and return its result. ``name`` names it among the holders of locks."""
+        """Make the call, and return its result. ``name`` is the name of the call among the holders of locks."""
         ...
 
 
 class SessionPort(Protocol):
-    """The session, as its parts use it."""
+    """The operations of a session that its parts may use."""
 
     @property
     def equipment(self) -> TurnEquipment: ...
@@ -182,37 +183,38 @@ class SessionPort(Protocol):
         ...
 
     def wake(self) -> None:
-        """Start a turn if the session is idle and a part has a reason for one (``FeaturePart.wakes``)."""
+        """Start a turn if the session is idle and a part has a reason for a turn (``FeaturePart.wakes``)."""
         ...
 
     def end_message(self) -> None:
-        """Take no more calls into the message of a program: a call of it waits for ``FeaturePart.message_over``."""
+        """Add no more calls to the message of a program, because one of its calls waits for
+        ``FeaturePart.message_over``."""
         ...
 
     def person_call(self) -> PersonCall:
-        """Return a call of a person, which has not started."""
+        """Return a call for the user that has not started."""
         ...
 
     def warn(self, text: str) -> None:
-        """Put a note for people on record before the first work of the session."""
+        """Record a note for the user before the session does any work."""
         ...
 
 
 @dataclass(eq=False)
 class OpenSession:
-    """The session as its parts use it.
+    """An open session, as a parameter for its parts.
 
     record    the record of the session; its ledger is complete when ``FeaturePart.begin`` is called
-    host      the world that tools touch
-    journal   where the record is stored
-    lineage   the calls around this session, and its id
-    settings  how calls run
-    price     the function that makes dollars of tokens, if prices are known
-    cheap     a cheaper model for requests beside the conversation, if there is one
+    host      the files, processes and locks that tools use
+    journal   the journal in which the record is stored
+    lineage   the ids of the calls that contain this session, and the id of the session
+    settings  the limits of calls
+    price     the function that converts tokens to dollars, if prices are known
+    cheap     a cheaper model for requests outside of the conversation, if there is one
     label     the type of this agent
-    config    the Config of the session, or None; a feature reads its own settings there
-    hides     True for the name of a tool, and of its MCP server, if a rule denies every call; None without rules
-    features  the merged members of all parts, from ``FeaturePart.begin`` on
+    config    the Config of the session, or None; a feature reads its own settings from it
+    hides     returns True if a rule denies every call of a tool name or of its MCP server; None without rules
+    features  the merged members of all parts; available when ``FeaturePart.begin`` is called
     """
 
     record: Record
@@ -240,12 +242,12 @@ class OpenSession:
         return self.host.clock.now
 
     def bind(self, session: SessionPort) -> None:
-        """Store the session when it is complete."""
+        """Set the session when it is complete."""
         self._session = session
 
     @property
     def session(self) -> SessionPort:
-        """The session. From ``FeaturePart.begin`` on."""
+        """The session; available when ``FeaturePart.begin`` is called."""
         assert self._session is not None, "a part used the session before it was complete"
         return self._session
 
@@ -254,20 +256,23 @@ class OpenSession:
         return self.session.equipment
 
     def store(self, feature: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Write a FeatureRecorded, which the part of the feature folds into its state."""
+        """Write a FeatureRecorded event, from which the part of the feature updates its state."""
         self.record.write(FeatureRecorded(self.now(), feature, kind, data))
 
     def add(self, name: str, part: FeaturePart) -> None:
         self._parts[name] = part
 
     def part(self, name: str, kind: type[P]) -> P | None:
-        """Return the part of another feature, or None if this session does not have it. Only features that ``needs``
-        names are sure to be open."""
+        """Return the part of another feature, or None if this session does not have the feature.
+
+        A part that is opened later is not available yet, except for the features in ``needs``, which are opened
+        first.
+        """
         found = self._parts.get(name)
         return found if isinstance(found, kind) else None
 
     def needed(self, name: str, kind: type[P]) -> P:
-        """Return the part of a feature that ``needs`` names. UsageError if a part of another class replaced it."""
+        """Return the part of a feature in ``needs``. Raise UsageError if a part of another class replaced it."""
         found = self.part(name, kind)
         if found is None:
             raise UsageError(f"the feature {name!r} is needed here, with a part that is a {kind.__name__}")
@@ -275,10 +280,10 @@ class OpenSession:
 
 
 class FeaturePart:
-    """A feature in one session. Every default does nothing. No member may raise or block, except where it says so.
+    """A feature in one session. The defaults do nothing. No member may raise or block, unless its description says so.
 
-    State of a part is a fold of events: ``reset`` clears it, and ``folds`` builds it again after a rewind, a fork or a
-    restart.
+    The state of a part is computed from events: ``reset`` clears the state, and ``folds`` builds it again after a
+    rewind, a fork or a restart.
     """
 
     folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({})
@@ -299,25 +304,26 @@ class FeaturePart:
     # ---- tools and state ----------------------------------------------------------------------------------------
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
-        """Wrap the tools of the session."""
+        """Return the given tools of the session, with the tools or the wrapper of this part."""
         return inner
 
     def reset(self) -> None:
-        """Clear the state, before all live events are folded again."""
+        """Clear the state. Called before all live events are processed again."""
 
     def folded(self, ledger: Ledger) -> None:
-        """Called after all live events were folded, at the start or after a move in the tree of messages."""
+        """Called after all live events were processed, at the start or after a move in the tree of messages."""
 
     # ---- start, prompt, end -------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Called when the session is complete. There may be no event loop yet."""
+        """Called when the session is complete. An event loop may not be running yet."""
 
     async def recover(self) -> None:
-        """Called before any work: make files and other external state consistent with the log."""
+        """Make files and other external state consistent with the log. Called before any work."""
 
     async def starting(self, *, resumed: bool) -> str | None:
-        """Called before the first work of this program. Return the reason if the session must not start."""
+        """Return the reason if the session must not start, otherwise None. Called before the first work of this
+        program."""
         return None
 
     async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...] | str:
@@ -325,27 +331,29 @@ class FeaturePart:
         return parts
 
     async def calling(self, by: str) -> str | None:
-        """Called before a message of calls that a program makes. Return the reason if they must not be made."""
+        """Return the reason if a program must not make calls, otherwise None. Called before a message of its calls."""
         return None
 
     async def close(self, *, discard: bool) -> None:
-        """Called when the session closes, after the last turn. ``discard``: discard pending actions."""
+        """Called when the session closes, after the last turn. With ``discard``, pending actions have to be
+        discarded."""
 
     # ---- around a turn ------------------------------------------------------------------------------------------
 
     def calls_before(self, said: Sequence[Message]) -> Sequence[InjectedCall]:
-        """Return calls to make before the next request. ``said``: the prompts since the last answer."""
+        """Return calls to make before the next request. ``said`` has the prompts after the last answer of the model."""
         return ()
 
     async def before_resume(self, tools: Sequence[str]) -> None:
         """Wait until open calls of these tools can be judged. May be cancelled."""
 
     async def make_room(self, model: Model) -> str | None:
-        """Shorten the history if the next request would be too long. Return the reason if it cannot be sent."""
+        """Shorten the history if the next request would be too long. Return the reason if the request cannot be
+        sent."""
         return None
 
     async def too_long(self, model: Model) -> bool:
-        """Shorten the history after the model refused a request as too long. False if nothing was shortened."""
+        """Shorten the history after the model refused a request as too long. Return False if nothing was shortened."""
         return False
 
     def before_request(self, abilities: Abilities) -> Iterable[Reminder | ToolChoice]:
@@ -353,11 +361,11 @@ class FeaturePart:
         return ()
 
     def admits(self, name: str, traits: Traits) -> Result | None:
-        """Return None if a call of this tool may run now, otherwise its result."""
+        """Return None if a call of this tool may run now, otherwise the result of the call."""
         return None
 
     def message_over(self, message_id: str, *, whole: bool) -> None:
-        """Called when a message of the model has ended. ``whole`` is false if it was cut off."""
+        """Called when a message of the model has ended. ``whole`` is False if the message was cut off."""
 
     def file_outcome(self, change: str) -> str:
         """Return a sentence for the model about a change of files that a crash interrupted."""
@@ -367,27 +375,30 @@ class FeaturePart:
         """Called after a turn that was not interrupted."""
 
     def holds_open(self) -> TurnCause | None:
-        """Return the cause of another turn if the run must not end yet."""
+        """Return the cause of another turn if the run must not end yet, otherwise None."""
         return None
 
     async def ending(self, *, again: bool) -> str | None:
-        """Return a text for the model if the run must not end yet. ``again``: this happened before in this run."""
+        """Return a text for the model if the run must not end yet, otherwise None.
+
+        again  True if the end of this run was delayed before
+        """
         return None
 
     async def compacting(self, event: Literal["PreCompact", "PostCompact"], text: str, trigger: str) -> str | None:
-        """Called before and after a compaction. Return the reason if it must not happen."""
+        """Called before and after a compaction. Return the reason if the compaction must not happen, otherwise None."""
         return None
 
     @property
     def wakes(self) -> Sequence[str]:
-        """Ids of reasons for a turn in an idle session. Each of them starts at most one turn in one program."""
+        """The ids of reasons for a turn in an idle session. Each id starts at most one turn in one program."""
         return ()
 
     # ---- facts --------------------------------------------------------------------------------------------------
 
     @property
     def unreported(self) -> tuple[str, ...]:
-        """The ids of facts that are to be reported to the model after a compaction; stored with its boundary."""
+        """The ids of events to report to the model after a compaction. They are stored with its boundary."""
         return ()
 
     @property
@@ -397,14 +408,14 @@ class FeaturePart:
 
     @property
     def seconds(self) -> float:
-        """The seconds of work so far, counted as hooks in the measures of a turn."""
+        """The seconds that this part has worked so far. They are the time of hooks in the measures of a turn."""
         return 0.0
 
     async def moving(self) -> None:
         """Called before the conversation moves to another message."""
 
     def interrupt(self, because: str) -> bool:
-        """Stop the current work of this part. Return False if there is none."""
+        """Stop the current work of this part. Return False if the part does no work now."""
         return False
 
 
@@ -412,10 +423,10 @@ class FeaturePart:
 class Feature:
     """A capability of sessions, such as staging or tool search. ``Session(features=[...])`` takes any number.
 
-    name   unique; of two features with one name the later one replaces the earlier
-    open   makes the part of one session
-    needs  names of features that have to be there; they are opened first
-    owns   fields of a request that this feature alone sets, such as ``tool_choice``
+    name   unique; of two features with the same name the later one replaces the earlier one
+    open   creates the part of one session
+    needs  names of required features; they are opened first
+    owns   fields of a request that only this feature sets, such as ``tool_choice``
     """
 
     name: str
@@ -425,8 +436,10 @@ class Feature:
 
 
 def in_order(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Sort features so that each follows the ones it needs. UsageError for a missing feature, a cycle, or two owners of
-    one field."""
+    """Sort features so that each follows the features that it needs.
+
+    Raise UsageError for a missing feature, a cycle, or two owners of the same field.
+    """
     by_name = {each.name: each for each in features}
     owners: dict[str, str] = {}
     for each in by_name.values():
@@ -452,8 +465,11 @@ class _ContextPart(FeaturePart):
 
 
 def context_feature(context: Mapping[str, Any]) -> Feature:
-    """Return the feature that sets the first ``run.context`` of a session: JSON data that tools read, and change by the
-    ``context_update`` of a Result. Only changes are on record: pass it again when the session is opened again."""
+    """Return the feature that sets the first ``run.context`` of a session.
+
+    The context is JSON data, which tools read, and change by the ``context_update`` of a Result. Only the changes
+    are recorded: pass the same context when the session is opened again.
+    """
     if not isinstance(context, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"context_feature takes a mapping, not {context!r:.80}")
     return Feature("context", lambda opened: _ContextPart(context))

@@ -1,5 +1,5 @@
-"""All parts of a session as one object. The class ``FeatureSet`` is a table: one row names how the contributions of the
-parts to one member are merged."""
+"""All parts of a session as one object. The class ``FeatureSet`` is a table: each row defines how the values that
+the parts return for one member are merged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ V = TypeVar("V")
 
 
 def _any(member: Callable[Concatenate[FeaturePart, P], T]) -> Callable[Concatenate[FeatureSet, P], bool]:
-    """Call all parts. Return True if one of them returns a true value."""
+    """Return a method that calls all parts and returns True if any of them returns a true value."""
 
     def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> bool:
         results = [getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__)]
@@ -52,7 +52,7 @@ def _any(member: Callable[Concatenate[FeaturePart, P], T]) -> Callable[Concatena
 def _any_async(
     member: Callable[Concatenate[FeaturePart, P], Awaitable[T]],
 ) -> Callable[Concatenate[FeatureSet, P], Coroutine[Any, Any, bool]]:
-    """Call all parts, one after the other. Return True if one of them returns a true value."""
+    """Return a coroutine method that calls the parts in order and returns True if any of them returns a true value."""
 
     async def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> bool:
         name = member.__name__
@@ -63,7 +63,7 @@ def _any_async(
 
 
 def _first(member: Callable[Concatenate[FeaturePart, P], T | None]) -> Callable[Concatenate[FeatureSet, P], T | None]:
-    """Call the parts until one does not return None, and return its result."""
+    """Return a method that calls the parts in order and returns the first result that is not None."""
 
     def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> T | None:
         results = (getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__))
@@ -75,7 +75,7 @@ def _first(member: Callable[Concatenate[FeaturePart, P], T | None]) -> Callable[
 def _first_async(
     member: Callable[Concatenate[FeaturePart, P], Awaitable[T | None]],
 ) -> Callable[Concatenate[FeatureSet, P], Coroutine[Any, Any, T | None]]:
-    """Call the parts until one does not return None, and return its result."""
+    """Return a coroutine method that calls the parts in order and returns the first result that is not None."""
 
     async def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> T | None:
         for part in parts.overriding(member.__name__):
@@ -88,9 +88,9 @@ def _first_async(
 
 
 class FeatureSet:
-    """All parts of a session, by the names of their features. Only parts that override a member are called.
+    """All parts of a session, by the names of their features. For each member, only parts that override it are called.
 
-    choosers  the features that own the tool choice; None: any of them may set it
+    choosers  the features that own the tool choice; None: any feature may set it
     """
 
     def __init__(self, parts: Mapping[str, FeaturePart] | None = None, choosers: frozenset[str] | None = None) -> None:
@@ -109,7 +109,7 @@ class FeatureSet:
 
     @classmethod
     def open(cls, features: Iterable[Feature], opened: OpenSession) -> FeatureSet:
-        """Open every feature behind the ones it needs."""
+        """Open the features, each of them after the features that it needs."""
         parts, choosers = dict[str, FeaturePart](), set[str]()
         for each in in_order(features):
             part = parts[each.name] = each.open(opened)
@@ -169,7 +169,7 @@ class FeatureSet:
         return inner
 
     def follow(self, events: Iterable[Durable]) -> Iterator[Durable]:
-        """Reset all parts, then fold each event on its way to the ledger."""
+        """Reset all parts, then update their state by each event before the event is yielded to the ledger."""
         self.reset()
         folds = self.folds
         for event in events:
@@ -183,7 +183,7 @@ class FeatureSet:
         return "\n\n".join(filter(None, (text, *(part.instructions for part in self.overriding("instructions")))))
 
     async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...] | str:
-        """Return a person's message with the additions of all parts, or the first refusal."""
+        """Return a message of the user with the additions of all parts, or the first refusal."""
         for part in self.overriding("prompted"):
             found = await part.prompted(parts)
             if isinstance(found, str):

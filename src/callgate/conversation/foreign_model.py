@@ -1,4 +1,4 @@
-"""Checks of events from models that are not part of Callgate. Callgate's own parsers only make valid events."""
+"""Validation of events from models that are not part of Callgate. Callgate's own parsers only produce valid events."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
@@ -18,8 +18,8 @@ def is_foreign(model: Model) -> bool:
 
 
 def checked_event(event: Any) -> model.ModelEvent:
-    """Return the event, with a copy of its JSON data. Raise ModelError if it is no model event, or a field is not of
-    its type."""
+    """Return the event, with a copy of its JSON data. Raise ModelError for an object that is not a valid model
+    event."""
     checks = _FIELDS.get(cast("model.ModelEvent", event).__class__)
     if checks is None:
         raise ModelError(f"the model streamed {type(event).__name__}, not a model event", kind="protocol")
@@ -52,7 +52,7 @@ def _is_usage(value: Any) -> bool:
 
 
 def _is_data(value: Any) -> bool:
-    """Bytes, or a JSON object that JSON gives back as it is."""
+    """Return True for bytes, and for a dict that is unchanged after a conversion to JSON and back."""
     return isinstance(value, bytes) or (isinstance(value, dict) and loads(dumps(value, allow_nan=False)) == value)
 
 

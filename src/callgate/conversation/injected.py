@@ -1,4 +1,4 @@
-"""Messages with calls that do not come from a model but from a mention or a program."""
+"""Messages with calls that come from a mention or a program, not from a model."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ Wait = Callable[[Callable[[], bool]], Awaitable[None]]
 
 
 class InjectedMessage:
-    """A source of calls: gives a list of calls to the executor, as one message of the assistant. ``grows``: later calls
-    may join it."""
+    """A message of the assistant that passes a given list of calls to the executor.
+
+    grows  True if later calls may be added to the message
+    """
 
     error: ModelError | None = None
     remedy: Remedy = "show"
@@ -65,12 +67,12 @@ class InjectedMessage:
         return joins
 
     def end(self) -> None:
-        """Take no more calls: one of them waits for the end of the message, or the turn was interrupted."""
+        """Add no more calls, because a call waits for the end of the message or the turn was interrupted."""
         self._is_ended = True
         self._executor.wake()
 
     def leave(self) -> None:
-        """No text is lost: the calls are on record."""
+        """Do nothing: the message has no text to store, and its calls are recorded."""
 
     def _add(self, call: InjectedCall) -> None:
         feed, at = self.intake.feed, self._count

@@ -27,7 +27,7 @@ class Refused:
 
 
 class _Open:
-    """A part of the message that is streaming."""
+    """A part of the message that is still streaming."""
 
     __slots__ = ("call_id", "closed", "kept", "kind", "name", "refused", "signature", "size", "texts")
 
@@ -44,7 +44,7 @@ class _Open:
 
 
 class Intake:
-    """Collects one message. ``feed`` returns text to show, a call to run, or None."""
+    """Collects the stream of one message. ``feed`` returns a text to show, a call to run, or None."""
 
     def __init__(self, message_id: str, ledger: Ledger, *, max_argument_chars: int = MAX_ARGUMENT_CHARS) -> None:
         self.message_id = message_id
@@ -94,7 +94,7 @@ class Intake:
         return None
 
     def finish(self) -> tuple[model.StopReason, list[Refused]]:
-        """Return the stop reason, and the calls whose arguments did not end."""
+        """Return the stop reason, and the calls whose arguments are incomplete."""
         stop = self.stop_reason or "cut_off"
         unclosed = [part for part in self._parts.values() if part.kind == "tool_call" and not part.closed]
         if unclosed and stop in model.WHOLE:
@@ -103,7 +103,7 @@ class Intake:
         return stop, [Refused(self._call(part), part.refused or refused) for part in unclosed]
 
     def stopped(self, request: model.Request) -> None:
-        """The stream ended. Estimate the usage of an incomplete message, as far as the provider did not report it."""
+        """End the message. If it is incomplete, estimate the usage that the provider did not report."""
         if self.usage is None or self.stop_reason is not None:
             return
         written = sum(len(text) for part in self._parts.values() for text in part.texts)
@@ -114,7 +114,7 @@ class Intake:
             self.usage += missing_usage(replace(self.usage, output=0), request, beyond)
 
     def message(self) -> Message:
-        """Return the message so far, with the arguments of its calls on record."""
+        """Return the message so far, with the recorded arguments of its calls."""
         parts: list[Part] = []
         for part in self._parts.values():
             text = "".join(part.texts)
@@ -139,7 +139,10 @@ class Intake:
         self._parts[event.index] = part
 
     def _rename(self, part: _Open) -> None:
-        """Make a missing or used id of a provider unique. The second call with an id in one message is refused too."""
+        """Replace a missing or used call id of a provider by a unique id.
+
+        The second call with an id in one message is also refused.
+        """
         given = part.call_id
         wanted = given or f"call_{self.message_id}_{len(self._parts)}"
         if given in self._seen:

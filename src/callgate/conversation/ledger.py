@@ -1,4 +1,4 @@
-"""The state of a conversation as a fold of events: calls, messages, costs, mode, queued prompts."""
+"""The state of a conversation, computed from events: calls, messages, costs, mode, queued prompts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
@@ -22,20 +22,23 @@ LONGEST_NUMBER = 12
 class Ledger(CallLedger):
     """The state of a conversation. Settled calls are dropped when their turn ends.
 
-    ``log``: the events of a log in which lines may be missing. Events that depend on missing lines are skipped.
+    The parameter ``log`` has the events of a log in which lines may be missing. Events that depend on missing lines are
+    skipped.
 
-    costs      costs by model
-    options    of the prompt of the last run
-    ended      the reason for the end of the last run, until the next one starts
-    paused     the agent needs a person to continue
-    denied     denials since a person last acted; ``denied_in_a_row``: without a success in between
-    about      subjects of reminders by message id
-    quoted     ids of prompts with text of servers or models
-    waiting    queued prompts in the order of delivery; ``queued`` is the number of the last one
-    inherited  open calls that belong to the session that this one was forked from
-    copying    all events so far were copied from another session
-    agents     nested sessions by name, also the ones that ended
-    charged    the number of the last charged event of each nested session
+    costs            costs by model
+    options          the options of the prompt of the last run
+    ended            the reason for the end of the last run; None while a run is open
+    paused           the agent waits until the user continues it
+    denied           the number of denials after the last action of the user
+    denied_in_a_row  the number of consecutive denials
+    about            subjects of reminders by message id
+    quoted           ids of prompts with text of servers or models
+    waiting          queued prompts in the order of delivery
+    queued           the number of the last queued prompt
+    inherited        open calls that belong to the session from which this session was forked
+    copying          all events so far were copied from another session
+    agents           nested sessions by name, including ended ones
+    charged          the number of the last charged event of each nested session
     """
 
     def __init__(
@@ -77,7 +80,8 @@ class Ledger(CallLedger):
             self.inherited = set(self.calls)
 
     def _restore(self, event: events.Durable) -> None:
-        """Fold an event of a log. The start and the end of a call are folded also if its earlier events are missing."""
+        """Process an event of a log. The start and the end of a call are processed even if its earlier events are
+        missing."""
         try:
             self.fold(event)
         except LookupError:
@@ -92,7 +96,7 @@ class Ledger(CallLedger):
 
     @property
     def messages(self) -> list[Message]:
-        """The messages since the last boundary."""
+        """The messages after the last boundary."""
         return self.view.messages
 
     @property
@@ -101,7 +105,7 @@ class Ledger(CallLedger):
 
     @property
     def cost(self) -> float:
-        """The dollars of the whole session, as far as prices are known."""
+        """The cost of the whole session in dollars, as far as prices are known."""
         return sum(spent.cost or 0.0 for spent in self.costs.values())
 
     def spend(self, spent: Spent | None) -> None:
@@ -111,7 +115,7 @@ class Ledger(CallLedger):
 
     @property
     def continues(self) -> bool:
-        """True if ``Continue()`` resumes the last run."""
+        """True if ``Continue()`` can resume the last run."""
         return self.paused or (self.ended is not None and ENDINGS[self.ended].continues)
 
     @property
@@ -121,12 +125,12 @@ class Ledger(CallLedger):
 
     @property
     def injected(self) -> bool:
-        """True if the calls of the open turn are not the model's."""
+        """True if the calls of the open turn come from a mention or a program."""
         return self.open_turn is not None and self.open_turn.because in INJECTED
 
     @property
     def unanswered(self) -> list[Message]:
-        """The messages of people since the last message of the model, oldest first."""
+        """The messages of the user after the last message of the model, oldest first."""
         since = takewhile(lambda each: each.role != "assistant", reversed(self.messages))
         said = [each for each in since if each.id[:1] == "u" and each.id not in self.about]
         return [each for each in reversed(said) if each.id not in self.quoted]
@@ -241,7 +245,7 @@ def _effort(ledger: Ledger, event: events.EffortSet) -> None:
 
 
 def _moved(ledger: Ledger, event: events.Rewound | events.Branched) -> None:
-    """Set the totals, which the fold of the live events cannot compute."""
+    """Set the totals of the session, which cannot be computed from the live events."""
     _count(ledger, event.counted)
 
 

@@ -1,4 +1,4 @@
-"""The loop takes turns until the model is done, with queued messages and limits in between."""
+"""The loop runs turns until the model is done, delivers queued messages between turns, and applies limits."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -39,7 +39,8 @@ _MAY_BE_CUT: tuple[TurnCause, ...] = ("continued", "output_limit", "cut_off", "c
 
 
 class Loop:
-    """Takes turns until the model makes no more calls. Each turn has a named cause and counts against the limits."""
+    """Runs turns until the model makes no more calls. Each turn has a named cause and is included in the limits of
+    the run."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Loop:
         self._left = False
 
     async def run(self) -> RunEnded | None:
-        """Run to the end, record it and return it. Return None if the run was left open on record."""
+        """Run to the end, record the end and return it. Return None if the run was left open in the record."""
         stop: RunEnded | None = None
         options = self._record.ledger.options
         self.allowance.begin(None if options is None else options.budget, self._out_of_time)
@@ -96,7 +97,7 @@ class Loop:
         return stop
 
     async def _take_turn(self) -> RunEnded | None:
-        """Take one turn, and set the cause of the next one or return the end of the run."""
+        """Run one turn. Set the cause of the next turn and return None, or return the end of the run."""
         self._lead_in()
         turn = self._turn = self._next_turn()
         if self._interrupt is not None:
@@ -117,11 +118,11 @@ class Loop:
         return self._paused()
 
     async def take_calls(self) -> None:
-        """Make the calls of programs that wait, outside of a run. No request is sent to the model."""
+        """Make the queued calls of programs, outside of a run. No request is sent to the model."""
         await self._take_calls(self._on_waiting, self._on_resumed)
 
     async def _take_calls(self, on_waiting: Callable[[], None], on_resumed: Callable[[], None]) -> None:
-        """One turn for each message of calls."""
+        """Run one turn for each message of calls."""
         ledger = self._record.ledger
         while not self._left:
             injected = None
@@ -147,12 +148,12 @@ class Loop:
                 await self._features.after_turn(ended)
 
     async def _admit(self, by: str) -> str | None:
-        """Return the reason if a program must not make calls."""
+        """Return the reason if a program must not make calls, otherwise None."""
         refusal = await self._features.starting(resumed=bool(self._record.ledger.added))
         return refusal or await self._features.calling(by)
 
     async def _next_calls(self) -> InjectedCalls | None:
-        """The calls of the next message, once their program is let through and named on record."""
+        """Return the calls of the next message, or None. The program was admitted and its name recorded."""
         queue = self._calls
         while queue is not None and (by := queue.next_by) is not None and self._interrupt is None and not self._left:
             refusal = await self._interruptible(self._admit(by))
@@ -170,7 +171,7 @@ class Loop:
     def say(
         self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
     ) -> None:
-        """Record a message of a person; ``queued`` is its queued prompt."""
+        """Record a message of the user. ``queued`` is the queued prompt that contained it."""
         self._cause = "prompt"
         self._say(parts, queued, options)
 
@@ -179,14 +180,15 @@ class Loop:
         self._cause = "notice"
 
     def steer(self, text: str) -> None:
-        """Queue a message that is delivered after the current calls, or cancels them if all of them yield."""
+        """Queue a message that is delivered after the current calls. Cancel these calls if all of them have the
+        trait for it."""
         number = self._record.ledger.queued + 1
         self._record.write(PromptQueued(self._now(), f"q{number}", (Text(text),), steers=True))
         if self._turn is not None and not self._turn.is_of_program:
             self._turn.executor.steer()
 
     def end_message(self) -> None:
-        """Take no more calls into the message of a program."""
+        """Add no more calls to the message of a program."""
         if self._turn is not None:
             self._turn.end_message()
 
@@ -198,7 +200,7 @@ class Loop:
             self._between.cancel()
 
     def leave(self, because: str) -> None:
-        """Stop without loss, and leave unfinished work open on record."""
+        """Stop the turn, and leave unfinished work open in the record, so that it can be resumed."""
         self._left = True
         if self._turn is not None:
             self._turn.leave(because)
@@ -213,7 +215,8 @@ class Loop:
     # ---- before a request ---------------------------------------------------------------------------------------
 
     async def _hindrance(self) -> RunEnded | None:
-        """Return the end of the run if no request may be sent: an interrupt, a limit, or a history that is too long."""
+        """Return the end of the run if an interrupt, a limit or a history that is too long forbids a request,
+        otherwise None."""
         ledger, features = self._record.ledger, self._features
         if ledger.open_turn is not None:
             left = [entry.name for entry in ledger.calls.values() if entry.result is None]
@@ -248,7 +251,7 @@ class Loop:
             self._between.cancel()
 
     def _pause(self) -> None:
-        """The turn waits for a person: stop the time limit."""
+        """Stop the time limit while the turn waits for the user."""
         self.allowance.pause()
         self._on_waiting()
 
@@ -257,8 +260,11 @@ class Loop:
         self._on_resumed()
 
     def _lead_in(self) -> None:
-        """Record the messages before the next request: a text after an incomplete message, then queued messages of
-        people. Reminders of features follow in the turn."""
+        """Record the messages before the next request: a text after an incomplete message, then queued messages of the
+        user.
+
+        The turn records the reminders of features after these messages.
+        """
         words, self._words = self._words, None
         if words is None and self._cause in _MAY_BE_CUT and not self._answerable and not self._steers:
             words = CONTINUE_TEXT
@@ -271,7 +277,8 @@ class Loop:
 
     @property
     def _answerable(self) -> bool:
-        """True if the model can answer the history: it does not end with a message of the model, or a turn is open."""
+        """True if the model can answer the history: a turn is open, or the last message is not a message of the
+        model."""
         ledger = self._record.ledger
         return ledger.open_turn is not None or not ledger.messages or ledger.messages[-1].role != "assistant"
 
@@ -336,7 +343,7 @@ class Loop:
                 return self._ended(ended.reason, ended.detail)
 
     async def _held_back(self, turn: Turn) -> TurnCause | RunEnded:
-        """Return the cause of the turn after a failure that is not shown."""
+        """Return the cause of the turn after a failure that is not shown to the user, or the end of the run."""
         assert turn.error is not None
         if turn.remedy == "shorten":
             return await self._shortened(str(turn.error))
@@ -370,7 +377,7 @@ class Loop:
         return "steered" if self._steers else self._ended(reason, ended.detail)
 
     def _raises(self) -> bool:
-        """Raise the output limit to the maximum of the model, once. Return False if that changes nothing."""
+        """Raise the output limit to the maximum of the model, once. Return False if the limit is unchanged."""
         able, limit = self._model.abilities.output_tokens, self.equipment.limits
         if self._raised or able is None or (limit.max_output_tokens or 0) >= able:
             return False
@@ -378,8 +385,8 @@ class Loop:
         return True
 
     async def _before_end(self) -> TurnCause | RunEnded:
-        """Return the end of the run, or the cause of another turn: a hook, a queued message, or tokens that are left in
-        the budget."""
+        """Return the end of the run, or the cause of another turn: a hook, a queued message, or tokens left in the
+        budget."""
         because = await self._features.ending(again=self._held_up > 0)
         done = self._ended("done")
         if self._interrupt is not None or self._left:
@@ -397,7 +404,7 @@ class Loop:
         return "hook"
 
     def _paused(self) -> RunEnded | None:
-        """Return the end of a run with too many denials, or None."""
+        """Return the end of the run if there were too many denials, otherwise None."""
         ledger, limits = self._record.ledger, self._limits
         if self._left:
             return None
@@ -430,7 +437,7 @@ class Loop:
             self._record.write(PromptDequeued(self._now(), queued.id, "delivered"))
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Await work between two turns. Return None if it was interrupted."""
+        """Await a coroutine between two turns. Return None if it was interrupted."""
         task = self._between = asyncio.get_running_loop().create_task(work)
         try:
             await asyncio.wait((task,))

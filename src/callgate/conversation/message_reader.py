@@ -1,4 +1,4 @@
-"""Sends the request of a turn and reads the stream: calls start while the stream is open.
+"""Sends the request of a turn and reads the stream. Calls start while the stream is open.
 
 A failed request is sent again if no call of its message has arrived.
 """
@@ -38,8 +38,12 @@ _BEFORE_CONTENT = (MessageStarted, ModelNoted)
 
 
 class MessageReader:
-    """The stream of a model as a source of calls. ``intake``, ``error`` and ``remedy`` are those of the last attempt:
-    the message, the failure and the step after it."""
+    """Reads the calls of a message from the stream of a model.
+
+    intake  the message of the last attempt
+    error   the failure of the last attempt, or None
+    remedy  the step after this failure
+    """
 
     def __init__(
         self, kit: Equipment, recovery: Recovery, executor: CallExecutor, message_id: str, limits: RequestLimits
@@ -67,12 +71,14 @@ class MessageReader:
 
     @property
     def spent(self) -> Spent | None:
-        """The price of the last attempt."""
+        """The costs of the last attempt."""
         return spent_by(self._asked, self.intake.usage, self._kit.price)
 
     async def run(self, wanted: ToolChoice) -> None:
-        """Read the stream. Send the request again after a temporary failure, unless a call of the message has arrived:
-        then the next turn repeats the request."""
+        """Send the request and read the stream. After a temporary failure, send the request again.
+
+        If a call of the message has arrived, the request is not sent again here: the next turn repeats it.
+        """
         while True:
             due = self._recovery.take()
             if due is not None:
@@ -109,7 +115,7 @@ class MessageReader:
         )
 
     async def _read_once(self, request: Request) -> None:
-        """Send the request and feed the stream to the intake; calls start at once."""
+        """Send the request and pass the stream to the intake. Calls start at once."""
         executor, room, intake, stream = self._executor, self._record.room, self.intake, None
         meter, model = self._kit.meter, self.model
         self._asked = model
@@ -194,7 +200,8 @@ def spent_by(model: Model, usage: Usage | None, price: Price | None) -> Spent | 
 
 
 async def _close(stream: object) -> None:
-    """Closes the stream. A failure changes nothing: what has come of the message is there."""
+    """Close the stream. Exceptions are ignored, unless they stop the program, because the message has already been
+    read."""
     try:
         await close_stream(stream)
     except BaseException as error:

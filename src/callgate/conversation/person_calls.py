@@ -1,4 +1,4 @@
-"""Calls that a person makes beside a turn, such as a ``Resolve``."""
+"""Calls that the user makes outside of a turn, such as a ``Resolve``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from callgate.words.modes import MODES
 
 
 class UnrecordedCall:
-    """See ``PersonCall``. It has a record of its own in memory, because the open turn has the record of the session."""
+    """Implements ``PersonCall``. The call has its own record in memory, because the open turn uses the record of the
+    session."""
 
     def __init__(self, equipment: Equipment) -> None:
         self.stopped = ""
@@ -54,7 +55,7 @@ class UnrecordedCall:
 
 
 class _WithoutRequests:
-    """The gate without the hooks that answer questions for a person."""
+    """Wraps a gate and removes the hooks that answer questions in place of the user."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate

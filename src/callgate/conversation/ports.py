@@ -1,4 +1,4 @@
-"""The Protocols that other packages implement for conversations, with their contracts."""
+"""The Protocols that conversations require from other packages, with their contracts."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
@@ -24,8 +24,10 @@ class Model(Protocol):
     def abilities(self) -> Abilities: ...
 
     def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """Stream one message. Raise ModelError for failures. A stream without MessageEnded is cut off. The iterator may
-        be closed at any time and must then release the connection."""
+        """Stream one message. Raise ModelError for failures. A stream without MessageEnded is treated as cut off.
+
+        The iterator may be closed at any time and must then release the connection.
+        """
         ...
 
 
@@ -35,13 +37,13 @@ class Meter(Protocol):
     def requested(self, model: Model, request: Request) -> None: ...
 
     def streaming(self) -> None:
-        """The first event of the answer arrived."""
+        """Called when the first event of the answer arrives."""
 
     def received(self, usage: Usage | None) -> None:
-        """The stream ended."""
+        """Called when the stream ended."""
 
     def waiting(self, *, person: bool) -> None:
-        """The turn waits for a person from now on, or continues."""
+        """Called with True when the turn starts to wait for the user, and with False when the turn continues."""
 
     def turn_over(self, calls: Iterable[tuple[float, float]]) -> Measures:
         """Return the durations of a turn. ``calls`` has the start and the end of each call in wall time."""
@@ -53,9 +55,11 @@ Drafted = tuple[tuple[int, str], ...]
 
 
 class Journal(EventLog, Protocol):
-    """The append-only log of one session, called on the loop's thread by one writer.
+    """The append-only log of one session. One writer calls its methods, on the thread of the event loop.
 
-    A session masks secrets in events before a journal gets them, unless the journal masks them: see Masking."""
+    A session masks secrets in events before it passes them to a journal, unless the journal masks secrets itself:
+    see Masking.
+    """
 
     @property
     def session(self) -> str:
@@ -64,8 +68,10 @@ class Journal(EventLog, Protocol):
 
     @property
     def path(self) -> Path | None:
-        """The file of the log, or None for a journal in memory. Artifacts and changes are stored in a folder beside it,
-        with its name without the suffix."""
+        """The path of the log file, or None for a journal in memory.
+
+        Artifacts and changes are stored in a folder with the path of the log without the suffix.
+        """
         ...
 
     def read(self) -> Iterable[Durable]:
@@ -73,34 +79,35 @@ class Journal(EventLog, Protocol):
         ...
 
     def draft(self, message_id: str, text: Drafted) -> None:
-        """Store the text so far of a streaming message. Never raises; it may be lost."""
+        """Store the text so far of a streaming message. Never raises; the text may be lost in a crash."""
 
     def drafted(self, message_id: str) -> Drafted:
-        """Return the last draft of this message from before the start of the program."""
+        """Return the last draft of this message that an earlier run of the program stored."""
         ...
 
     async def live(self) -> Sequence[Durable]:
-        """Return the live events now, after all appended events. A rewind changes them."""
+        """Return the live events after all appended events. A rewind changes which events are live."""
         ...
 
     async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
-        """Return all events after this number with their numbers, also events that are not live."""
+        """Return all events with a higher number than this one, with their numbers. Events that are not live are
+        included."""
         ...
 
     async def recall(self, message_id: str) -> Message | None:
-        """Return a message on record, also one that is not live; None for an unknown id."""
+        """Return a recorded message, also if it is not live; None for an unknown id."""
         ...
 
     async def answers(self) -> Sequence[Confirmation]:
-        """Return answers of other programs to open questions. They are returned until they are on record."""
+        """Return answers of other programs to open questions. An answer is returned until it is recorded or refused."""
         ...
 
     def answer_faults(self) -> Sequence[str]:
-        """Return descriptions of invalid answer files, each once."""
+        """Return descriptions of invalid answer files, each of them once."""
         ...
 
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
-        """Remove answers of other programs about these calls: they are on record, or refused."""
+        """Remove recorded or refused answers of other programs to questions about these calls."""
         ...
 
     async def aclose(self) -> None:

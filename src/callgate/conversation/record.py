@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class MemoryJournal:
-    """A journal in memory. It ends with the process."""
+    """A journal in memory. Its events are lost when the process ends."""
 
     def __init__(self, events: Iterable[Durable] = (), *, session: str = "") -> None:
         self.events: list[Durable] = list(events)

@@ -1,4 +1,4 @@
-"""Recovery from failed requests: whether a request is sent again, when, and to which model."""
+"""Recovery from failed requests: decides if and when a request is sent again, and to which model."""
 
 from collections.abc import Callable
 from random import random
@@ -16,8 +16,13 @@ Remedy = Literal["again", "shorten", "show"]
 
 @noun
 class Repetition:
-    """The next attempt: its number in a row, the delay in seconds, and the failure before it. ``instead``: the fallback
-    model, if it is used from now on."""
+    """The next attempt to send a request.
+
+    attempt  the number of consecutive failures before it
+    delay    the delay in seconds
+    error    the last failure
+    instead  the fallback model, if it is used for this and later attempts
+    """
 
     attempt: int
     delay: float
@@ -26,11 +31,11 @@ class Repetition:
 
 
 class Recovery:
-    """Counts failures in a row in one run.
+    """Counts consecutive failures in one run and decides about the next attempt.
 
-    fallback  the model for the rest of the run after ``Retries.overloads`` overloads in a row
-    shortens  the history can be shortened, so a request that was too long is sent again once
-    affords   returns whether the limits of the run allow another attempt with these costs
+    fallback   the model for the rest of the run after ``Retries.overloads`` consecutive overloads
+    shortens   True if the history can be shortened, so that a request that was too long is sent again once
+    affords    returns True if the limits of the run allow another attempt, given the costs of the failed one
     """
 
     def __init__(
@@ -54,13 +59,13 @@ class Recovery:
         self._due: Repetition | None = None
 
     def model(self, own: Model) -> Model:
-        """Return the model for the next request: ``own`` or the fallback. A new ``own`` model ends the fallback."""
+        """Return the model for the next request: ``own`` or the fallback. A new ``own`` model replaces the fallback."""
         if own is not self._own:
             self._own, self._instead = own, None
         return self._instead or own
 
     def take(self) -> Repetition | None:
-        """Return the next attempt and clear it."""
+        """Remove and return the next attempt, or None."""
         due, self._due = self._due, None
         return due
 
@@ -70,13 +75,17 @@ class Recovery:
         self._shortened = False
 
     def shorten(self) -> bool:
-        """Return whether to shorten the history after a request that was too long."""
+        """Return True if the history should be shortened after a request that was too long."""
         tried, self._shortened = self._shortened, True
         return self._shortens and not tried
 
     def failed(self, error: ModelError, spent: Spent | None) -> tuple[Remedy, ModelError]:
-        """Count a failure, and return the next step and the error, which names a delay that is too long. ``spent``: the
-        costs of the attempt."""
+        """Count a failure, and return the next step and the error to show.
+
+        If the provider asks for a delay that is too long, the error names the delay.
+
+        spent  the costs of the failed attempt
+        """
         if error.kind == "too_long":
             return ("shorten" if self.shorten() else "show"), error
         retries = self._retries

@@ -1,4 +1,4 @@
-"""Reminders: recorded messages to the model that no person wrote. They are marked and start no work."""
+"""Reminders: recorded messages to the model that the user did not write. They have a mark and start no work."""
 
 import re
 from collections.abc import Iterable
@@ -16,12 +16,11 @@ _END = late_pattern(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
 
 
 def reminder(text: str) -> str:
-    """Return the text with tags that mark a reminder. End tags in the text are escaped."""
+    """Return the text in tags that mark a reminder. End tags inside the text are escaped."""
     return f"<{_TAG}>\n{_END.sub('‹', text)}\n</{_TAG}>"
 
 
 def remind(record: Record, due: Reminder, now: float) -> None:
-    """Record a reminder."""
     message = Message(f"u{record.ledger.added + 1}", "user", (Text(due.text),))
     record.write(MessageAdded(now, message, about=due.about))
 
@@ -30,12 +29,12 @@ CONTINUE_TEXT = reminder("Your last message was cut off while you were writing i
 
 
 def called_by(program: str) -> str:
-    """Before calls of a program: who made them."""
+    """Return the reminder that names the program that made the next calls."""
     return reminder(f"The next calls were made by {program}, not by you. Their results are for your information.")
 
 
 def broken_off(error: ModelError, affected: Iterable[ToolCall]) -> str:
-    """Return the reminder about calls that took effect before the model failed."""
+    """Return the reminder about calls that had effects before the model failed."""
     named = ", ".join(f"{call.name} ({call.id})" for call in affected)
     effects = f"These took effect, or may have: {named}." if named else "None of them changed anything."
     return reminder(

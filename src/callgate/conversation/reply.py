@@ -16,7 +16,7 @@ AT_REST: tuple[SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", 
 
 
 class EventSource(Protocol):
-    """The session that a stream of events reads."""
+    """Protocol of the session from which an EventStream reads events."""
 
     @property
     def status(self) -> SessionStatus: ...
@@ -30,18 +30,21 @@ class EventSource(Protocol):
 
     @property
     def position(self) -> int:
-        """The number of the recorded event that listeners received last."""
+        """The number of the recorded event that was last passed to listeners."""
         ...
 
     async def events_after(self, number: int) -> Sequence[tuple[int, Event]]:
-        """Return the published events on record after this number."""
+        """Return the recorded published events with a higher number than this one."""
         ...
 
     def take_failure(self) -> Exception | None: ...
 
 
 class _Unread:
-    """An unread event with the position of its session at that time. Unread progress is merged into it."""
+    """An unread event, and the position of its session when the event was published.
+
+    Later progress of the same call is merged into an unread progress event.
+    """
 
     __slots__ = ("found", "position")
 
@@ -51,7 +54,7 @@ class _Unread:
 
 
 class _Feed:
-    """A queue of unread events. Reports of progress are merged by call until another event comes."""
+    """A queue of unread events. Progress events are merged by call until an event of another kind is added."""
 
     __slots__ = ("_progress", "_source", "_waiting", "_wanted", "events")
 
@@ -86,19 +89,20 @@ class _Feed:
                 waiting.set_result(None)
 
     async def more(self) -> None:
-        """Wait for an event."""
+        """Wait until an event is added to the queue."""
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         await waiting
 
 
 class EventStream(Generic[T]):
-    """Events of a session as an iterator that ends at one of the given statuses. Unread progress is merged, so a slow
-    consumer does not delay the session.
+    """An iterator over the events of a session, which ends when the session reaches one of the given statuses.
 
-    wanted  selects events by path
+    Unread progress events are merged, so a slow consumer does not delay the session.
+
+    wanted  selects events by path and event
     value   converts an event to the value of the iterator
-    after   a position: the recorded events after it come first
+    after   a position; the recorded events after this position are returned first
     """
 
     def __init__(
@@ -137,7 +141,7 @@ class EventStream(Generic[T]):
         return self._value(unread.found)
 
     async def _catch_up(self, after: int) -> None:
-        """Insert the recorded events before the unread ones."""
+        """Insert the recorded events in front of the unread events."""
         upto, self._after = self.position, None
         self.position = min(after, upto)
         found = await self._session.events_after(after)
@@ -163,10 +167,10 @@ class EventStream(Generic[T]):
 
 
 class Reply(EventStream[Event]):
-    """The events after an input until the session is at rest: iterate over it, or await it for a list. It contains the
-    events of the session, and questions and answers of nested sessions.
+    """The events after an input until the session is at rest. Iterate over a reply, or await it for a list.
 
-    An open question ends it, unless the question is answered in the body of the loop.
+    A reply contains the events of the session, and the questions and answers of nested sessions. An open question
+    ends the reply, unless the question is answered in the body of the loop.
     """
 
     def __init__(self, session: EventSource, ending: tuple[SessionStatus, ...] = AT_REST) -> None:

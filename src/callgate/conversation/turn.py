@@ -1,8 +1,8 @@
-"""One turn: a message of the model and the results of its calls. Read this file first.
+"""One turn: a message of the model and the results of its calls. This is the first module to read in this package.
 
     request ──▶ stream ──▶ calls ──▶ executor ──▶ results
 
-The same code resumes an unfinished turn of a log: recorded steps are not repeated.
+The same code resumes an unfinished turn of a log. Recorded steps are not repeated.
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ if TYPE_CHECKING:
 
 
 class Turn:
-    """One turn. After ``run``, ``stop`` is the stop reason of its message, ``error`` the failure of the model with its
-    ``remedy``, and ``affected`` the calls of a failed message that had effects, or may have had.
+    """One turn: a message of the model and the results of its calls.
 
-    injected    the calls of the message, which then has no model
-    on_waiting  called when the turn waits for a person
+    injected    the calls of a message that no model writes
+    on_waiting  called when the turn starts to wait for the user
     on_resumed  called when the turn continues
+    stop        the stop reason of the message, after ``run``
+    error       the failure of the model, or None, after ``run``
+    remedy      the step after this failure
+    affected    the calls of a failed message that had or may have had effects
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class Turn:
         return self._source.remedy
 
     async def run(self) -> TurnEnded | None:
-        """Run the turn and record its end. Return None if it was left open on record."""
+        """Run the turn and record its end. Return None if the turn was left open in the record."""
         ledger = self._ledger
         async with self.executor as executor:
             self.stop = stop = await (self._resumed() if self.resumed else self._fresh())
@@ -137,7 +140,8 @@ class Turn:
         return ended
 
     async def _result_parts(self, calls: list[Entry]) -> tuple[ResultPart, ...]:
-        """Return the results for the model, limited together. The recorded message has the cut results."""
+        """Return the results for the model, shortened to a total size. The shortened results are recorded in the
+        message."""
         found: list[tuple[str, str, Result]] = []
         for entry in calls:
             assert entry.result is not None, f"call {entry.id} left its turn without a result"
@@ -154,7 +158,7 @@ class Turn:
             self._reader.cancel()
 
     def end_message(self) -> None:
-        """Take no more calls of programs: one that runs waits for the end of the message."""
+        """Add no more calls of programs to the message, because a running call waits for the end of the message."""
         if self._injected is not None:
             self._injected.end()
 
@@ -163,8 +167,11 @@ class Turn:
         return self._injected is not None and self._injected.grows
 
     def leave(self, because: str) -> None:
-        """Stop, and leave the turn open on record as a kill would: running calls are cancelled, the others stay open.
-        The text of a message that still streams is stored as a draft. Calls of programs are cancelled."""
+        """Stop the turn and leave it open in the record, as if the program had been killed.
+
+        Running calls and calls of programs are cancelled; all other calls stay open. The text of a message that is
+        still streaming is stored as a draft.
+        """
         if self.is_of_program:
             self.interrupt(because)
             return
@@ -190,7 +197,8 @@ class Turn:
         return "calls" if called else "answered"
 
     async def _wait(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Wait until all calls have settled or the condition holds, and report when only a person can move it on."""
+        """Wait until all calls have settled or the condition is true. Call ``on_waiting`` when only the user can
+        continue the turn."""
         executor, meter = self.executor, self._kit.meter
         await executor.stalled(is_over)
         while not executor.settled and not self._left and not is_over():
@@ -206,7 +214,7 @@ class Turn:
             self._kit.meter.waiting(person=False)
 
     def _spent(self) -> Spent | None:
-        """Return the costs of the message. A resumed message is on record."""
+        """Return the costs of the message, or None. The costs of a resumed message are already recorded."""
         opened = self._ledger.open_message
         if self.resumed:
             if opened is None:
@@ -256,7 +264,7 @@ class Turn:
         return stop
 
     def _remind(self) -> ToolChoice:
-        """Record the reminders of features before the request, and return their tool choice."""
+        """Record the reminders of features before the request, and return the tool choice of the features."""
         if self._injected is not None:
             return ToolChoice()
         due, wanted = self._kit.features.before_request(self._source.model.abilities)
@@ -267,7 +275,7 @@ class Turn:
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
 
     async def _resumed(self) -> StopReason:
-        """Add the calls on record to the executor. Settled calls keep their results."""
+        """Add the recorded calls to the executor. Settled calls keep their results."""
         ledger = self._ledger
         entries = sorted(ledger.calls.values(), key=lambda entry: entry.index)
         for entry in entries:
@@ -286,7 +294,7 @@ class Turn:
         return ledger.open_message.stop_reason or "cut_off"
 
     def _truth(self, entry: Entry, call: ToolCall) -> Result | None:
-        """Return the result of a call that a crash left without one, or None if it may continue."""
+        """Return the result of a call that had no result when the program crashed, or None if the call may continue."""
         ledger = self._ledger
         goes_on = not self.is_of_program  # the program that made the call does not wait for it any more
         as_decided = entry.hashed is None or entry.hashed == arguments_hash(entry.name, entry.arguments)

@@ -1,7 +1,7 @@
-"""The history in requests: all messages since the last boundary, in an order that every provider accepts.
+"""The history in requests: all messages after the last boundary, in an order that every provider accepts.
 
-A crash, lost lines or an imported log may leave an invalid order. Only this module repairs it, and only for requests.
-Valid messages are passed on unchanged, so that prompt caches stay valid.
+A crash, lost lines or an imported log may result in an invalid order. Only this module repairs the order, and only
+in requests. Valid messages are unchanged, so that prompt caches stay valid.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,8 @@ NO_RESULT = (Text("No result of this call is on record. Whether it ran is not kn
 
 
 class History(Sequence[Message]):
-    """The first messages of a list, without a copy: a request of turn 1,000 costs as much as the first one."""
+    """A read-only view of the first messages of a list. The list is not copied, so a long history costs nothing
+    extra."""
 
     __slots__ = ("_length", "_messages")
 
@@ -44,7 +45,8 @@ class History(Sequence[Message]):
 
 
 class Step:
-    """A message to send, with the unique id and the result of each of its calls. A result comes with its message."""
+    """A message to send, with a unique id and a result for each of its calls. Each result is stored with its
+    message."""
 
     __slots__ = ("answers", "message", "names")
 
@@ -55,11 +57,12 @@ class Step:
 
 
 class View:
-    """The messages since the last boundary, and the history made of them.
+    """The messages after the last boundary, and the history for requests that is made of them.
 
-    messages    the messages with the kept tail, without the summary; repairs, snips and replacements do not change it
-    replaced    contents that replace results, by message and call id
-    changed_at  the number of messages at the last boundary, snip or replacement: earlier token counts are outdated
+    messages    the messages, including the kept ones but not the summary; repairs, snips and replacements do not change
+                them
+    replaced    contents that replace results, by message id and call id
+    changed_at  the number of messages at the last boundary, snip or replacement; earlier token counts are outdated
     changes     the number of boundaries, snips and replacements
     """
 
@@ -87,8 +90,10 @@ class View:
             self._repair()
 
     def compact(self, summary: Message, kept: str | None) -> None:
-        """Replace the messages before ``kept`` by the summary; None: all messages. If ``kept`` is unknown, its line is
-        lost and all known messages came after it."""
+        """Replace the messages before ``kept`` by the summary; if ``kept`` is None, replace all messages.
+
+        If ``kept`` is unknown, its line was lost, and all messages are kept.
+        """
         at = None if kept is None else self._at.get(kept, 0)
         tail = [] if at is None else self.messages[at:]
         self.messages = []
@@ -102,7 +107,7 @@ class View:
             self._repair()
 
     def snip(self, message_ids: Iterable[str]) -> None:
-        """Do not send these messages any more. A call and its result are left out together."""
+        """Remove these messages from later histories. A call and its result are removed together."""
         known = {message_id for message_id in message_ids if message_id in self._at}
         if not known <= self._snipped:
             self._snipped |= known
@@ -110,7 +115,7 @@ class View:
             self._repair()
 
     def replace(self, message_id: str, call_id: str, content: tuple[Content, ...]) -> None:
-        """Send this content instead of a result. Only the first replacement of a result counts."""
+        """Replace a result by this content in later histories. Only the first replacement of a result is used."""
         if message_id in self._at and (message_id, call_id) not in self.replaced:
             self.replaced[message_id, call_id] = content
             self._note_change()
@@ -121,7 +126,7 @@ class View:
         self.changes += 1
 
     def history(self) -> History:
-        """Return the messages for a request. The list has a legal order and does not change later."""
+        """Return the messages for a request in a valid order. The returned history does not change later."""
         if self._is_valid and not self._wanted:
             return History(self._sent)
         if self._is_valid:
@@ -138,7 +143,7 @@ class View:
         return History(sent if sent or not self.messages else [REMOVED])
 
     def _follows(self, message: Message) -> bool:
-        """Return True if the message needs no repair, and append it. This is the fast path."""
+        """Append the message and return True if it needs no repair. This is the fast path."""
         calls: list[str] = []
         results: list[str] = []
         for part in message.parts:
@@ -195,7 +200,8 @@ class View:
         self._steps.append(Step(message, [self._name(call.id) for call in calls]))
 
     def _answer(self, message: Message, part: ResultPart) -> None:
-        """Assign the result to the nearest call with its id and without a result; drop it if there is none."""
+        """Assign the result to the nearest call with the same id and without a result. Drop it if there is no such
+        call."""
         waiting = self._open.get(part.call_id)
         if waiting is None:
             return
@@ -207,7 +213,7 @@ class View:
             self._reset_sent()
 
     def _name(self, call_id: str) -> str:
-        """Return the id, or a free one with a suffix: ``id~2``."""
+        """Return the id, or a unique id with a suffix such as ``id~2`` if the id is already used."""
         name, count = call_id, self._named.get(call_id, 0)
         while name in self._named:
             count += 1
@@ -247,5 +253,5 @@ class View:
 
 
 def _first_result(message: Message, call_id: str) -> ResultPart:
-    """Return the result that a replacement applies to, if a message has two for one id."""
+    """Return the first result for this call id in a message, which is the result that a replacement changes."""
     return next(part for part in message.parts if isinstance(part, ResultPart) and part.call_id == call_id)

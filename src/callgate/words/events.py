@@ -1,9 +1,8 @@
 """Events of a session.
 
-Durable events are stored, and the state of the session is computed from them. Passing events are not stored.
-
-Order of the events of one call: arrived < decided < asked < answered < started < settled < released. Calls of one
-message arrive and are released in the order of ``index``, and settle in any order. ``at`` is wall time and may jump.
+Durable events are stored, and the state of the session is computed from them. Passing events are not stored. Order
+of the events of one call: arrived < decided < asked < answered < started < settled < released. Calls of one message
+arrive and are released in the order of ``index``, and settle in any order. ``at`` is wall time and may jump.
 """
 
 from collections.abc import Mapping
@@ -36,12 +35,9 @@ SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "cl
 
 @noun
 class MessageAdded:
-    """A message was added to the history. The stop reason of an incomplete message of the model is not in ``WHOLE``.
-
-    about    the subject of a reminder to the model; a reminder starts no work
-    queued   the id of the queued prompt that became the message
-    options  the options for the run of the message
-    """
+    """A message was added to the history. ``about`` is the subject of a reminder to the model, which starts no work.
+    ``queued`` is the id of the queued prompt that became the message. ``options`` apply to the run of the message.
+    The stop reason of an incomplete message of the model is not in ``WHOLE``."""
 
     at: float
     message: Message
@@ -53,10 +49,8 @@ class MessageAdded:
 
 @noun
 class PromptQueued:
-    """A prompt was queued until the run ends, or, with ``steers``, until the current calls end.
-
-    A prompt with an existing id replaces the queued prompt.
-    """
+    """A prompt was queued until the run ends, or until the current calls end if ``steers``. A queued prompt with the
+    same id is replaced."""
 
     at: float
     id: str
@@ -66,7 +60,6 @@ class PromptQueued:
 
     @property
     def text(self) -> str:
-        """The joined text parts of the prompt."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
@@ -104,11 +97,7 @@ class TurnEnded:
 
 @noun
 class RunEnded:
-    """A run ended.
-
-    kind       the limit that was reached, or the kind of the model error
-    retryable  the run may succeed if it is tried again later
-    """
+    """A run ended. ``kind``: the limit, or the kind of the model error. ``retryable``: a later attempt may succeed."""
 
     at: float
     reason: RunReason
@@ -118,7 +107,6 @@ class RunEnded:
 
     @property
     def sentence(self) -> str:
-        """The reason why the run ended, as a sentence for the user."""
         text = ENDINGS[self.reason].sentence.format(kind=self.kind)
         return f"{text} {self.detail}" if self.detail else text
 
@@ -130,12 +118,8 @@ class RunEnded:
 
 @noun
 class RequestRetried:
-    """The model failed, and the request is sent again after ``delay`` seconds.
-
-    Text of this message that was streamed so far is discarded. If calls had arrived, the next turn repeats the request.
-
-    instead  the fallback model that gets the request, if any
-    """
+    """The model failed: the request is sent again after ``delay`` seconds, to the fallback model ``instead`` if
+    given. Text streamed for this message is discarded. If calls had arrived, the next turn repeats the request."""
 
     at: float
     message_id: str
@@ -149,12 +133,9 @@ class RequestRetried:
 
 @noun
 class CallArrived:
-    """A call arrived.
-
-    asked_as        the name that the model used, if a toolbox replaced the call by a call of another tool
-    arguments_hash  None if the name or the arguments were invalid
-    kept            provider-specific data
-    """
+    """A call arrived. ``asked_as`` is the name that the model used, if a toolbox replaced the call by a call of
+    another tool. ``arguments_hash`` is None for an invalid name or invalid arguments. ``kept`` is provider-specific
+    data."""
 
     at: float
     call_id: str
@@ -187,10 +168,8 @@ class QuestionAsked:
 
 @noun
 class QuestionAnswered:
-    """A question was answered.
-
-    edited  the hash of the arguments that the user gave; in the recorded arguments secrets are masked
-    """
+    """A question was answered. ``edited`` is the hash of the arguments that the user gave. The recorded arguments
+    may differ, because secrets are masked in them."""
 
     at: float
     confirmation: Confirmation
@@ -221,12 +200,8 @@ class CallProgressed:
 
 @noun
 class CallSettled:
-    """A call got its result.
-
-    held   an earlier call of the message has not settled, so CallReleased releases the result later
-    index  the position of the call among the calls of its message
-    of     the number of calls of the message so far
-    """
+    """A call got its result. If ``held``, an earlier call of the message is unsettled, and CallReleased releases the
+    result later. ``index`` and ``of`` are as in CallStarted."""
 
     at: float
     call_id: str
@@ -360,12 +335,10 @@ class Branched:
 class Compacted:
     """The history was compacted: requests contain the summary, then the messages from ``kept`` on. No event is deleted.
 
-    context     the context of calls at the time of the compaction
-    running     the run continued after the compaction
+    context     the context of calls at the time of the compaction; ``running``: the run continued after it
     unreported  ids of ended actions that the model was not informed about yet
     restored    text after the summary, such as the to-do list and files
-    focus       instructions of the user for the summary
-    covered     the number of messages that the summary replaces
+    focus       instructions of the user for the summary; ``covered``: the number of messages that it replaces
     """
 
     at: float
@@ -408,10 +381,7 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """A property of the session, such as ``title``, was set; None removes it.
-
-    spent  the cost of the request by which a model wrote the value
-    """
+    """A property of the session, such as ``title``, was set; None removes it. ``spent``: the cost of setting it."""
 
     at: float
     key: str
@@ -421,11 +391,8 @@ class MetadataSet:
 
 @noun
 class SessionOpened:
-    """A session was opened. This is the first event of a session.
-
-    source  the session from which the first events were copied
-    forked  the events before Forked belong to another session
-    """
+    """The first event of a session. ``source`` is the session that the first events were copied from. If ``forked``,
+    the events before Forked belong to another session."""
 
     at: float
     version: str
@@ -436,10 +403,8 @@ class SessionOpened:
 
 @noun
 class Forked:
-    """The session was forked: all earlier events were copied from another session.
-
-    Calls that are open at this event belong to the other session.
-    """
+    """The session was forked: all earlier events were copied from another session. Calls that are open at this event
+    belong to the other session."""
 
     at: float
     session: str
@@ -448,10 +413,8 @@ class Forked:
 
 @noun
 class LinesQuarantined:
-    """Unreadable bytes of the log, given by offset and length, were copied to the file ``kept_in``.
-
-    counted  the totals of the readable part
-    """
+    """Unreadable bytes of the log (offset and length) were copied to the file ``kept_in``. ``counted``: the totals
+    of the readable part."""
 
     at: float
     ranges: tuple[tuple[int, int], ...]
