@@ -1,4 +1,4 @@
-"""The actions of the contexts ``input`` and ``anywhere``, by their names in the table of keys."""
+"""The actions of the key contexts ``input`` and ``anywhere``, by their names in the table of keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ CYCLE: tuple[Mode, ...] = tuple(mode for mode, rules in MODES.items() if rules.i
 
 
 class InputActions:
-    """Has one method for each action. ``rows`` is the table of keys with the user's changes."""
+    """The actions of the input line, with one method for each action. ``rows`` is the table of keys with the user's
+    changes."""
 
     def __init__(self, app: InnerTerminal, frames: Frames) -> None:
         self._app = app
@@ -31,7 +32,7 @@ class InputActions:
         self.rows: tuple[KeyAction, ...] = ACTIONS
 
     def configure(self, config: Config) -> None:
-        """Apply the user's key bindings and show a warning for each wrong one."""
+        """Apply the user's key bindings and show a warning for each invalid binding."""
         self.rows, faults = bound_keys(config.keybindings)
         self._app.show(*(NoticeBlock(text, "warning") for text in faults))
         self._app.application.use_vim(config.settings.tui_editing == "vim")
@@ -140,7 +141,7 @@ class InputActions:
         self._app.application.clear()
 
     def keys(self) -> None:
-        """Open the panel that lists the keys of the current context, or close it."""
+        """Open or close the panel that lists the keys of the current context."""
         from callgate.tui.panels.keys_panel import KeysPanel
 
         panel = self._app.receiver.panel

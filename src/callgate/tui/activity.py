@@ -15,7 +15,7 @@ WaitKind = Literal["person", "hook", "summary", "retry", "call", "queue", "check
 
 @noun
 class Wait:
-    """The reason why the agent waits. ``until`` is the end of the wait, if it is known."""
+    """The reason why the agent waits. ``until`` is the end of the wait, or None if it is unknown."""
 
     kind: WaitKind
     text: str
@@ -24,8 +24,8 @@ class Wait:
 
 
 def activity_line(state: FoldState, now: float) -> str:
-    """Return the agent's current work as text, or an empty string while it is idle. A wait of over two seconds is
-    named."""
+    """Return the agent's current work as text, or an empty string while the agent is idle. A wait of over two
+    seconds is named."""
     wait = wait_of(state)
     if wait is None:
         return ""
@@ -42,10 +42,10 @@ def activity_line(state: FoldState, now: float) -> str:
 
 
 def wait_of(state: FoldState) -> Wait | None:
-    """Return what the agent waits for, or None while nothing runs.
+    """Return the reason why the agent waits, or None while nothing runs.
 
-    The first that applies: the user, a hook or summary, the delay before a retry, a running call, a queued or
-    validating call, the model, the disk.
+    If there are several reasons, the first in this order is returned: the user, a hook or summary, the delay before
+    a retry, a running call, a queued or validating call, the model, the disk.
     """
     if state.questions and state.status not in ("paused", "closed"):
         return Wait("person", "waits for your answer", min(each.asked_at for each in state.questions.values()))

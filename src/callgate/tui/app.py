@@ -1,7 +1,5 @@
-"""The terminal application: connects the fold, the input line and the panels, and routes keys.
-
-The state of the conversation is in the fold; ``frames`` draws it.
-"""
+"""The terminal application: connects the session state, the input line and the panels, and routes keys. The fold has
+the state of the conversation; ``frames`` draws it."""
 
 from __future__ import annotations
 
@@ -48,12 +46,12 @@ Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 def run_terminal(
     opener: SessionOpener, theme: Theme, prompt: str = "", *, typed: str = "", pilot: Pilot | None = None
 ) -> int:
-    """Run the terminal until the user leaves it and return the exit code.
+    """Run the terminal interface until the user exits and return the exit code.
 
     opener  opens the session
     prompt  the first message
     typed   keys that were pressed during the start
-    pilot   a script that types and answers instead of a user, for the demo
+    pilot   a script that types and answers in place of a user, for the demo
     """
 
     async def main() -> tuple[int, str]:
@@ -78,7 +76,8 @@ def _warm_up() -> None:
 
 
 class TerminalApp:
-    """Implements ``InnerTerminal``. The input line is shown while ``opener`` still opens the session."""
+    """The terminal application; it implements ``InnerTerminal``. The input line is shown while ``opener`` opens the
+    session."""
 
     def __init__(self, opener: SessionOpener, theme: Theme, prompt: str = "") -> None:
         self.fold = ConversationFold()
@@ -113,7 +112,7 @@ class TerminalApp:
         """The conversation in the full view; None in the inline one."""
 
     async def run(self) -> int:
-        """Run until the user leaves and return the exit code."""
+        """Run until the user exits and return the exit code."""
         opened = self.start(self._open())
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._report)
@@ -138,17 +137,18 @@ class TerminalApp:
         return self._code
 
     def _report(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Show an unhandled exception of the event loop as a notice; asyncio would print it over the screen."""
+        """Show an unhandled exception of the event loop as a notice, because the default handler of asyncio would
+        write over the screen."""
         error = context.get("exception")
         self.show(NoticeBlock(f"{context['message']}: {error!r}" if error else context["message"], "error"))
 
     @property
     def resumable(self) -> str:
-        """The id for ``--resume``, or an empty string if the session has no messages or is not stored."""
+        """The session id for ``--resume``, or an empty string if the session has no messages or is not stored."""
         return "" if self.session is None or not self.session.messages else self.session.id
 
     async def _open(self) -> None:
-        """Open the session, then each session that the user changes to."""
+        """Open the first session, then each session that the user changes to."""
         start: SessionStart | None = SessionStart()
         try:
             while start is not None:
@@ -170,7 +170,7 @@ class TerminalApp:
             raise
 
     async def _live(self, start: SessionStart) -> SessionStart | None:
-        """Open one session, keep it open until it is left, and return the session to open next."""
+        """Open one session, wait until the user leaves it, and return the session to open next, or None to exit."""
         from callgate.tui.commands import read_custom
 
         async with self._opener(self, start) as (session, config):
@@ -197,7 +197,7 @@ class TerminalApp:
         return following
 
     async def _show_session(self, session: Session, config: Config) -> None:
-        """Show a greeting and the last messages of an opened session, and subscribe to its events."""
+        """Show the greeting and the last messages of an opened session, and subscribe to the events of the session."""
         events = [event for _number, event in await session.events_after(0)]
         fold, earlier = ConversationFold(), fold_of(events)
         fold.apply_all(events)
@@ -234,7 +234,7 @@ class TerminalApp:
         self._start_status_line(session, config)
 
     def _start_status_line(self, session: Session, config: Config) -> None:
-        """Start the user's status line; without a command it waits until the settings have one."""
+        """Start the user's status line. If no command is configured, it waits until the settings have a command."""
         from callgate.tui.statusline.status_line import SessionStatusLine
 
         self.statusline = SessionStatusLine(
@@ -316,7 +316,7 @@ class TerminalApp:
         self.frames.ask()
 
     def quit(self, code: int = 0) -> None:
-        """Leave the terminal. All blocks stay on the screen, including unfinished ones."""
+        """Exit the terminal. All blocks stay on the screen, including unfinished blocks."""
         self._code = code
         self.panels.clear()
         self.frames.leave()
@@ -333,7 +333,7 @@ class TerminalApp:
 
     @property
     def shown_panel(self) -> Panel | None:
-        """The panel on the screen; keys may go to the input line instead."""
+        """The panel on the screen, or None. The keys may go to the input line while a panel is shown."""
         return self.panels[-1] if self.panels else self.questions.card
 
     @property
@@ -361,7 +361,7 @@ class TerminalApp:
     # ---- keys ---------------------------------------------------------------------------------------------------
 
     def act(self, action: str, context: Context | None = None) -> None:
-        """Run an action of the table of keys, in the receiver's context or in the given one."""
+        """Run an action of the table of keys in the given context, or in the context of the current receiver."""
         receiver = self.receiver
         if receiver.part == "nothing":
             return
@@ -378,7 +378,7 @@ class TerminalApp:
         self.redraw()
 
     def pasted(self, text: str) -> None:
-        """Handle a paste while a panel is open. It never answers a question: the text goes to the input line
+        """Handle a paste while a panel is open. A paste never answers a question; it is inserted into the input line
         instead."""
         card = self.questions.card
         if card is not None and self.receiver.panel is card and not card.takes_text:
@@ -389,7 +389,7 @@ class TerminalApp:
             self.typed(text)
 
     def update_receiver(self) -> None:
-        """Decide which part receives keys from now on, and give it the focus."""
+        """Decide which part of the screen receives keys, and give the focus to that part."""
         questions, composer = self.questions, self.composer
         self.receiver = route(
             self.panels, questions.card, questions.guard, monotonic(), asks=composer.asks, writing=bool(composer.text)
@@ -410,6 +410,6 @@ class TerminalApp:
 
 
 def greeting(session: Session, config: Config) -> list[Block]:
-    """Return the first lines of the screen: program, model, folder, and the warnings of this start."""
+    """Return the first lines on the screen: program, model, folder, and the warnings of this start."""
     first = f"callgate {__version__}  {session.model}  {home_path(config.root)}  /help lists commands, ? keys"
     return [NoticeBlock(first), *(NoticeBlock(note, "warning") for note in session.notes)]

@@ -1,4 +1,4 @@
-"""Terminal title, bell, and the hint about ``/recap`` after an absence."""
+"""The terminal title, the bell, and the hint about ``/recap`` after an absence of the user."""
 
 from callgate.formats.display import visible
 from callgate.tui.fold import ConversationFold
@@ -13,7 +13,7 @@ _STATES = {"working": "working", "waiting_confirmation": "waits for you", "pause
 
 
 def title_of(fold: ConversationFold, folder: str) -> str:
-    """Return the terminal title: the name of the session, and its status unless it is idle."""
+    """Return the terminal title: the name of the session, and the status of the session unless it is idle."""
     name = visible(fold.title or folder or "callgate")[:60]
     state = _STATES.get(fold.status)
     return name if state is None else f"{name}: {state}"
@@ -30,17 +30,18 @@ def rings(event: Event, run_began: float | None, *, asked: bool = False) -> bool
 
 
 class Absence:
-    """Detects that the user returns: a key after a long time without one."""
+    """Detects that the user returns: a key is pressed after a long time without a key."""
 
     def __init__(self) -> None:
         self._last: float | None = None
 
     def ended(self, now: float) -> str:
-        """Record a key press and return the hint for a user who returns, or an empty string."""
+        """Record a key press and return the hint about ``/recap`` if the user returns, otherwise an empty string."""
         last, self._last = self._last, now
         return "" if last is None else recap_offer(now - last)
 
 
 def recap_offer(away: float) -> str:
-    """Return the hint about ``/recap`` after an absence of so many seconds, or an empty string if it was short."""
+    """Return the hint about ``/recap`` after an absence of ``away`` seconds, or an empty string if the absence was
+    short."""
     return f"You were away for {seconds_text(away)}: /recap says where things stand." if away >= AWAY else ""

@@ -24,8 +24,8 @@ for _reported in ("\x1b[13;2u", "\x1b[27;2;13~"):
 
 
 def bindings_of(app: InnerTerminal) -> KeyBindings:
-    """Return the bindings of the current table. If two match, the later one runs: a named context wins over
-    ``anywhere``, and the completion list over the input line."""
+    """Return the key bindings for the current table of keys. If two bindings match, the later binding runs: a named
+    context overrides ``anywhere``, and the completion list overrides the input line."""
     bindings = KeyBindings()
     for row in sorted(app.keys, key=lambda row: _ORDER.get(row.context, 1)):
         for keys in row.keys:
@@ -67,7 +67,7 @@ def _is_empty(app: InnerTerminal) -> bool:
 
 
 def _may_answer(app: InnerTerminal) -> bool:
-    """Return True if a card is open, or an action is staged and the input line is empty."""
+    """Return True if a question card is open, or if an action is staged and the input line is empty."""
     waits = app.questions.card is not None or (bool(app.fold.pending) and _is_empty(app))
     return waits and not app.composer.asks
 
@@ -78,7 +78,7 @@ def _inserts(app: InnerTerminal) -> bool:
 
 
 def _may_interrupt(app: InnerTerminal) -> bool:
-    """Return False while vim needs Escape itself, to leave insert mode, a selection or a partial command."""
+    """Return False while vim uses Escape to leave insert mode, a selection or a partial command."""
     state = app.application.vi_state
     return vim_state(app) in ("", "normal") and state.operator_func is None and not state.waiting_for_digraph
 
@@ -105,7 +105,7 @@ _MODES = {
 
 
 def vim_state(app: InnerTerminal) -> str:
-    """Return vim's mode: insert, normal, visual or replace; empty for Emacs keys."""
+    """Return vim's mode (insert, normal, visual or replace), or an empty string for Emacs keys."""
     if app.application.editing_mode != EditingMode.VI:
         return ""
     if app.composer.buffer.selection_state is not None:

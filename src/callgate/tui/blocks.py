@@ -1,4 +1,4 @@
-"""Blocks: the parts of a conversation that the terminal shows, one class for each kind."""
+"""Blocks: the elements of a conversation that the terminal shows, one class for each kind."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -27,7 +27,7 @@ class PromptBlock:
 
 @noun
 class TextBlock:
-    """Markdown of the model.
+    """Markdown text of the model.
 
     done    the text is complete
     begun   the first lines have been printed and removed from ``text``
@@ -43,7 +43,7 @@ class TextBlock:
 
 @noun
 class ThinkingBlock:
-    """Reasoning text of the model, with the times of its first and last piece."""
+    """Reasoning text of the model, with the times when its first and last chunk arrived."""
 
     id: str
     text: str
@@ -59,11 +59,11 @@ class CallBlock:
     path       the path of the nested session that made the call
     question   the open question about the call
     answered   the outcome of the user's answer; ``note`` is the text of the answer
-    index, of  the number of the call in its message, and the number of calls there
-    since      the time at which the call entered its status
-    output     the newest part of the output
-    joined     the block before this one is a call too
-    cut        the program ended while the call ran, and the record has no outcome
+    index, of  the number of the call in its message, and the number of calls in the message
+    since      the time when the call entered its status
+    output     the end of the output so far
+    joined     the block before this block is a call too
+    cut        the program ended while the call ran, and no outcome was recorded
     """
 
     id: str
@@ -99,7 +99,7 @@ class CallBlock:
 
 @noun
 class ActionBlock:
-    """A pending action that was applied, discarded or lost."""
+    """A staged action that was applied, discarded or lost."""
 
     id: str
     label: str
@@ -112,7 +112,7 @@ class ActionBlock:
 
 @noun
 class NoticeBlock:
-    """A message of the session or of a command, such as a retry or a compaction."""
+    """A notice of the session or of a command, such as a retry or a compaction."""
 
     text: str
     level: Level = "info"
@@ -122,7 +122,8 @@ class NoticeBlock:
 
 @noun
 class EndBlock:
-    """The end of a run: its reason, time, tokens and cost. ``answered``: the user ended it by an answer."""
+    """The end of a run: its reason, time, tokens and cost. ``answered`` is True if the user ended the run by an
+    answer."""
 
     ended: RunEnded
     seconds: float = 0.0
@@ -159,7 +160,7 @@ class TableBlock:
 
 @noun
 class LinesBlock:
-    """Lines of (text, style) pieces. Lines that are wider than the terminal are cut off."""
+    """Lines made of (text, style) pairs. Lines that are wider than the terminal are cut off."""
 
     lines: tuple[tuple[tuple[str, str], ...], ...]
 

@@ -7,7 +7,7 @@ import tempfile
 
 
 def edited_text(text: str, suffix: str = ".md") -> str | None:
-    """Return the text after $VISUAL or $EDITOR has exited, or None if that failed. Blocks."""
+    """Edit a text in $VISUAL or $EDITOR and return the new text, or None if the editor failed. Blocks."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     # A private folder, because some editors replace the file instead of writing to it.
     with tempfile.TemporaryDirectory(prefix="callgate-") as folder:

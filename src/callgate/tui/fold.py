@@ -1,7 +1,7 @@
 """Folds the events of a session into the state of the terminal.
 
-The fold reads only events, so it can be tested, replayed and drawn without a terminal. ``fold_state`` has the state;
-``fold_texts``, ``fold_calls`` and ``fold_runs`` apply the events of one subject each.
+The fold has no other input than events, so it can be tested, replayed and drawn without a terminal. ``fold_state``
+has the state; ``fold_texts``, ``fold_calls`` and ``fold_runs`` each apply the events of one subject.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ SHOWN = 20
 
 
 class ConversationFold(FoldState):
-    """The state, changed by ``apply`` for each event in order. Events with a path come from nested sessions: only their
-    calls and questions change the state."""
+    """The state of the terminal, changed by ``apply`` for each event in order. Of events from nested sessions (with
+    a path), only calls and questions change the state."""
 
     def apply(self, event: Event, path: AgentPath = ()) -> None:
         self.last_activity = event.at
@@ -36,7 +36,7 @@ class ConversationFold(FoldState):
 
 
 def fold_of(events: Iterable[Event]) -> ConversationFold:
-    """Fold the events of a record, without the messages that were rewound."""
+    """Return the state after the recorded events, without rewound messages."""
     fold = ConversationFold()
     for event in events:
         if isinstance(event, Rewound):
@@ -47,7 +47,6 @@ def fold_of(events: Iterable[Event]) -> ConversationFold:
 
 
 def _remove_from(fold: ConversationFold, message_id: str) -> None:
-    """Remove a message and everything after it."""
     for at, each in enumerate(fold.blocks):
         if _message_of(each) == message_id:
             del fold.blocks[at:]
@@ -62,7 +61,7 @@ def _message_of(block: Block) -> str:
 
 
 def keep_end(fold: ConversationFold) -> None:
-    """Replace all blocks before the last messages by a line that counts them."""
+    """Replace the blocks before the last messages by a line with their number."""
     said = [at for at, each in enumerate(fold.blocks) if isinstance(each, PromptBlock | TextBlock)]
     if len(said) > SHOWN:
         many = len(said) - SHOWN
@@ -71,7 +70,7 @@ def keep_end(fold: ConversationFold) -> None:
 
 
 def left_open(fold: ConversationFold, waiting: int) -> NoticeBlock:
-    """Return the notice about a session that was interrupted; ``waiting`` prompts were not delivered."""
+    """Return the notice about an interrupted session. ``waiting`` is the number of prompts that were not delivered."""
     calls = sum(isinstance(each, CallBlock) and not each.done for each in fold.blocks)
     parts = [counted(len(fold.questions), "question")] if fold.questions else []
     parts += [counted(calls, "unfinished call")] if calls else []

@@ -63,7 +63,6 @@ def _add_call(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
 
 
 def _changed(call: CallBlock, event: e.Event) -> CallBlock:
-    """Return the block after the event."""
     match event:
         case e.CallDecided(decision=decision):
             changed = None if isinstance(decision, Deny) else decision.arguments
@@ -93,5 +92,6 @@ def _changed(call: CallBlock, event: e.Event) -> CallBlock:
 
 
 def moved(call: CallBlock, status: Status, at: float, **changes: Any) -> CallBlock:
-    """Return the call with other changes, and with this status if the table of transitions allows the move."""
+    """Return the call with these changes, and with the status if the table of transitions allows the change of
+    status."""
     return replace(call, **({"status": status, "since": at} if status in TRANSITIONS[call.status] else {}), **changes)

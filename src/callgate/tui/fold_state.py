@@ -31,10 +31,10 @@ class FoldState:
     questions      the open questions, in the order in which they are shown
     waiting        queued prompts by id
     pending        staged actions by id
-    run_began      the time at which the run started
-    work_began     the time at which the status became working
-    model_at       the time of the model's last piece; None while no request runs
-    model_silent   no piece of the answer has arrived yet
+    run_began      the time when the run started
+    work_began     the time when the status became working
+    model_at       the time of the model's last chunk; None while no request runs
+    model_silent   no chunk of the answer has arrived yet
     retry          the retry that the request waits for
     phases         hooks and summaries that run, by id
     """
@@ -74,7 +74,7 @@ class FoldState:
         return [self._rest(block) for block in self.blocks[self._printed :]]
 
     def _rest(self, block: Block) -> Block:
-        """Return the part of the block that has not been printed."""
+        """Return the block without its printed lines."""
         if self._cut is None or not isinstance(block, TextBlock) or block.id != self._cut[0]:
             return block
         _id, length, opened = self._cut
@@ -103,8 +103,8 @@ class FoldState:
         return at
 
     def take_finished(self) -> list[Block]:
-        """Return the live blocks at the front that are final, and the final Markdown at the front of a text that still
-        streams. They are not live any more."""
+        """Return the final live blocks before the first block that may change, and the final Markdown at the start
+        of a text that still streams. The returned blocks are marked as printed."""
         ready = max(self.first_open, len(self.blocks) - MOST_LIVE, self._printed)
         live = self.live
         taken = live[: ready - self._printed]
@@ -120,7 +120,8 @@ class FoldState:
         return taken
 
     def take_all(self) -> list[Block]:
-        """Return every live block as it stays when the terminal is left; a call that has a question stays open."""
+        """Return every live block in its last state, because the terminal exits. A call with a question stays open;
+        other open calls are cancelled."""
         self.close_texts()
         self._cancel_calls((Status.AWAITING_APPROVAL,))
         taken = [*self.take_finished(), *self.live]
@@ -128,11 +129,11 @@ class FoldState:
         return taken
 
     def skip_finished(self) -> None:
-        """Treat the final blocks at the front as printed."""
+        """Mark the final blocks before the first block that may change as printed."""
         self._printed = self.first_open
 
     def show(self, blocks: Iterable[Block]) -> None:
-        """Add final blocks above the blocks that may still change."""
+        """Insert final blocks before the blocks that may still change."""
         self.place(self.first_open, [*blocks])
 
     def add(self, block: Block) -> None:
@@ -142,7 +143,7 @@ class FoldState:
         self.add(NoticeBlock(text, level))
 
     def place(self, at: int, blocks: list[Block]) -> None:
-        """Insert blocks before the block at this index. Neighbours that are calls are joined."""
+        """Insert blocks before the block at this index. Adjacent calls are joined."""
         self.blocks[at:at] = blocks
         for number in range(at, min(at + len(blocks) + 1, len(self.blocks))):
             each = self.blocks[number]
@@ -155,7 +156,7 @@ class FoldState:
                     del self.names[next(iter(self.names))]
 
     def withdraw(self, at: int) -> bool:
-        """Remove the text at this index; return True if some of it has been printed, which stays."""
+        """Remove the text block at this index. Return True if some of it has been printed; the printed lines stay."""
         block = self.blocks[at]
         if at < self._printed:
             return isinstance(block, TextBlock)
@@ -166,7 +167,7 @@ class FoldState:
         return False
 
     def change(self, key: CallKey, change: Callable[[CallBlock], CallBlock]) -> None:
-        """Change the newest block of a call, if it is still open."""
+        """Change the newest block of a call, if the call is still open."""
         for at in range(len(self.blocks) - 1, self.first_open - 1, -1):
             each = self.blocks[at]
             if isinstance(each, CallBlock) and each.key == key and not each.done:
@@ -174,8 +175,11 @@ class FoldState:
                 return
 
     def ask(self, key: CallKey, question: Question) -> None:
-        """Add an open question. Questions are in the order of their calls, not in the order in which their previews
-        were ready; then come questions of calls without a block, in the order in which they were asked."""
+        """Add an open question.
+
+        Questions are sorted by the order of their calls, because previews may be ready in another order. Questions
+        of calls without a block come last, in the order in which they were asked.
+        """
         self.questions[key] = question
         calls = (each for each in self.blocks[self.first_open :] if isinstance(each, CallBlock))
         places = {call.key: at for at, call in enumerate(calls)}
@@ -186,7 +190,7 @@ class FoldState:
         self.questions = {key: question for key, question in self.questions.items() if key[0]}
 
     def close_texts(self, message_id: str | None = None) -> None:
-        """Mark the texts of the message as complete; without a message, all texts."""
+        """Mark the text blocks of a message as complete, or all text blocks if no message is given."""
         for at in range(self.first_open, len(self.blocks)):
             each = self.blocks[at]
             if isinstance(each, (TextBlock, ThinkingBlock)) and not each.done and message_id in (None, owner(each)):
@@ -199,7 +203,7 @@ class FoldState:
         self.streamed.clear()
 
     def cut_calls(self) -> None:
-        """Mark the running calls of a record as cut short, because the program that ran them has ended."""
+        """Mark the running calls as cut short, because the program that ran them has ended."""
         for call in self.running:
             self.change(call.key, lambda each: replace(each, cut=True))
 
@@ -224,5 +228,5 @@ class FoldState:
 
 
 def owner(block: TextBlock | ThinkingBlock) -> str:
-    """Return the id of the message that the block is part of."""
+    """Return the id of the message that contains the block."""
     return block.id.rpartition(".")[0]

@@ -33,8 +33,11 @@ def _add_message(state: FoldState, event: e.MessageAdded) -> None:
 
 
 def _add_answer(state: FoldState, message: Message) -> None:
-    """Make the streamed blocks of the message final. If it was not streamed, insert a block for each part, in order
-    with the blocks of the calls, whose events come before the message."""
+    """Make the streamed blocks of the message final.
+
+    If the message was not streamed, insert a block for each of its parts between the blocks of its calls, because
+    the events of the calls come before the message.
+    """
     if message.id in state.streamed:
         state.streamed.discard(message.id)
         state.close_texts(message.id)
@@ -87,7 +90,7 @@ def _add_text(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> N
 
 
 def _withdraw_answer(state: FoldState, event: e.RequestRetried) -> None:
-    """Remove the text of the failed attempt. Text that has been printed stays, and the notice says so."""
+    """Remove the text of the failed attempt. Printed text stays on the screen, and the notice says so."""
     state.spend(event.spent)
     state.model_at, state.model_silent, state.retry = event.at, True, event
     left = False

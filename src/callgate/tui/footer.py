@@ -41,7 +41,8 @@ def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
 
 
 def context_used(session: Session) -> str:
-    """Return the share of the context window that the next request uses; empty if the window size is unknown."""
+    """Return the percentage of the context window that the next request uses, or an empty string if the window size
+    is unknown."""
     use = session.context_use()
     if use.limits is None or not use.count.total:
         return ""
@@ -49,7 +50,7 @@ def context_used(session: Session) -> str:
 
 
 def _packed(parts: Sequence[Part], between: int, columns: int) -> list[list[Part]]:
-    """Distribute the parts over as few lines as possible, so that the mode stays visible in a narrow terminal."""
+    """Distribute the elements over as few lines as possible, so that the mode stays visible in a narrow terminal."""
     lines: list[list[Part]] = []
     used = 0
     for text, style in parts:

@@ -1,7 +1,5 @@
-"""Schedules the frames of the terminal and turns blocks into lines.
-
-Finished blocks are printed once, above; the others are painted in each frame, below.
-"""
+"""Schedules the frames of the terminal and converts blocks to lines. Finished blocks are printed once above the
+redrawn part of the screen; unfinished blocks are painted in each frame."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ class Frames:
     """Draws frames.
 
     shown   blocks of commands and of the start that have not been printed
-    hinted  a hint that is shown below the input line for a moment
+    hinted  a hint that is shown below the input line for a short time
     """
 
     def __init__(self, app: InnerTerminal) -> None:
@@ -43,11 +41,11 @@ class Frames:
     # ---- when ---------------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Draw a frame soon."""
+        """Request a frame, which is drawn soon."""
         self._later(FRAME, self.draw)
 
     def hint(self, text: str, seconds: float) -> None:
-        """Show a hint below the input line for so many seconds."""
+        """Show a hint below the input line for ``seconds``."""
         self.hinted = text
         self._drop(self._unhint)
         self._later(seconds, self._unhint)
@@ -58,7 +56,7 @@ class Frames:
         self.ask()
 
     def redraw_when_armed(self) -> None:
-        """Draw again when the card accepts keys."""
+        """Schedule a frame for the time when the question card accepts keys."""
         wait = self._app.questions.wait
         if wait:
             self._later(wait + 0.01, self._armed)
@@ -74,7 +72,7 @@ class Frames:
             self._drop(action)
 
     def _later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Call the action after so many seconds, unless it is scheduled already."""
+        """Call the action after so many seconds, unless it is already scheduled."""
 
         def call() -> None:
             del self._timers[action]
@@ -110,12 +108,12 @@ class Frames:
         return self._print(self._app.fold.take_finished())
 
     def leave(self) -> None:
-        """Print every block as it is, because the terminal exits."""
+        """Print every block in its current state, because the terminal exits."""
         self._app.application.show_full_screen(False)
         self._print(self._app.fold.take_all())
 
     def _print(self, taken: Sequence[Block]) -> bool:
-        """Print blocks above the redrawn part; return False if they have no lines."""
+        """Print blocks above the redrawn part of the screen. Return False if they have no lines."""
         blocks, self.shown = [*self.shown, *taken], []
         lines = self._lines(blocks, unbroken=True)
         self._printed = blocks[-1] if lines else self._printed
@@ -123,7 +121,7 @@ class Frames:
         return bool(lines)
 
     def live_lines(self, height: int) -> list[str]:
-        """Return the last ``height`` lines of the unfinished blocks; in the full view, of the whole conversation."""
+        """Return the last ``height`` lines of the unfinished blocks, or of the whole conversation in the full view."""
         app, theme = self._app, self._app.theme
         columns = app.application.output.get_size().columns
         if app.full is not None:
@@ -167,7 +165,7 @@ class Frames:
 
 
 def staged_line(pending: Iterable[Staged], width: int) -> str:
-    """Return the line above the input that names the staged actions."""
+    """Return the line above the input line that lists the staged actions."""
     *older, newest = pending
     more = f" and {len(older)} more" if older else ""
     hint = "  Tab: look, apply or discard"

@@ -1,4 +1,4 @@
-"""The interface of the terminal for the parts of its screen: keys, actions, frames, layout, footer."""
+"""The interface of the terminal for its own modules: keys, actions, frames, layout, footer."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class InnerTerminal(Terminal, Protocol):
-    """The terminal with its parts.
+    """The terminal as its own modules use it.
 
     application   the application of prompt_toolkit
     composer      the input line
-    questions     the queue of cards
+    questions     the queue of question cards
     full          the conversation in the full view; None in the inline view
-    context_used  the share of the model's window that is used, as text
+    context_used  the used share of the model's context window, as text
     """
 
     application: InlineApplication
@@ -34,26 +34,26 @@ class InnerTerminal(Terminal, Protocol):
 
     @property
     def shown_panel(self) -> Panel | None:
-        """The panel on the screen; keys may go to the input line instead."""
+        """The panel on the screen, or None. The keys may go to the input line while a panel is shown."""
         ...
 
     @property
     def covers(self) -> bool:
-        """True if the panel on the screen takes all of it."""
+        """True if the panel on the screen takes the whole screen."""
         ...
 
     def transcript(self, *, expanded: bool) -> Transcript:
-        """Return a view of the whole conversation; ``expanded``: with the output of calls."""
+        """Return a view of the whole conversation, with the output of calls if ``expanded`` is True."""
         ...
 
     def update_receiver(self) -> None:
-        """Decide which part receives keys from now on, and give it the focus."""
+        """Decide which part of the screen receives keys, and give the focus to that part."""
 
     def act(self, action: str, context: Context | None = None) -> None:
-        """Run an action of the table of keys, in the receiver's context or in the given one."""
+        """Run an action of the table of keys in the given context, or in the context of the current receiver."""
 
     def typed(self, text: str) -> None:
-        """Pass text that no action has a key for to the open panel."""
+        """Pass typed text that is not the key of an action to the open panel."""
 
     def pasted(self, text: str) -> None:
-        """Pass a paste to the open panel. A paste never answers a question."""
+        """Pass pasted text to the open panel. A paste never answers a question."""

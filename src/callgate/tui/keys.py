@@ -1,4 +1,4 @@
-"""The table of keys: actions in named contexts with their default keys. Settings change it, ``?`` shows it."""
+"""The table of keys: actions in named contexts with their default keys. Settings change the table; ``?`` shows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTEXTS: dict[Context, str] = {
 
 @noun
 class KeyAction:
-    """An action and its keys, as prompt_toolkit names them; ``c-x c-e`` is a sequence of two keys."""
+    """An action and its keys in the notation of prompt_toolkit; ``c-x c-e`` is a sequence of two keys."""
 
     context: Context
     action: str
@@ -107,8 +107,8 @@ _SHOWN = {"escape": "Esc", "pageup": "PageUp", "pagedown": "PageDown", "up": "â†
 
 
 def sequence_of(written: str) -> str | None:
-    """Translate keys to names of prompt_toolkit: ``ctrl-x ctrl-e`` to ``c-x c-e``, ``alt-enter`` to ``escape enter``.
-    Return None for keys that no terminal sends."""
+    """Translate keys to the notation of prompt_toolkit: ``ctrl-x ctrl-e`` to ``c-x c-e``, ``alt-enter`` to ``escape
+    enter``. Return None for keys that no terminal sends."""
     from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES
 
     found: list[str] = []
@@ -133,7 +133,8 @@ def sequence_of(written: str) -> str | None:
 
 
 def shown_keys(keys: str, plain: bool = False) -> str:
-    """Format keys for people: ``Ctrl-X Ctrl-E``, ``Alt-Enter``. ``plain``: with ASCII characters only."""
+    """Return keys in the notation for users: ``Ctrl-X Ctrl-E``, ``Alt-Enter``. If ``plain`` is True, use ASCII
+    characters only."""
     words = keys.split()
     shown: list[str] = []
     for at, word in enumerate(words):
@@ -148,7 +149,7 @@ def shown_keys(keys: str, plain: bool = False) -> str:
 
 
 def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[str]]:
-    """Apply the key bindings of the settings to the table. Return the table and a message for each wrong line.
+    """Return the table with the key bindings of the settings, and a message for each invalid binding.
 
     A key that the settings give to another action is removed from its default action, with a message.
     """
@@ -180,8 +181,8 @@ def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[
 
 
 def _settled(rows: dict[tuple[str, str], KeyAction], changed: dict[tuple[str, str], KeyLine]) -> list[str]:
-    """Give every key to one action of a context: to an action of the settings first, otherwise to the first of the
-    table."""
+    """Assign every key to one action of a context: to an action in the settings first, otherwise to the first action
+    in the table."""
     faults: list[str] = []
     owners: dict[tuple[str, str], KeyAction] = {}
     order = {place: at for at, place in enumerate(changed)}

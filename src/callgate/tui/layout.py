@@ -1,4 +1,4 @@
-"""The layout of the part of the screen that is redrawn: unfinished blocks, panel, input line and footer."""
+"""The layout of the redrawn part of the screen: unfinished blocks, panel, input line and footer."""
 
 from __future__ import annotations
 

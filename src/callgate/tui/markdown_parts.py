@@ -1,9 +1,9 @@
 """Splits Markdown into parts that are painted one by one, so that finished parts can be printed while more text
 arrives.
 
-A part is a block of Markdown, an item of a list, or a section of a long code block, table or paragraph. The parts do
-not depend on later text, and ``Opened`` has what a part needs of earlier text. So painting the parts of a text that
-arrived in pieces gives the same lines as painting the whole text.
+A part is a block of Markdown, an item of a list, or a section of a long code block, table or paragraph. A part does
+not depend on later text, and ``Opened`` has the state of the earlier text. Painting a streamed text part by part
+therefore gives the same lines as painting the whole text.
 """
 
 import re
@@ -36,9 +36,9 @@ _LISTS = ("bullet_list_open", "ordered_list_open")
 
 @noun
 class Opened:
-    """The state before a part.
+    """The Markdown state before a part.
 
-    gap     an empty line separates the part from the one before
+    gap     an empty line separates the part from the part before
     number  the number of the part in an ordered list
     head    the first lines of the code block or table that the part continues
     """
@@ -50,7 +50,7 @@ class Opened:
 
 @noun
 class MarkdownPart:
-    """Some whole lines of a text, and the state before them."""
+    """One or more lines of a text, and the Markdown state before them."""
 
     text: str
     opened: Opened
@@ -62,7 +62,7 @@ class _Start:
 
     head  the first lines of the block, repeated if the part is cut
     own   the number of lines of ``head`` that are in the part itself
-    anew  parse the lines from here again, because they mean something else at the start of a text
+    anew  parse the lines from here again, because they have another meaning at the start of a text
     """
 
     line: int
@@ -73,7 +73,7 @@ class _Start:
 
 
 def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
-    """Split a text into parts. The last one is not finished while more text may arrive."""
+    """Split a text into parts. The last part is unfinished while more text may arrive."""
     parts: list[MarkdownPart] = []
     lines, before = lines_of(text), opened or Opened()
     while lines:
@@ -94,8 +94,8 @@ def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
 
 
 def finished_length(text: str, opened: Opened | None = None) -> tuple[int, Opened]:
-    """Return the length of the finished parts at the start of an incomplete text, and the state after them. An
-    incomplete last line is ignored."""
+    """Return the length of the finished parts at the start of an incomplete text, and the Markdown state after them.
+    An incomplete last line is ignored."""
     end = text.rfind("\n") + 1
     parts = parts_of(text[:end], opened)
     if len(parts) < 2:
@@ -104,7 +104,7 @@ def finished_length(text: str, opened: Opened | None = None) -> tuple[int, Opene
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines as Markdown does, keeping line ends."""
+    """Split a text into lines by the rules of Markdown, with their line endings."""
     return _LINE.findall(text)
 
 
@@ -118,7 +118,7 @@ def closes(line: str, markup: str) -> bool:
 
 
 def _cut(lines: list[str], start: _Start, end: int) -> int:
-    """Return the line before which a part that is too large is cut; ``end`` for other parts."""
+    """Return the line before which a part that is too long is cut, or ``end`` for other parts."""
     size = 0
     for at in range(start.line, end):
         if size > LARGEST and at >= start.line + start.own:
@@ -166,7 +166,7 @@ def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
 
 
 def _items(lines: list[str], token: "Token", places: list[int], here: Opened) -> Iterator[_Start]:
-    """Yield the starts of the items of a list; ``places`` are the first lines of the items."""
+    """Yield the starts of the items of a list. ``places`` are the first lines of the items."""
     number = int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
     if number is not None and here.number is not None:
         number = here.number
@@ -193,7 +193,7 @@ def _blank(lines: list[str], at: int) -> bool:
 
 
 def _top(lines: list[str]) -> Iterator[tuple["Token", list["Token"]]]:
-    """Yield the blocks of a text, each with its child blocks."""
+    """Yield the top-level blocks of a text, each with its child blocks."""
     tokens = block_reader().parse("".join(lines))
     block: Token | None = None
     inside: list[Token] = []
@@ -219,8 +219,8 @@ def block_reader() -> "MarkdownIt":
 def markdown_reader() -> "MarkdownIt":
     """Return a parser for CommonMark with tables and strikethrough.
 
-    HTML is text. Link definitions are text too: a definition at the end of an answer would change links that have been
-    printed already.
+    HTML is parsed as text. Link definitions are parsed as text too, because a definition at the end of an answer
+    would change links that have been printed already.
     """
     from markdown_it import MarkdownIt
 

@@ -25,18 +25,19 @@ ViewName = Literal["inline", "full"]
 class Panel(Protocol):
     """A part of the screen that receives the keys while it is open: a question, a list, a view of the transcript.
 
-    A panel does no input or output: it returns lines and handles actions of its context. If it has an attribute
-    ``full_screen`` that is true, it takes the whole screen until it is closed.
+    A panel does no input or output: it returns lines and handles actions of its context. A panel with a true
+    attribute ``full_screen`` takes the whole screen until it is closed.
     """
 
     context: Context
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        """Return the lines with control sequences, none wider than ``width``; at most ``height`` are shown."""
+        """Return the lines of the panel with control sequences, none wider than ``width``. At most ``height`` lines
+        are shown."""
         ...
 
     def act(self, action: str) -> None:
-        """Handle an action of the table of keys; ignore unknown ones."""
+        """Handle an action of the table of keys. Unknown actions are ignored."""
 
     def typed(self, text: str) -> None:
         """Handle text that is not the key of an action."""
@@ -44,12 +45,12 @@ class Panel(Protocol):
 
 @noun
 class Receiver:
-    """The part of the terminal that receives a key.
+    """The part of the screen that receives a key.
 
-    part        "nothing": the key is dropped
+    part        the kind of receiver; "nothing" if the key is dropped
     panel       the panel or the card; None for the input line
-    context     the context of its keys
-    card_waits  a card is shown and can be reached with one key
+    context     the key context of the receiver
+    card_waits  a card is shown and one key gives it the keys
     """
 
     part: Literal["input", "panel", "card", "nothing"] = "input"
@@ -59,7 +60,7 @@ class Receiver:
 
 
 class Terminal(Protocol):
-    """The operations of the terminal for commands and panels. ``session`` is None until it is open."""
+    """The operations of the terminal for commands and panels. ``session`` is None while no session is open."""
 
     fold: ConversationFold
     theme: Theme
@@ -80,10 +81,10 @@ class Terminal(Protocol):
     def close_panel(self, panel: Panel) -> None: ...
 
     def ask_text(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
-        """Ask for a text in the input line. ``done`` gets None if the user cancels."""
+        """Ask for a text in the input line. ``done`` is called with the text, or with None if the user cancels."""
 
     async def edit_text(self, text: str, suffix: str = ".md") -> str | None:
-        """Edit a text in $VISUAL or $EDITOR; return None if the editor failed."""
+        """Edit a text in $VISUAL or $EDITOR and return the new text, or None if the editor failed."""
         ...
 
     def set_input(self, text: str) -> None:
@@ -94,7 +95,8 @@ class Terminal(Protocol):
         ...
 
     def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
-        """Close the session, open another one and call ``then``. If that fails, the first session is resumed."""
+        """Close the session, open another session and call ``then``. If the other session cannot be opened, the
+        first session is resumed."""
 
     def once_open(self, action: Callable[[], None]) -> None:
         """Call the action as soon as a session is open."""
@@ -108,18 +110,18 @@ class Terminal(Protocol):
     def viewed(self) -> ViewName: ...
 
     def view(self, name: ViewName) -> None:
-        """Show the conversation inline, or full screen."""
+        """Show the conversation inline or full screen."""
 
     def redraw(self) -> None:
-        """Draw a frame soon."""
+        """Request a frame, which is drawn soon."""
 
     def quit(self, code: int = 0) -> None: ...
 
 
 @noun
 class SessionStart:
-    """The session to open: a ``new`` one, the one to ``resume``, or a copy of it (``fork``). By default, the one of the
-    command line."""
+    """The session to open: a new session (``new``), the session to resume (``resume``), or a copy of that session
+    (``fork``). By default, the session of the command line."""
 
     resume: str = ""
     fork: bool = False
@@ -136,9 +138,10 @@ SlashGroup = Literal["conversation", "session", "changes", "model", "looking", "
 class SlashCommand:
     """A slash command.
 
-    run        the function, or ``module:function`` in ``tui.commands``; gets the terminal and the text after the name
-    arguments  the form of that text
-    words      ``module:function`` that returns candidates for the text
+    run        the function, or ``module:function`` in ``tui.commands``; called with the terminal and the text after the
+               name
+    arguments  the form of the text after the name
+    words      ``module:function`` that returns completion candidates for the arguments
     at_rest    cannot run while the agent works
     at_once    needs no session
     """

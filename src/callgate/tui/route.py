@@ -1,7 +1,7 @@
-"""Decides which part of the terminal receives a key.
+"""Decides which part of the screen receives a key.
 
-``route`` has no side effects. The terminal calls it before each key and before each frame, and stores the result; all
-key filters, the layout and the panels read that value. See decision 0036.
+``route`` has no side effects. The terminal calls it before each key and before each frame, and stores the result;
+all key filters, the layout and the panels read the stored result. See decision 0036.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ typing press keys faster."""
 def route(
     panels: Sequence[Panel], card: Panel | None, guard: "InputGuard", now: float, *, asks: bool, writing: bool
 ) -> Receiver:
-    """Return the receiver of a key that is pressed at ``now``.
+    """Return the receiver of a key that is pressed at the time ``now``.
 
-    panels   the open panels; the last one is on top
+    panels   the open panels; the last panel is on top
     card     the card of the open question
     asks     the input line is open for a text that a panel or a command asked for
-    writing  the input line has text
+    writing  the input line contains text
     """
     if asks:
         return Receiver()
@@ -37,10 +37,11 @@ def route(
 
 
 class InputGuard:
-    """Prevents that a key meant for something else answers a question that has just appeared (decision 0036).
+    """Prevents a key that was meant for another part of the screen from answering a question that has just appeared
+    (decision 0036).
 
-    Its state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. Times are seconds of any
-    one clock.
+    The state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. Times are in seconds
+    of any one clock.
     """
 
     def __init__(self) -> None:
@@ -51,11 +52,11 @@ class InputGuard:
         self._answering = False
 
     def receiver(self, now: float, *, writing: bool) -> Literal["input", "card", "nothing"]:
-        """Return the part that receives a key while a card is shown.
+        """Return the part of the screen that receives a key while a card is shown.
 
         input    the user is writing, or the card is too new
         card     the card is armed
-        nothing  a key answered the card before this one a moment ago, so the key is dropped
+        nothing  a key answered the previous card a moment ago, so the key is dropped
         """
         if self._shown_at is None:
             return "input"
@@ -65,27 +66,27 @@ class InputGuard:
         return "nothing" if self._answering else "input"
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the card can be armed, if no key is pressed."""
+        """Return the seconds until the card can be armed if no key is pressed."""
         if self._shown_at is None:
             return 0.0
         return max(self._shown_at, self._pressed_at) + SETTLE - now
 
     def appeared(self, now: float, *, after_answer: bool = False) -> None:
-        """Handle that a card appeared. ``after_answer``: it replaces a card that a key has just answered."""
+        """Record that a card appeared. ``after_answer`` is True if it replaces a card that a key has just answered."""
         self._shown_at = now
         self._armed = self.is_left = False
         self._answering = after_answer
 
     def reached(self) -> None:
-        """Handle that a key was routed to the card: the card receives the next keys too, however fast they come."""
+        """Record that a key was routed to the card: the card receives the following keys too, without a delay."""
         self._armed, self._answering = True, False
 
     def pressed(self, now: float) -> None:
-        """Handle that a key was pressed, for any part."""
+        """Record that a key was pressed, for any receiver."""
         self._pressed_at = now
 
     def enter(self, now: float) -> bool:
-        """Arm the card because the user asked for it; return False if it has not been shown long enough."""
+        """Arm the card because the user asked for it. Return False if the card has not been shown long enough."""
         if self._shown_at is None or now - self._shown_at < SETTLE:
             return False
         self._armed, self.is_left, self._answering = True, False, False

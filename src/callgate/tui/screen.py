@@ -1,7 +1,5 @@
-"""Output and application of prompt_toolkit: one write for each frame, and finished lines above the redrawn part.
-
-Finished lines are written once and belong to the terminal's scrollback.
-"""
+"""Output and application of prompt_toolkit: one write for each frame, and finished lines above the redrawn part of
+the screen. Finished lines are written once and belong to the terminal's scrollback."""
 
 # The renderer of prompt_toolkit has no public way to print above the live part within one frame.
 # pyright: reportPrivateUsage=false
@@ -26,7 +24,7 @@ _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output: supporting t
 
 
 class FrameOutput(Vt100_Output):
-    """Writes each frame in one piece."""
+    """An output of prompt_toolkit that writes each frame in one piece."""
 
     def __init__(self, stream: TextIO, size: Any, colours: bool, environment: Mapping[str, str] = os.environ) -> None:
         depth = None if colours else ColorDepth.DEPTH_1_BIT
@@ -35,7 +33,7 @@ class FrameOutput(Vt100_Output):
 
     @contextmanager
     def frame(self) -> Generator[None]:
-        """Buffer everything written inside, and write it at the end."""
+        """Buffer everything that is written inside the ``with`` block, and write it at the end of the block."""
         self._held += 1
         try:
             yield
@@ -44,8 +42,11 @@ class FrameOutput(Vt100_Output):
             self.flush()
 
     def erase_down(self) -> None:
-        """Erase from the cursor to the end, in two steps: at the first cell of the screen, tmux and others treat a
-        single erase as a clear and copy the redrawn part into the scrollback."""
+        """Erase the screen from the cursor to the end, in two steps.
+
+        At the first cell of the screen, tmux and other terminals treat a single erase as a clear and copy the
+        redrawn part into the scrollback.
+        """
         self.write_raw("\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8")
 
     def flush(self) -> None:
@@ -61,7 +62,8 @@ class FrameOutput(Vt100_Output):
 
 
 class InlineApplication(Application[int]):
-    """An application below finished output. ``print_above`` adds to that output."""
+    """An application of prompt_toolkit that is drawn below finished output. ``print_above`` adds to the finished
+    output."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -70,8 +72,8 @@ class InlineApplication(Application[int]):
 
     @property
     def timeoutlen(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Seconds to wait for the next key of a sequence. They are few after Escape, because terminals send Alt and a
-        key together, and a user who presses only Escape must not wait."""
+        """The seconds to wait for the next key of a sequence. The time is short after Escape, because terminals send
+        Alt and a key together, and a user who presses only Escape must not wait."""
         pressed = self.key_processor.key_buffer
         return 0.05 if pressed and pressed[0].key == "escape" else self._waits_for_keys
 
@@ -80,7 +82,7 @@ class InlineApplication(Application[int]):
         self._waits_for_keys = 1.0 if seconds is None else seconds
 
     def print_above(self, lines: Sequence[str]) -> None:
-        """Print lines above the redrawn part, in one frame with it."""
+        """Print lines above the redrawn part of the screen, in the same frame."""
         if not lines or not self.is_running or self._running_in_terminal:
             return
         with self._frame() as output:
@@ -101,7 +103,7 @@ class InlineApplication(Application[int]):
             super()._redraw(render_as_done)
 
     def press(self, keys: str) -> None:
-        """Insert keys before the keys that the terminal will send."""
+        """Insert keys before the keys that the terminal sends next."""
         pressed: list[KeyPress] = []
         parser = Vt100Parser(pressed.append)
         parser.feed(keys)
@@ -113,7 +115,7 @@ class InlineApplication(Application[int]):
         self.editing_mode = EditingMode.VI if vim else EditingMode.EMACS
 
     def clear(self) -> None:
-        """Draw on an empty screen. The lines that were on it move to the scrollback."""
+        """Draw on an empty screen. The lines on the screen move to the scrollback."""
         with self._frame() as output:
             self.renderer.erase(leave_alternate_screen=False)
             if not self.full_screen:
@@ -131,7 +133,8 @@ class InlineApplication(Application[int]):
             self.full_screen = self.renderer.full_screen = full
 
     def draw(self) -> None:
-        """Draw a frame. If it became lower, erase the old one first, so that no empty rows stay below it."""
+        """Draw a frame. If the frame is lower than the last frame, erase the last frame first, so that no empty rows
+        remain below."""
         if not self.is_running or self._running_in_terminal:
             return
         with self._frame() as output:
@@ -150,7 +153,7 @@ class InlineApplication(Application[int]):
             super()._on_resize()
 
     def _follow_reflow(self, size: Size) -> None:
-        """Correct the cursor position after the terminal became narrower: most terminals then wrap long lines anew,
+        """Correct the cursor position after the terminal became narrower: most terminals wrap long lines again,
         which moves the top of the redrawn part up."""
         renderer = self.renderer
         screen, before = renderer._last_screen, renderer._last_size
@@ -165,12 +168,12 @@ class InlineApplication(Application[int]):
 
 
 def _reflows(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return False for terminals that cut off long lines: xterm and the Linux console."""
+    """Return False for terminals that cut off long lines when they become narrower: xterm and the Linux console."""
     return "XTERM_VERSION" not in environment and environment.get("TERM") != "linux"
 
 
 def terminal_output(colours: bool) -> FrameOutput:
-    """Return the output to standard output, which must be a terminal."""
+    """Return an output for standard output, which must be a terminal."""
 
     def size() -> Size:
         try:

@@ -1,7 +1,7 @@
 """Tables of the colours, signs and words of the terminal.
 
-A style is a list of words such as ``bold red``. ``Theme.paint`` converts it to control sequences, or to nothing if
-colours are off.
+A style is a list of words such as ``bold red``. ``Theme.paint`` converts a style to control sequences, or to nothing
+if colours are off.
 """
 
 import os
@@ -32,7 +32,7 @@ _ASCII = {ord(sign): plain for plain, signs in (_SIMILAR | _SPELLED).items() for
 
 @noun
 class StatusFace:
-    """The sign, its ASCII form, the style and the word of a status."""
+    """The sign, its ASCII form, the style and the word of a call status."""
 
     sign: str
     ascii: str
@@ -66,14 +66,15 @@ LEVELS: Mapping[str, StatusFace] = {
 
 @noun
 class Theme:
-    """``colours``: write control sequences for colours. ``unicode``: the terminal can show more than ASCII."""
+    """The abilities of the terminal. If ``colours`` is True, styles become control sequences; if ``unicode`` is
+    True, the terminal can show more than ASCII."""
 
     name: ThemeName = "dark"
     colours: bool = True
     unicode: bool = True
 
     def paint(self, text: str, style: str = "") -> str:
-        """Add the control sequences of a style. The text must be safe to show."""
+        """Return the text with the control sequences of a style. The text must be safe to show."""
         if not style or not self.colours or not text:
             return text
         codes = _ATTRIBUTES | (_LIGHT if self.name == "light" else _DARK)
@@ -86,11 +87,11 @@ class Theme:
         return self.sign("❯", ">") if here else " "
 
     def line(self, text: str) -> str:
-        """Make untrusted text safe to show on one line; see ``formats.display``."""
+        """Return untrusted text as one line that is safe to show; see ``formats.display``."""
         return self._shown(visible(text.translate(_JOINERS) if not text.isascii() else text))
 
     def page(self, text: str) -> str:
-        """Make untrusted text of several lines safe to show; line feeds and tabs stay."""
+        """Return untrusted text of several lines, made safe to show. Line feeds and tabs are kept."""
         return self._shown(visible_page(text.translate(_JOINERS) if not text.isascii() else text))
 
     def _shown(self, text: str) -> str:
@@ -102,8 +103,8 @@ class Theme:
 def theme_for(environment: Mapping[str, str] = os.environ, encoding: str | None = None, name: str = "auto") -> Theme:
     """Return the theme for a terminal.
 
-    NO_COLOR and TERM=dumb switch colours off; an encoding without the signs switches Unicode off. ``name`` is the
-    setting ``tui.theme``: ``auto`` reads the background from COLORFGBG and defaults to dark.
+    NO_COLOR and TERM=dumb disable colours; an encoding without the signs disables Unicode. ``name`` is the setting
+    ``tui.theme``: ``auto`` reads the background from COLORFGBG and defaults to dark.
     """
     try:
         "✓✗⊘●…─".encode(encoding or "ascii")

@@ -1,5 +1,5 @@
-"""Slash commands: lookup, completion and execution. ``command_table`` lists them; a module is imported when one of its
-commands is first used."""
+"""Slash commands: lookup, completion and execution. ``command_table`` lists the commands; a module is imported when
+one of its commands is first used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def find_command(terminal: Terminal, name: str) -> SlashCommand | None:
 
 
 def argument_words(terminal: Terminal, name: str) -> Sequence[tuple[str, str]]:
-    """Return candidates for the arguments of a command, each with a description. Must be quick."""
+    """Return completion candidates for the arguments of a command, each with a description. Must be fast."""
     found = find_command(terminal, name)
     if found is None or not found.words:
         return ()
@@ -41,7 +41,7 @@ def argument_words(terminal: Terminal, name: str) -> Sequence[tuple[str, str]]:
 
 
 def run_command(terminal: Terminal, text: str) -> bool:
-    """Run a slash command, or show that it does not exist. Return False if the text is a path, not a command."""
+    """Run a slash command, or show that there is no such command. Return False if the text is a path, not a command."""
     words = text[1:].split(None, 1)
     if not text[1:2].strip() or "/" in words[0]:
         return False
@@ -98,7 +98,7 @@ def _function(name: str) -> Any:
 
 
 def unknown(terminal: Terminal, name: str) -> str:
-    """Return the message for a name that is not a command, with the closest name or with what is missing."""
+    """Return the message for an unknown command, with the closest command name or the missing requirement."""
     missing = MISSING.get(name)
     if missing is not None:
         return f"/{name} is not there: {missing}"

@@ -10,8 +10,8 @@ from callgate.tui.port import SlashCommand, SlashGroup
 def _command(form: str, about: str, run: str, *, words: str = "", **more: Any) -> SlashCommand:
     """Return a row of the table.
 
-    form   the name, and after it the form of the arguments
-    run    the module ``slash_…``; with ``:name`` if the function has another name than the command
+    form   the name of the command, followed by the form of its arguments
+    run    the module ``slash_…``, followed by ``:name`` if the function has another name than the command
     words  the function of the same module that returns candidates for the arguments
     """
     name, _, arguments = form.partition(" ")

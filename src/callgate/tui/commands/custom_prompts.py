@@ -1,9 +1,9 @@
-"""Prompts in files that the user calls by name: Markdown files in a ``commands`` folder, and skills.
+"""Prompt files that the user runs by name: Markdown files in a ``commands`` folder, and skills.
 
-    .callgate/commands/fix.md           /fix
-    .callgate/commands/db/migrate.md    /db:migrate
+.callgate/commands/fix.md         /fix
+.callgate/commands/db/migrate.md  /db:migrate
 
-Files of a repository are read once its folder is trusted. No code of a file is run: its text becomes a prompt.
+Files of a repository are read when the user trusts the folder. No code of a file is run: its text becomes a prompt.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _KEYS = ("description", "argument-hint", "effort")
 class CustomPrompt:
     """A prompt file.
 
-    kind    where the file is from, as text: your own, the folder's, a skill
+    kind    the origin of the file as text: your own, the folder's, a skill
     hint    the form of the arguments
-    within  the folder that the file must not lead out of through symbolic links
+    within  the folder that must contain the file after symbolic links are resolved
     """
 
     name: str
@@ -60,14 +60,16 @@ class CustomPrompt:
 
 @noun
 class FoundPrompts:
-    """``problems`` describes unusable files, unknown keys and names that are taken."""
+    """The prompt files that were found. ``problems`` describes unusable files, unknown keys and names that are
+    taken."""
 
     prompts: tuple[CustomPrompt, ...]
     problems: tuple[str, ...] = ()
 
 
 def custom_prompts(config: Config, taken: Mapping[str, str]) -> FoundPrompts:
-    """Find the commands of the trusted folder, then the user's, then skills; the first of a name wins. Blocks.
+    """Return the prompts of the trusted folder, then the user's prompts, then skills. The first prompt with a name is
+    used. Blocks.
 
     taken  names that may not be used, with their owners
     """
@@ -105,10 +107,11 @@ def skills_of(config: Config) -> FoundSkills:
 
 
 def prompt_text(prompt: CustomPrompt, arguments: str) -> str:
-    """Read the file and fill in the arguments. Blocks; UsageError if the file cannot be read.
+    """Return the text of a prompt file with the arguments inserted. Blocks. Raise UsageError if the file cannot be
+    read.
 
-    ``$ARGUMENTS`` is the whole text after the name, ``$1`` to ``$9`` are single words. Without placeholders the
-    arguments are appended.
+    ``$ARGUMENTS`` is replaced by the whole text after the name, ``$1`` to ``$9`` by single words. Without
+    placeholders the arguments are appended.
     """
     try:
         body = _read(prompt.path, prompt.within).body.strip()
@@ -164,7 +167,7 @@ def _prompt(name: str, path: Path, kind: str, within: Path | None, problems: lis
 
 
 def _read(path: Path, within: Path | None) -> MarkdownFile:
-    """Read the file. A file without front matter is all body. ToolFailure or FrontMatterFault if it cannot be used."""
+    """Read a prompt file, with or without front matter. Raise ToolFailure or FrontMatterFault if it is unusable."""
     try:
         real = os.path.realpath(path, strict=True)
         if within is not None and not Path(real).is_relative_to(os.path.realpath(within)):

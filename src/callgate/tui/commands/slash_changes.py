@@ -1,4 +1,4 @@
-"""/undo and /diff."""
+"""The slash commands /undo and /diff."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scopes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 def undo_of(text: str) -> Undo:
-    """Parse the arguments of /undo. UsageError if they are invalid."""
+    """Parse the arguments of /undo. Raise UsageError if they are invalid."""
     words = text.split()
     partly = _PARTLY in words
     words = [word for word in words if word != _PARTLY]
@@ -45,7 +45,7 @@ def undo_of(text: str) -> Undo:
 
 
 async def undo(terminal: Terminal, text: str) -> None:
-    """Show the changes that would be undone, and ask."""
+    """Show the changes to undo and ask for confirmation."""
     wanted, session = undo_of(text), session_of(terminal)
     if not session.id:
         terminal.post(wanted)  # the session answers why there is nothing to undo
@@ -81,7 +81,7 @@ def _plan(planned: PlannedUndo) -> TableBlock:
 
 
 async def diff(terminal: Terminal, text: str) -> None:
-    """Show the changes of this session, or one of them, in a panel."""
+    """Show all changes of this session, or one change, in a panel."""
     session = session_of(terminal)
     if text and not text.isdigit():
         raise UsageError(f"/diff takes the number of a change, not {text!r:.40}")

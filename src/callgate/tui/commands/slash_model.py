@@ -1,4 +1,4 @@
-"""/model and /effort."""
+"""The slash commands /model and /effort."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAVE = "--save"
 
 
 def model(terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
-    """Set the model, or open the list of models. ``--save`` also makes it the default."""
+    """Set the model, or open the list of models. ``--save`` also stores the model as the default."""
     words = text.split()
     saves = _SAVE in words
     names = [word for word in words if word != _SAVE]
@@ -54,8 +54,8 @@ def _item(choice: ModelChoice, now: str) -> ListItem:
 
 
 async def _take(terminal: Terminal, name: str, *, saves: bool) -> None:
-    """Set the model; with ``saves``, store it as the default if it can be opened. The session reports errors as
-    events."""
+    """Set the model. If ``saves`` is True, store the model as the default if it can be opened. The session reports
+    errors as events."""
     if saves:
         from callgate.admin.settings_change import change_setting
         from callgate.assembly.models import open_model
@@ -68,7 +68,7 @@ async def _take(terminal: Terminal, name: str, *, saves: bool) -> None:
 
 
 def model_names(terminal: Terminal) -> Sequence[tuple[str, str]]:
-    """Return the model names of the catalogue. API keys are not looked up, to be quick."""
+    """Return the model names of the catalogue. API keys are not checked, for speed."""
     if terminal.config is None:
         return ()
     from callgate.assembly.models import model_source

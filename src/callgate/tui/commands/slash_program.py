@@ -1,4 +1,5 @@
-"""Commands about the program: /help, /keys, /quit, /version, /env, /doctor, /config, /statusline, /view, /setup."""
+"""Slash commands about the program: /help, /keys, /quit, /version, /env, /doctor, /config, /statusline, /view,
+/setup."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ async def env(terminal: Terminal, _text: str) -> None:
 
 
 def _environment(config: Config) -> tuple[tuple[str, str], ...]:
-    """Return rows of names and values, with secrets masked."""
+    """Return names and values about the program and its environment, with secrets masked."""
     from callgate import Store
     from callgate.admin.workspace_policy import Trusted
 
@@ -73,7 +74,7 @@ async def doctor(terminal: Terminal, _text: str) -> None:
 
 
 async def config(terminal: Terminal, text: str) -> None:
-    """Show all settings or one of them, or set one in the user's file."""
+    """Show all settings or one setting, or write a setting to the user's file."""
     from callgate.admin.settings import find_setting, list_settings
     from callgate.admin.settings_change import change_setting
 
@@ -165,7 +166,7 @@ THEMES = ("auto", "dark", "light", "mono")
 
 
 async def view(terminal: Terminal, text: str) -> None:
-    """Change the view and store the choice in the settings."""
+    """Change the view (inline or full screen) and store it in the settings."""
     if text in ("", "status"):
         said(terminal, f"The view is {terminal.viewed}. /view inline or /view full changes it.")
         return
@@ -234,7 +235,7 @@ async def _theme(terminal: Terminal, name: str) -> None:
 
 
 async def _trust(terminal: Terminal) -> None:
-    """Show what the folder's files would do once trusted, and ask."""
+    """Show the effects of the folder's settings and code, and ask whether the user trusts the folder."""
     from callgate.admin.workspace_policy import Trusted, fingerprint, trust_store
     from callgate.tui.panels.trust_panel import trust_now
 
@@ -265,7 +266,6 @@ async def _reset(terminal: Terminal) -> None:
 
 
 async def _set(terminal: Terminal, name: str, value: str) -> None:
-    """Write a setting into the user's file."""
     from callgate.admin.settings_change import change_setting
 
     changed = await asyncio.to_thread(change_setting, config_of(terminal), name, [value], "user")

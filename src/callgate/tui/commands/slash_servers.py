@@ -1,4 +1,4 @@
-"""/mcp, and the prompts of MCP servers as commands ``/server:prompt``."""
+"""The slash command /mcp, and the prompts of MCP servers as commands ``/server:prompt``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def server_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
-    """Return the prompts of the connected servers as commands."""
+    """Return the prompts of the connected MCP servers as slash commands."""
     servers = () if terminal.session is None else terminal.session.mcp_servers
     return tuple(
         SlashCommand(
@@ -73,7 +73,7 @@ def _send(server: str, prompt: Mapping[str, Any], terminal: Terminal, text: str)
 
 
 def _arguments(prompt: Mapping[str, Any], text: str) -> dict[str, str]:
-    """Assign the words of a text to the prompt's arguments in order; the last one gets the rest."""
+    """Assign the words of a text to the prompt's arguments in order; the last argument gets the rest of the text."""
     names = [each["name"] for each in prompt.get("arguments") or ()]
     try:
         words = split(text)

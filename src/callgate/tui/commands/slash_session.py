@@ -1,8 +1,6 @@
-"""Commands about the session and its conversation.
-
-/clear, /resume, /branch, /rewind, /title, /tags, /mode, /compact, /export, /continue; and /init and /review, whose
-prompts are the Markdown files in this folder.
-"""
+"""Slash commands about the session and its conversation: /clear, /resume, /branch, /rewind, /title, /tags, /mode,
+/compact, /export, /continue, /init and /review. The prompts of /init and /review are the Markdown files in this
+folder."""
 
 from __future__ import annotations
 
@@ -33,7 +31,8 @@ def clear(terminal: Terminal, _text: str) -> None:
 
 
 async def resume(terminal: Terminal, text: str) -> None:
-    """Change to a session, found by id, start of an id or words of its title; without a text, open the list."""
+    """Change to the session that the text identifies: an id, the start of an id, or words of a title. Without a
+    text, open the list of sessions."""
     from callgate.tui.panels.sessions_panel import pick_session
 
     current = session_of(terminal).id
@@ -45,8 +44,7 @@ async def resume(terminal: Terminal, text: str) -> None:
 
 
 def _found(terminal: Terminal, text: str) -> str:
-    """Return the id of the session that the text names. It is looked up before the current session is closed.
-    Blocks."""
+    """Return the id of the session that the text identifies. Blocks."""
     from callgate.admin.sessions import Archive
 
     config = config_of(terminal)
@@ -54,7 +52,7 @@ def _found(terminal: Terminal, text: str) -> str:
 
 
 def branch(terminal: Terminal, _text: str) -> None:
-    """Continue in a copy of this session."""
+    """Continue the conversation in a copy of this session."""
     session = session_of(terminal)
     if not session.id:
         raise UsageError("This session is not kept (--no-save), so it cannot be copied.")
@@ -76,7 +74,7 @@ _SHAPES: Mapping[str, Shape] = {".md": "markdown", ".html": "html", ".json": "ai
 
 
 async def export(terminal: Terminal, text: str) -> None:
-    """Write the session, with secrets masked, in the format of the file name's suffix."""
+    """Write the session, with secrets masked, to a file. The suffix of the file name selects the format."""
     session, config = session_of(terminal), config_of(terminal)
     if not session.id:
         raise UsageError("This session is not kept (--no-save), so it cannot be exported.")
@@ -159,7 +157,7 @@ def init(terminal: Terminal, text: str) -> None:
 
 
 def review(terminal: Terminal, text: str) -> None:
-    """Send the prompt to review a range of commits, or the uncommitted changes."""
+    """Send the prompt to review a range of commits or the uncommitted changes."""
     place = f"`{text}`" if text else "the working tree (staged, unstaged and new files) against the last commit"
     terminal.post(Prompt(_prompt("review").replace("{range}", place)))
 

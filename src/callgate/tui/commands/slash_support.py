@@ -1,4 +1,4 @@
-"""Helpers that several slash commands use."""
+"""Functions that several slash commands use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def session_of(terminal: Terminal) -> Session:
-    """Return the session. StateError while none is open, which happens during a change of sessions."""
+    """Return the session of the terminal. Raise StateError if no session is open, for example during a change of
+    sessions."""
     if terminal.session is None:
         raise StateError("The session is being opened; try again in a moment.")
     return terminal.session
@@ -33,7 +34,7 @@ def said(terminal: Terminal, text: str) -> None:
 
 
 def count_of(text: str, default: int, what: str) -> int:
-    """Parse a number, or return the default for an empty text. UsageError if it is not a number."""
+    """Parse a number, or return the default for an empty text. Raise UsageError if the text is not a number."""
     if not text:
         return default
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= 100_000:

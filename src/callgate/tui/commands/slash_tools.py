@@ -1,4 +1,5 @@
-"""Commands that show the session: /recap, /cost, /tools, /skills, /tasks, /permissions, /hooks, /calls."""
+"""Slash commands that show information about the session: /recap, /cost, /tools, /skills, /tasks, /permissions,
+/hooks, /calls."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ _MOST_TOOLS = 20
 
 
 async def recap(terminal: Terminal, _text: str) -> None:
-    """Show a model's one-line summary of the session, which is not part of the conversation."""
+    """Show a one-line summary of the session, written by a model outside the conversation."""
     said(terminal, await session_of(terminal).recap())
 
 
@@ -62,8 +63,8 @@ def cost(terminal: Terminal, _text: str) -> None:
 
 
 def tools(terminal: Terminal, text: str) -> None:
-    """Show all tools, grouped by MCP server; with a text, those whose names contain it; one tool with its whole
-    description."""
+    """Show the tools, grouped by MCP server. With a text, show the tools whose names contain the text; a single
+    match is shown with its whole description."""
     session = session_of(terminal)
     shown = {each.name: each.description for each in (*session.tool_specs, *session.deferred_specs)}
     of_server: dict[str, str] = {}
@@ -139,7 +140,7 @@ async def skills(terminal: Terminal, _text: str) -> None:
 
 
 async def tasks(terminal: Terminal, text: str) -> None:
-    """List background tasks; ``stop ID`` or ``stop all`` stops them."""
+    """Show the background tasks, or stop them: ``stop ID`` or ``stop all``."""
     session, words = session_of(terminal), text.split()
     if words and (words[0] != "stop" or len(words) != 2):
         raise UsageError(f"/tasks takes nothing, stop ID, or stop all, not {text!r:.60}")
@@ -177,7 +178,7 @@ def permission_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 async def permissions(terminal: Terminal, text: str) -> None:
-    """Show the rules with their origins and the remembered answers; ``revoke ID…`` removes answers."""
+    """Show the permission rules with their origins and the remembered answers, or remove answers: ``revoke ID…``."""
     from callgate.admin.workspace_policy import WorkspacePolicy
 
     words = text.split()
@@ -220,7 +221,7 @@ def hooks(terminal: Terminal, _text: str) -> None:
 
 
 def _short(origin: Origin) -> str:
-    """Return the settings layer, and the line in its file."""
+    """Return the settings layer and the line number of a rule's origin as text."""
     return f"{origin.layer}:{origin.line}" if origin.line else origin.layer
 
 
@@ -239,7 +240,7 @@ class PastCall:
 
 
 def past_calls(events: Iterable[e.Event]) -> list[PastCall]:
-    """Return the calls of a session in the order of their arrival. A call on two branches appears twice."""
+    """Return the calls of a session in the order of their arrival. A call on two branches is listed twice."""
     found: list[PastCall] = []
     newest: dict[str, PastCall] = {}
     for event in events:

@@ -1,4 +1,4 @@
-"""Commands that measure the session: /context, /perf."""
+"""The slash commands /context and /perf, which measure the session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FREE, _RESERVE = "free", "for the answer"
 
 @noun
 class WindowPart:
-    """One kind of content in the context window. ``letter`` marks it in terminals without colours."""
+    """One kind of content in the context window. ``letter`` represents the content in terminals without colours."""
 
     kind: str
     tokens: int
@@ -40,8 +40,8 @@ class WindowPart:
 
 
 def window_parts(use: ContextUse) -> list[WindowPart]:
-    """Return the parts of the next request in order, then the free room and the reserve for the answer. If the window
-    size is known, all add up to it."""
+    """Return the kinds of content of the next request in order, then the free space and the reserve for the answer.
+    If the window size is known, the tokens add up to the window size."""
     parts: list[WindowPart] = []
     letters = iter("abcdefghijklmnopqrstuvw")
     for at, share in enumerate(use.shares):
@@ -54,7 +54,8 @@ def window_parts(use: ContextUse) -> list[WindowPart]:
 
 
 def grid_cells(parts: Sequence[WindowPart], count: int) -> list[WindowPart]:
-    """Distribute ``count`` cells to the parts. Each part with tokens gets at least one, taken from the largest."""
+    """Distribute ``count`` cells in proportion to the tokens of the parts. Each part with tokens gets at least one
+    cell, taken from the largest part."""
     whole = sum(part.tokens for part in parts)
     if not whole:
         return []
@@ -83,7 +84,7 @@ def context(terminal: Terminal, _text: str) -> None:
 
 
 def _sign(part: WindowPart, theme: Theme) -> str:
-    """Return a square if colours distinguish the parts, or else the letter of the part."""
+    """Return a coloured square, or the letter of the part in terminals without colours."""
     if not (theme.colours and theme.unicode):
         return part.letter
     return {_FREE: "□", _RESERVE: "▨"}.get(part.kind, "■")
@@ -106,7 +107,7 @@ Facts = Mapping[str, Any]
 
 
 async def perf(terminal: Terminal, text: str) -> None:
-    """Show a report of the last requests; ``--json`` writes the whole report to a file."""
+    """Show a report on the last requests. ``--json`` writes the whole report to a file."""
     words = text.split()
     as_json = "--json" in words
     words = [word for word in words if word != "--json"]
@@ -131,7 +132,8 @@ def _write(path: Path, report: Facts) -> None:
 
 
 def process_facts() -> dict[str, float | None]:
-    """Return memory in bytes and CPU seconds of the process. ``memory`` is None where it cannot be read."""
+    """Return memory in bytes and CPU time in seconds of this process. ``memory`` is None on systems where it cannot
+    be read."""
     used = os.times()
     resident = None
     if sys.platform == "linux":
@@ -145,7 +147,7 @@ def process_facts() -> dict[str, float | None]:
 
 
 def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
-    """Compute the report: the last ``limit`` requests, tools, and totals of the session."""
+    """Return the report: the last ``limit`` requests, the tools, and the totals of the session."""
     requests: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     tools: dict[str, dict[str, Any]] = {}

@@ -1,11 +1,10 @@
-"""The input line: it edits a prompt, or a text that a panel or command asked for.
+"""The input line, in which the user edits a prompt or a text for a panel or command.
 
-attachments         long pasted texts and images, each one character of the text
-mentions            ``@path`` and paths of images in a text
-candidates          the completion list; ``completion_sources``, ``path_ranking`` and ``workspace_files`` find its
-entries
-recall              earlier prompts; ``prompt_history`` stores them
-hints               the lines above and below the input line
+attachments     long pasted texts and images, each stored as one character of the text
+mentions        ``@path`` and paths of images in a text
+candidates      the completion list; ``completion_sources``, ``path_ranking`` and ``workspace_files`` find its entries
+recall          earlier prompts; ``prompt_history`` stores them
+hints           the lines above and below the input line
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _Done = Callable[[str | None], None]
 
 
 class Composer:
-    """The input line. ``ask`` lends it to another text; the user's draft is restored afterwards."""
+    """The input line. ``ask`` replaces the user's draft by another text for a while and restores it afterwards."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -70,7 +69,7 @@ class Composer:
 
     @property
     def borrowed(self) -> bool:
-        """True while the line has anything other than a new prompt."""
+        """True while the line contains something other than a new prompt."""
         return self._asking is not None or self._searching is not None or self._edited is not None
 
     def prefix(self, number: int, wrapped: int) -> str:
@@ -95,7 +94,7 @@ class Composer:
         self.buffer.newline(copy_margin=False)
 
     def paste(self, text: str) -> None:
-        """Insert pasted text: a long text becomes an attachment, paths of images become images."""
+        """Insert pasted text. A long text becomes an attachment, and paths of images become images."""
         text = clean(text)
         if self._asking is not None or self._searching is not None:
             self.insert(text)
@@ -108,7 +107,7 @@ class Composer:
             self.insert(self.attachments.paste(text))
 
     def paste_clipboard(self) -> None:
-        """Attach the image of the clipboard."""
+        """Attach the image in the clipboard."""
 
         async def take() -> None:
             from callgate.tui.composer.pictures import clipboard_picture
@@ -124,7 +123,7 @@ class Composer:
         self._terminal.start(take())
 
     async def edit(self) -> None:
-        """Edit the text in $EDITOR, with pasted texts in full. Images keep their places."""
+        """Edit the text in $EDITOR, with pasted texts expanded. Images keep their positions."""
         text = self.attachments.unfolded(self.text)
         edited = await self._terminal.edit_text(text)
         if edited is None:
@@ -138,7 +137,8 @@ class Composer:
     # ---- sending ------------------------------------------------------------------------------------------------
 
     def submit(self, *, later: bool = False) -> None:
-        """Send the text. ``later``: queue it until the agent is done, instead of sending it after the current step."""
+        """Send the text. If ``later`` is True, queue it until the agent is done; otherwise it is sent after the
+        current step."""
         text = self.buffer.text
         if self._searching is not None:
             self.choose("accept")
@@ -156,7 +156,7 @@ class Composer:
                 self._terminal.post(self._input(text, later))
 
     def _ran_command(self, text: str) -> bool:
-        """Run the text if it is a command; return False if it is not."""
+        """Run the text as a slash command. Return False if it is not a command."""
         from callgate.tui.commands import run_command
 
         return text.startswith("/") and run_command(self._terminal, text)
@@ -167,8 +167,8 @@ class Composer:
         return Steer(content) if steers and isinstance(content, str) else Prompt(content)
 
     def _put_back(self, text: str) -> None:
-        """Replace the queued message by the edited text; if it was delivered meanwhile, send the text as a new
-        message."""
+        """Replace the queued message by the edited text. If the message was delivered during the edit, send the text
+        as a new message."""
         waiting, self._edited = self._edited, None
         self._empty()
         if waiting in self._terminal.fold.waiting:
@@ -202,12 +202,12 @@ class Composer:
     # ---- images -------------------------------------------------------------------------------------------------
 
     def _picture(self, path: str) -> str:
-        """Attach the image and return its mark, or an empty string if the file is not an image."""
+        """Attach the image and return its placeholder, or an empty string if the file is not an image."""
         image = self._read_image(path)
         return "" if image is None else self.attachments.picture(Path(path).name, image, path)
 
     def _typed_images(self, text: str) -> list[Image]:
-        """Return the images whose paths are words of the text; the words stay in the text."""
+        """Return the images whose paths are words of the text. The text is not changed."""
         return [image for path in image_paths(text) if (image := self._read_image(path)) is not None]
 
     def _read_image(self, path: str) -> Image | None:
@@ -222,7 +222,8 @@ class Composer:
     # ---- earlier messages ---------------------------------------------------------------------------------------
 
     def configure(self, config: Config) -> None:
-        """Read the prompt history once, then write the prompts that were sent before it was read."""
+        """Read the prompt history at the first call, then store the prompts that were sent before the history was
+        read."""
         if self._history is not None:
             return
 
@@ -250,7 +251,7 @@ class Composer:
             self._terminal.start(asyncio.to_thread(self._history.add, entry.text, entry.pasted))
 
     def up(self) -> None:
-        """Move to the line above; on the first line, recall a queued message or an earlier prompt."""
+        """Move the cursor to the line above. On the first line, recall a queued message or an earlier prompt."""
         if self.buffer.document.cursor_position_row:
             self.buffer.cursor_up()
         elif self._take_back():
@@ -269,7 +270,7 @@ class Composer:
                 self._show_entry(entry)
 
     def _take_back(self) -> bool:
-        """Edit the newest queued message; when repeated, the one before it."""
+        """Edit the newest queued message; repeated calls edit older messages. Return False if no message is edited."""
         waiting = [*self._terminal.fold.waiting]
         if self._edited in waiting:
             waiting = waiting[: waiting.index(self._edited)]
@@ -286,7 +287,7 @@ class Composer:
         self.set_text(self.attachments.restored(entry.text, entry.pasted))
 
     def search(self) -> None:
-        """Search earlier prompts for the text of the line."""
+        """Search the earlier prompts for the text in the line."""
         if self._searching is None and self._asking is None:
             self._searching = self.buffer.document
             self._look()
@@ -311,8 +312,8 @@ class Composer:
             self.list.move(1 if action == "next" else -1)
 
     def _accept(self, *, sends: bool) -> None:
-        """Insert the marked entry. ``sends``: then submit it, if it was typed in full or is a command without
-        arguments."""
+        """Insert the selected entry. If ``sends`` is True, submit the line when the entry was typed in full or is a
+        command without arguments."""
         if self.list is None:
             if self._searching is not None:
                 self._leave_search()
@@ -351,7 +352,6 @@ class Composer:
             self.list = None
 
     def _look(self) -> None:
-        """Update the completion list for the current text."""
         if self._searching is not None:
             self.list = searched(self._recall, self.text)
         elif self._asking is not None or not self.text:
@@ -372,13 +372,13 @@ class Composer:
         return waiting_lines(self._terminal.fold, self._terminal.theme, width, self._edited)
 
     def rows(self, width: int, most: int) -> int:
-        """Return the number of rows that the line and the lines around it need."""
+        """Return the number of screen rows for the input line and the lines above and below it."""
         shown = self.attachments.labelled(self.text).split("\n")
         own = sum((width_of(line) + 2) // max(width, 1) + 1 for line in shown[:most])
         return min(own, most) + len(self.above(width)) + len(self.below(width))
 
     def below(self, width: int) -> list[str]:
-        """Return the completion list, or a hint."""
+        """Return the lines below the input line: the completion list, or a hint."""
         theme = self._terminal.theme
         if self.list is not None:
             return self.list.lines(theme, width)

@@ -1,7 +1,7 @@
-"""Long pasted texts and images in the input line: one character of the text each, shown as a label.
+"""Long pasted texts and images in the input line: each is one placeholder character, shown as a label.
 
-With one character, the cursor, undo, cut and delete treat an attachment as a unit. The characters are from a private
-use area of Unicode and are removed from typed and pasted text.
+Cursor movement, undo, cut and delete therefore treat an attachment as a unit. Placeholders are characters of a
+private use area of Unicode and are removed from typed and pasted text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Pasted:
 
 @noun
 class Picture:
-    """An image. ``path`` is the path as the user wrote it; empty for an image of the clipboard."""
+    """An attached image. ``path`` is the path as the user wrote it; empty for an image from the clipboard."""
 
     number: int
     name: str
@@ -61,30 +61,30 @@ Attachment = Pasted | Picture
 
 
 def clean(text: str) -> str:
-    """Remove control sequences and invisible characters from pasted text and normalize its line ends."""
+    """Return pasted text with normalized line endings and without control sequences and invisible characters."""
     text = _SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _MARK.sub("", _UNSAFE.sub("", text))
 
 
 def strip_marks(text: str, keep: str = "") -> str:
-    """Remove all marks except the marks in ``keep``."""
+    """Remove all placeholders from the text except the placeholders in ``keep``."""
     return _MARK.sub(lambda found: found[0] if found[0] in keep else "", text)
 
 
 class Attachments:
-    """The attachments of one terminal by their marks. They are never removed, so that undo and history can restore
-    them."""
+    """The attachments of one terminal by their placeholders. Attachments are never removed, so that undo and history
+    can restore them."""
 
     def __init__(self) -> None:
         self._by_mark: dict[str, Attachment] = {}
 
     def paste(self, text: str) -> str:
-        """Return the text to insert for pasted text: a mark if it is long."""
+        """Return the text to insert for pasted text: the text itself, or a placeholder if it is long."""
         is_long = len(text) > LONG_CHARACTERS or text.count("\n") >= LONG_LINES
         return self._pasted(text) if is_long else text
 
     def picture(self, name: str, image: Image, path: str = "") -> str:
-        """Add an image and return its mark."""
+        """Add an image and return its placeholder."""
         return self._keep(Picture(self._next(Picture), name, image, path))
 
     def at(self, mark: str) -> Attachment | None:
@@ -95,29 +95,31 @@ class Attachments:
         return [found for mark in _MARK.findall(text) if (found := self._by_mark.get(mark)) is not None]
 
     def labelled(self, text: str) -> str:
-        """Return the text with labels instead of marks."""
+        """Return the text with labels in place of placeholders."""
         return self._replaced(text, lambda each: each.label)
 
     def parts(self, text: str, more: Iterable[Image] = ()) -> str | tuple[Content, ...]:
-        """Return the content to send: pasted texts in place, then the images, which the text names by their labels."""
+        """Return the content to send: the text with pasted texts expanded, then the images, whose labels are in the
+        text."""
         images = [*(each.image for each in self.within(text) if isinstance(each, Picture)), *more]
         whole = self._replaced(text, lambda each: each.text if isinstance(each, Pasted) else each.reference)
         return (Text(whole), *images) if images else whole
 
     def unfolded(self, text: str) -> str:
-        """Return the text with pasted texts in place of their marks; images stay marks."""
+        """Return the text with pasted texts in place of their placeholders. The placeholders of images are
+        unchanged."""
         pasted = {mark: each.text for mark, each in self._by_mark.items() if isinstance(each, Pasted)}
         return _MARK.sub(lambda found: pasted[found[0]] if found[0] in pasted else found[0], text)
 
     def taken_back(self, parts: Sequence[object]) -> str:
-        """Return a sent message as text for the input line: long texts and images are attachments."""
+        """Return a sent message as text for the input line, with placeholders for long texts and images."""
         text = "".join(part.text for part in parts if isinstance(part, Text))
         marks = [self.picture("image", part) for part in parts if isinstance(part, Image)]
         marks += [f" {part.uri}" for part in parts if isinstance(part, Resource)]
         return self.paste(clean(text)) + "".join(marks)
 
     def kept(self, text: str) -> tuple[str, Mapping[str, str]]:
-        """Return the text to store in the history and the pasted texts by label. An image is stored as its path."""
+        """Return the text to store in the history, with paths in place of images, and the pasted texts by label."""
         pasted = {each.label: each.text for each in self.within(text) if isinstance(each, Pasted)}
         shown = self._replaced(text, lambda each: each.label if isinstance(each, Pasted) else each.path)
         return shown.strip(), pasted
@@ -131,11 +133,12 @@ class Attachments:
         return text
 
     def _replaced(self, text: str, form: Callable[[Attachment], str]) -> str:
-        """Replace each mark by a form of its attachment; remove unknown marks."""
+        """Return the text with each placeholder replaced by a form of its attachment. Unknown placeholders are
+        removed."""
         return _MARK.sub(lambda found: form(known) if (known := self._by_mark.get(found[0])) else "", text)
 
     def _pasted(self, text: str) -> str:
-        """Return the mark of a long text; equal texts share one mark."""
+        """Return the placeholder of a long text. Equal texts have the same placeholder."""
         known = (mark for mark, each in self._by_mark.items() if isinstance(each, Pasted) and each.text == text)
         return next(known, "") or self._keep(Pasted(self._next(Pasted), text))
 
@@ -149,7 +152,7 @@ class Attachments:
 
 
 class AttachmentLabels(Processor):
-    """Shows each mark as its label. The cursor moves over a label in one step."""
+    """Shows each placeholder as its label. The cursor moves over a label in one step."""
 
     def __init__(self, attachments: Attachments) -> None:
         self._attachments = attachments

@@ -27,8 +27,8 @@ Kind = Literal["files", "resources", "commands", "words", "history"]
 
 @noun
 class Candidate:
-    """One entry. ``text`` replaces the typed text from the list's ``start``; ``entry`` is the earlier prompt that it
-    inserts."""
+    """One entry of the completion list. ``text`` replaces the typed text from the list's ``start``; ``entry`` is the
+    earlier prompt to insert."""
 
     text: str
     shown: str
@@ -37,7 +37,7 @@ class Candidate:
 
 
 class CandidateList:
-    """The entries, with one marked."""
+    """The entries of the completion list, one of which is selected."""
 
     def __init__(self, kind: Kind, start: int, candidates: Sequence[Candidate]) -> None:
         self.kind: Kind = kind
@@ -53,7 +53,7 @@ class CandidateList:
         self._at = (self._at + by) % len(self.candidates)
 
     def lines(self, theme: Theme, width: int, rows: int = ROWS) -> list[str]:
-        """Return at most ``rows`` lines, including the marked one."""
+        """Return the lines of the list, at most ``rows``, including the selected entry."""
         first = min(max(self._at - rows + 1, 0), max(len(self.candidates) - rows, 0))
         shown = self.candidates[first : first + rows]
         most = max(width * 2 // 3, 12) if any(each.help for each in shown) else width
@@ -84,7 +84,6 @@ def _tail(path: str, columns: int, mark: str) -> str:
 
 
 def _ends(address: str, columns: int, mark: str) -> str:
-    """Shorten an address in its middle."""
     head = clipped(address, columns // 3, "")
     return address if width_of(address) <= columns else head + _tail(address, columns - width_of(head), mark)
 
@@ -94,7 +93,7 @@ _CUT = {"files": _tail, "resources": _ends}
 
 
 def searched(recall: Recall, typed: str) -> CandidateList | None:
-    """Return the earlier prompts that contain the text."""
+    """Return a list of the earlier prompts that contain the text, or None if there is none."""
     found = [Candidate("", " ".join(each.text.split()), "", each) for each in recall.found(typed)]
     return CandidateList("history", 0, found) if found else None
 
@@ -102,7 +101,7 @@ def searched(recall: Recall, typed: str) -> CandidateList | None:
 def candidates_at(
     terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, text: str, cursor: int
 ) -> CandidateList | None:
-    """Return the completion list for the text before the cursor, or None."""
+    """Return the completion list for the text before the cursor, or None if there is nothing to complete."""
     before = text[:cursor]
     if text.startswith("/") and "\n" not in before:
         found = _commands(terminal, before)

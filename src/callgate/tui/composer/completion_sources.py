@@ -1,7 +1,5 @@
-"""Paths of the workspace and addresses of MCP resources for completion.
-
-Both are read in the background, cached, and read again when they are older than ``OLD``.
-"""
+"""Paths of the workspace and addresses of MCP resources for completion. Both are read in the background, cached, and
+read again when they are older than ``OLD``."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ OLD = 5.0
 
 
 class FileIndex:
-    """The files of the workspace.
+    """The cached files of the workspace.
 
-    start    runs a coroutine
-    changed  called after the list was read
+    start    runs a coroutine as a task
+    changed  called after the files were read
     """
 
     def __init__(
@@ -47,14 +45,14 @@ class FileIndex:
         return self._listing and self._index is None
 
     def ranked(self, typed: str) -> list[str]:
-        """Return the paths that match, best first; none while the files are listed for the first time."""
+        """Return the matching paths, best first. Empty while the files are listed for the first time."""
         if not self._listing and (self._listed is None or monotonic() - self._listed > OLD):
             self._listing = True
             self._start(self._list())
         return [] if self._index is None else self._index.ranked(typed)
 
     def beside(self, folder: str) -> list[str]:
-        """Return the names in one folder, without a cache."""
+        """Return the names of the files in one folder, without a cache."""
         from callgate.tui.composer.workspace_files import folder_names
 
         return folder_names(self._root() / folder)
@@ -76,9 +74,9 @@ class FileIndex:
 
 
 class ResourceIndex:
-    """The addresses of MCP resources.
+    """The cached addresses of MCP resources.
 
-    start    runs a coroutine
+    start    runs a coroutine as a task
     changed  called after addresses were read
     """
 
@@ -89,7 +87,7 @@ class ResourceIndex:
         self._asked: set[Server] = set()
 
     def addresses(self, server: Server) -> Sequence[str]:
-        """Return the cached addresses of a server; none while they are read for the first time."""
+        """Return the cached addresses of a server. Empty while they are read for the first time."""
         at, found = self._known.get(server, (None, ()))
         if server not in self._asked and (at is None or monotonic() - at > OLD):
             self._asked.add(server)

@@ -33,7 +33,7 @@ def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str 
 
 
 def enter_hint(fold: ConversationFold, *, images: bool, editing: bool) -> str:
-    """Return the hint that says when the message will be read."""
+    """Return the hint that says when the agent will receive the message."""
     if editing:
         return "Enter: puts it back · empty: takes it out · Esc: leaves it as it was"
     if fold.status == "waiting_confirmation":

@@ -1,4 +1,4 @@
-"""File names in the text of the input line: ``@path``, and paths of images."""
+"""Finds file names in the text of the input line: ``@path``, and paths of images."""
 
 import re
 
@@ -13,14 +13,14 @@ MOST_IMAGES = 20
 
 @noun
 class Mention:
-    """A path that is being typed. ``start`` is the position of its ``@``."""
+    """A path after ``@`` that the user is typing. ``start`` is the position of the ``@``."""
 
     start: int
     typed: str
 
 
 def mention_at(before: str) -> Mention | None:
-    """Return the mention that ends at the cursor."""
+    """Return the mention that ends at the cursor, or None."""
     found = _TOKEN.search(before)
     if found is None:
         return None
@@ -28,7 +28,7 @@ def mention_at(before: str) -> Mention | None:
 
 
 def mention_of(path: str) -> str:
-    """Return the mention of a path, quoted if the path has blanks."""
+    """Return the mention of a path, in quotes if the path has blanks."""
     return f'@"{path}"' if re.search(r"[\s'\"()\[\]{}]", path) else f"@{path}"
 
 
@@ -39,7 +39,8 @@ def image_paths(text: str) -> list[str]:
 
 
 def dropped_images(text: str) -> list[str]:
-    """Return the image paths if the pasted text has nothing else, as terminals paste dropped files."""
+    """Return the image paths if the pasted text has only image paths, as terminals paste dropped files; otherwise an
+    empty list."""
     stripped = text.strip()
     if len(stripped) > 10_000 or not stripped:
         return []

@@ -1,8 +1,8 @@
-"""Ranks paths by a typed text, fast enough for every key on 100,000 paths.
+"""Ranks paths by a typed text, fast enough to run at each key for 100,000 paths.
 
-Matches, best first: the name starts with the text, a word of the name does, the name contains it, the path contains
-it, the path has its letters in this order. Paths are sorted by depth and length, which is the order of equal matches.
-They are also joined to one text, so that a search runs in C and stops after enough matches.
+The order of matches, best first: the name starts with the text, a word of the name starts with it, the name contains
+it, the path contains it, the path has its letters in this order. Equal matches are ordered by depth and length of
+the path. All paths are joined to one text, so that a search runs in C and stops after enough matches.
 """
 
 import re
@@ -29,7 +29,7 @@ class PathIndex:
         self._narrowed: tuple[str, Sequence[int]] | None = None
 
     def ranked(self, typed: str, most: int = MOST_FITS) -> list[str]:
-        """Return the best matches."""
+        """Return the best matches for the typed text, best first."""
         text = typed.lower().replace("\n", " ")
         if not text:
             return self.paths[:most]
@@ -41,7 +41,7 @@ class PathIndex:
         return [self.paths[at] for at in islice(found, most)]
 
     def _holding(self, text: str) -> Iterator[int]:
-        """Yield the indexes of paths that contain the text; an index may repeat."""
+        """Yield the indexes of paths that contain the text. An index may be repeated."""
         if "/" not in text:
             yield from islice(self._names.holding(f"\n{text}"), MOST_FITS)
             inside = list(islice(self._names.holding(text), _SCORED))
@@ -49,8 +49,8 @@ class PathIndex:
         yield from islice(self._all.holding(text), MOST_FITS)
 
     def _in_order(self, text: str) -> list[int]:
-        """Return paths with the letters in order, best first: in the name or, if too few match, anywhere in the
-        path."""
+        """Return the indexes of paths with the letters in this order, best first. Search the names first and, if too
+        few match, the whole paths."""
         found = list(islice(self._names.fitting(_in_order(text)), _SCORED))
         if len(found) < MOST_FITS:
             found = list(islice(self._all.fitting(_in_order(text)), _NARROW))
@@ -58,7 +58,8 @@ class PathIndex:
         return sorted(found[:_SCORED], key=lambda at: self._score(text, at))
 
     def _of_few(self, text: str, near: Sequence[int]) -> list[int]:
-        """Return those of the earlier matches that match the longer text, best first."""
+        """Return the indexes in ``near``, the matches of a shorter text, that also match the longer text, best
+        first."""
         fits = _in_order(text).match
         found = [at for at in near if fits(f"\n{self._lower[at]}")]
         self._narrowed = (text, found)
@@ -76,7 +77,7 @@ class PathIndex:
 
 
 class _Lines:
-    """Lines joined to one text, with a line feed before each."""
+    """Lines joined to one text, with a line feed before each line."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
@@ -84,7 +85,7 @@ class _Lines:
         self._ends = [*accumulate(len(line) + 1 for line in lines)]
 
     def holding(self, piece: str) -> Iterator[int]:
-        """Yield the numbers of the lines that contain the piece, which may start with the line feed."""
+        """Yield the indexes of the lines that contain the text, which may start with the line feed."""
         return self._each(lambda start: self._text.find(piece, start))
 
     def fitting(self, pattern: re.Pattern[str]) -> Iterator[int]:
@@ -123,7 +124,8 @@ def _in_order(text: str) -> re.Pattern[str]:
 
 
 def _points(text: str, path: str, name: str) -> int:
-    """Score the match: letters that start words, adjacent letters, and matches within the name score higher."""
+    """Return the score of a match. Letters that start words, adjacent letters, and matches within the name score
+    higher."""
     inside = _walked(text, name, words=True) or _walked(text, name, words=False)
     if inside:
         return inside * 8 + 40 - len(path) // 4
@@ -131,8 +133,8 @@ def _points(text: str, path: str, name: str) -> int:
 
 
 def _walked(text: str, path: str, *, words: bool) -> int:
-    """Score the positions of the letters; 0 if a letter is missing. ``words``: prefer the start of a later word to a
-    nearer position."""
+    """Return the score of the positions of the letters in the path; 0 if a letter is missing. If ``words`` is True,
+    the start of a later word is preferred to a nearer position."""
     points, last = 0, -1
     for sign in text:
         at = path.find(sign, last + 1)

@@ -19,7 +19,8 @@ _CLIPBOARD: tuple[tuple[str, ...], ...] = (
 
 
 def read_picture(path: Path) -> Image | None:
-    """Return the image in a file, or None if the file is missing or not an image. UsageError if it is too large."""
+    """Return the image in a file, or None if the file is missing or not an image. Raise UsageError if it is too
+    large."""
     try:
         found = read_regular(path, MOST_IMAGE)
     except (OSError, ValueError):
@@ -33,7 +34,7 @@ def read_picture(path: Path) -> Image | None:
 
 
 def clipboard_picture() -> Image:
-    """Return the image in the clipboard. UsageError if there is none or no program can read it."""
+    """Return the image in the clipboard. Raise UsageError if there is none or no program can read it."""
     found = [command for command in _CLIPBOARD if which(command[0])]
     if not found:
         needed = "pngpaste" if sys.platform == "darwin" else "wl-paste (Wayland) or xclip (X11)"

@@ -1,7 +1,7 @@
 """Stores the prompts that the user typed in a workspace, for the input line of later sessions.
 
-The file has one JSON object for each prompt, is readable by its owner only, and has secrets masked. Writers lock the
-file. All functions block.
+The file has one JSON object for each prompt, with secrets masked, and is readable by its owner only. Writers lock
+the file. All functions block.
 """
 
 import fcntl
@@ -27,14 +27,14 @@ TypedText = tuple[str, Mapping[str, str]]
 
 
 class PromptHistory:
-    """The history of one workspace. Read and write errors are ignored."""
+    """The prompt history of one workspace. Read and write errors are ignored."""
 
     def __init__(self, data: Path, root: Path, masker: Masker | None = None) -> None:
         self.file = data / "history" / f"{project_key(root)}.jsonl"
         self._masker = masker
 
     def prompts(self) -> list[TypedText]:
-        """Return the prompts, oldest first, without immediate repetitions."""
+        """Return the prompts, oldest first, without consecutive duplicates."""
         try:
             found = _read(read_beside(self.file))
         except OSError:
@@ -60,7 +60,7 @@ class PromptHistory:
             return
 
     def _shorten(self) -> None:
-        """Remove the older half."""
+        """Remove the older half of the prompts."""
         lines = read_beside(self.file).splitlines(keepends=True)
         kept: list[bytes] = []
         room = MOST_BYTES // 2
@@ -73,7 +73,7 @@ class PromptHistory:
 
     @contextmanager
     def _locked(self) -> Generator[int]:
-        """Open the file for appending and lock it. If it was replaced meanwhile, open it again."""
+        """Open the file for appending and lock it. If the file was replaced in between, open it again."""
         while True:
             descriptor = open_beside(self.file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:

@@ -1,4 +1,4 @@
-"""Earlier prompts in the input line: stepped through or searched."""
+"""Recalls earlier prompts in the input line, one by one or by a search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class RecalledPrompt:
 
 
 class Recall:
-    """Steps through the prompts with ``older`` and ``newer``; after the newest comes the user's draft."""
+    """A cursor in the earlier prompts, moved by ``older`` and ``newer``. The user's draft comes after the newest
+    prompt."""
 
     def __init__(self) -> None:
         self._prompts: list[RecalledPrompt] = []
@@ -27,12 +28,12 @@ class Recall:
         self._draft = ""
 
     def load(self, prompts: Sequence[RecalledPrompt]) -> None:
-        """Insert the prompts of earlier sessions before the prompts of this one."""
+        """Insert the prompts of earlier sessions before the prompts of this session."""
         self._prompts = [*prompts, *self._prompts]
         self._at += len(prompts)
 
     def add(self, prompt: RecalledPrompt) -> bool:
-        """Add a prompt; return False if it equals the last one."""
+        """Add a prompt. Return False if it equals the last prompt."""
         self._draft = ""
         new = not self._prompts or self._prompts[-1] != prompt
         if new:
@@ -53,18 +54,19 @@ class Recall:
         return self._prompts[self._at]
 
     def newer(self) -> RecalledPrompt | str | None:
-        """Return the next prompt; after the newest, the user's draft."""
+        """Move to the next prompt and return it, or the user's draft after the newest prompt. Return None if the
+        cursor is at the draft already."""
         if not self.walking:
             return None
         self._at += 1
         return self._prompts[self._at] if self.walking else self._draft
 
     def reset(self) -> None:
-        """End the steps: the text in the line is a new prompt."""
+        """Move the cursor after the newest prompt, because the line contains a new prompt."""
         self._at = len(self._prompts)
 
     def found(self, typed: str) -> list[RecalledPrompt]:
-        """Return the prompts that contain the text, newest first; prompts that start with it come first."""
+        """Return the prompts that contain the text, newest first; prompts that start with the text come first."""
         wanted = typed.strip().lower()
         begins: dict[str, RecalledPrompt] = {}
         holds: dict[str, RecalledPrompt] = {}

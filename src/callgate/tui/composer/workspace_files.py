@@ -17,7 +17,7 @@ _PIECE = 1 << 16
 def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
     """Return the paths that Glob would find, unsorted: without hidden and git-ignored files.
 
-    most  the limit, so that a start in a home folder does not read the whole disk
+    most  the maximum number of paths, so that a start in a home folder does not read the whole disk
     """
     inside = any((folder / ".git").exists() for folder in (root, *root.parents))
     command = argv(_engine(), SearchRequest("", "files", in_repository=inside))
@@ -45,7 +45,8 @@ def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
 
 
 def folder_names(folder: Path, most: int = 2_000) -> list[str]:
-    """Return the names in one folder, hidden ones last; folders end with ``/``. Empty if it cannot be read."""
+    """Return the names in one folder, hidden names last; names of folders end with ``/``. Empty if the folder cannot
+    be read."""
     try:
         with os.scandir(folder) as entries:
             found = [f"{each.name}/" if each.is_dir() else each.name for each in islice(entries, most)]
@@ -55,7 +56,7 @@ def folder_names(folder: Path, most: int = 2_000) -> list[str]:
 
 
 def _engine() -> SearchEngine:
-    """Return the engine of the search tools, without its message about a missing package."""
+    """Return the search engine of the search tools, without its message about a missing package."""
     if os.environ.get(VARIABLE):
         return search_engine()
     for mode in MODES:

@@ -1,10 +1,10 @@
-"""Panels: they receive the keys instead of the input line. See ``tui.port.Panel``.
+"""Panels, which receive the keys in place of the input line. See ``tui.port.Panel``.
 
-question_queue    the open questions: one card is shown, the others are counted
+question_queue    the open questions, of which one is shown as a card
 question_card     the card of a question; ``card_forms`` has its rules to remember and its fields
 list_panel        a list to choose from; ``sessions_panel``, ``rewind_panel`` and ``servers_panel`` are lists
 pending_panel     staged changes, to apply or discard
-trust_panel       the question whether a folder is trusted
+trust_panel       the question whether the user trusts a folder
 scroll_panel      a long text or a diff
 transcript_panel  the whole conversation
 panel_page        the lines of a panel

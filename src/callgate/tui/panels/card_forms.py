@@ -1,4 +1,4 @@
-"""State of the forms of a question card: fields to answer, and rules to remember."""
+"""The state of the forms of a question card: fields to answer, and rules to remember."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from callgate.words.decisions import AskedField, Choice, Confirmation, FieldAnsw
 
 @dataclass
 class _Given:
-    """The answer to one field so far. ``at`` is the row of the cursor; the last row is the free text."""
+    """The user's input for one field. ``at`` is the row of the cursor; the last row is the free text."""
 
     chosen: list[str] = field(default_factory=list)
     text: str = ""
@@ -17,10 +17,10 @@ class _Given:
 
 
 class FieldsForm:
-    """The fields of a question, one at a time; several fields end with a review.
+    """The fields of a question, shown one at a time. Several fields are followed by a review.
 
     ready   the user has sent the answers
-    escape  the text that says what Escape does at the first field
+    escape  the help text for Escape at the first field
     """
 
     def __init__(self, question: Question, escape: str = "no answer, and stop") -> None:
@@ -63,7 +63,7 @@ class FieldsForm:
             self._here.at = (self._here.at + by) % (len(self._field.options) + self._takes_words)
 
     def typed(self, text: str) -> None:
-        """Handle a typed text: a digit selects an option and a blank toggles it; in the free text, both are text."""
+        """Handle a typed text. A digit selects an option and a blank toggles it; in the free text both are inserted."""
         if self.reviewing:
             return
         self.fault = ""
@@ -92,7 +92,8 @@ class FieldsForm:
             chosen[:] = [label]
 
     def enter(self) -> None:
-        """Take the option under the cursor if none is marked, and go on."""
+        """Select the option under the cursor if no option is selected, and go to the next field. In the review, send
+        the answers."""
         if self.reviewing:
             self.ready = True
             return
@@ -108,7 +109,7 @@ class FieldsForm:
         self.on()
 
     def on(self) -> None:
-        """Go to the next field; after the last one, to the review or the end."""
+        """Go to the next field; after the last field, go to the review or finish."""
         if self.reviewing:
             return
         self.fault = self._fault() or ""
@@ -120,7 +121,7 @@ class FieldsForm:
         return answers_fault([self._field], [self.answers[self.number]])
 
     def back(self) -> bool:
-        """Go to the field before; return False at the first one."""
+        """Go to the previous field. Return False at the first field."""
         if self.number == 0:
             return False
         self.number -= 1
@@ -130,7 +131,7 @@ class FieldsForm:
     # ---- lines --------------------------------------------------------------------------------------------------
 
     def write(self, page: PanelPage, *, brief: bool = False) -> None:
-        """Write the form. ``brief``: only the row of the cursor, for a low screen."""
+        """Write the form to the page. If ``brief`` is True, write only the row of the cursor, for a low screen."""
         if self.reviewing:
             self._write_review(page)
         else:
@@ -194,8 +195,8 @@ SCOPES: tuple[tuple[Scope, str], ...] = (
 class AlwaysChoice:
     """The choice of a rule to remember and its scope.
 
-    keeps    answers can be stored beyond the session
-    kept_in  the folder where they are stored
+    keeps    answers can be stored for later sessions
+    kept_in  the folder where answers are stored
     """
 
     def __init__(self, question: Question, *, keeps: bool = True, kept_in: str = "") -> None:
@@ -213,14 +214,14 @@ class AlwaysChoice:
         self.at = (self.at + by) % len(self._question.choices)
 
     def turn(self, by: int) -> None:
-        """Go to the next scope."""
+        """Select the scope that is ``by`` positions further in the list."""
         self.scope = (self.scope + by) % len(self.scopes)
 
     def answer(self) -> Confirmation:
         return self._question.always(self.choice, scope=self.scopes[self.scope][0], door=DOOR)
 
     def write(self, page: PanelPage, *, brief: bool = False) -> None:
-        """Write the choice. ``brief``: only the marked rule, for a low screen."""
+        """Write the choice to the page. If ``brief`` is True, write only the selected rule, for a low screen."""
         count = len(self._question.choices)
         page.words(f"Always allow ({self.at + 1} of {count}):" if brief else "Always allow:", "bold")
         for number, each in enumerate(self._question.choices):

@@ -18,7 +18,8 @@ _STEPS = {"left": -1, "up": -1, "right": 1, "down": 1, "h": -1, "k": -1, "l": 1,
 
 
 class EffortPanel:
-    """``levels`` are the levels of the model, lowest first. ``chosen`` is called with the selected level."""
+    """A panel to choose an effort level. ``levels`` are the levels of the model, lowest first. ``chosen`` is called
+    with the selected level."""
 
     context: Context = "selector"
 

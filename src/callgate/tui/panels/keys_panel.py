@@ -20,7 +20,7 @@ _NARROW = 60
 
 
 class KeysPanel:
-    """Lists the actions of a context and of ``anywhere`` with their keys."""
+    """A panel that lists the actions of a context and of ``anywhere`` with their keys."""
 
     context: Context = "selector"
 
@@ -54,7 +54,7 @@ class KeysPanel:
 
 
 def key_lines(rows: Sequence[KeyAction], theme: Theme, width: int) -> list[str]:
-    """Return lines of keys and their help, in two columns or, in a narrow terminal, one below the other."""
+    """Return lines with keys and their help in two columns, or in one column in a narrow terminal."""
     keys = [", ".join(shown_keys(each, not theme.unicode) for each in row.keys) for row in rows]
     room = 0 if width < _NARROW else max(map(width_of, keys), default=0) + 2
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""A list to choose from: filtered by typed text, scrolled, with a preview beside or below it."""
+"""A list to choose from, with a filter, scrolling, and a preview at the right or below."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FRAME = 4
 
 @noun
 class ListItem:
-    """An item. ``detail`` is shown at the right, ``words`` is only searched."""
+    """An item of a list. ``detail`` is shown at the right; ``words`` is not shown, but the filter searches it."""
 
     key: str
     title: str
@@ -36,12 +36,12 @@ class ListItem:
 
 
 class ListPanel:
-    """A list of items.
+    """A panel with a list of items.
 
-    chosen   called with the item after the panel was closed
-    preview  returns the preview of an item, or None while it is loading
+    chosen   called with the selected item after the panel was closed
+    preview  returns the preview of an item, or None while the preview is loading
     other    called for Tab; ``other_help`` is its help
-    closed   called if the user chooses no item
+    closed   called if the user closes the panel without a selection
     """
 
     context: Context = "selector"
@@ -74,7 +74,7 @@ class ListPanel:
         self.set_items(items)
 
     def set_items(self, items: Sequence[ListItem]) -> None:
-        """Replace the list. The cursor stays at its item, if the list has it."""
+        """Replace the items. The cursor stays at its item if the new list contains the item."""
         key = None if self.current is None else self.current.key
         self._items = items
         self._searched = [f"{each.title} {each.detail} {each.words}".casefold() for each in items]
@@ -122,7 +122,7 @@ class ListPanel:
             self._set_filter(self.filter + text)
 
     def _cancel(self) -> None:
-        """Clear the filter; if there is none, close the panel."""
+        """Clear the filter, or close the panel if the filter is empty."""
         if self.filter:
             self._set_filter("")
             return
@@ -182,7 +182,7 @@ class ListPanel:
 
 
 def _beside(left: list[str], right: list[str], at: int, theme: Theme) -> list[str]:
-    """Join two columns; the right one starts at column ``at``."""
+    """Join two columns of lines; the right column starts at column ``at``."""
     bar = theme.sign("│", "|")
     rows = max(len(left), len(right))
     pairs = zip([*left, *[""] * (rows - len(left))], [*right, *[""] * (rows - len(right))], strict=True)

@@ -1,4 +1,4 @@
-"""The lines of a panel: text made safe, wrapped and styled."""
+"""The lines of a panel: escaped, wrapped and styled text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class PanelPage:
-    """Collects lines; none is wider than ``width``."""
+    """Collects the lines of a panel. No line is wider than ``width``."""
 
     def __init__(self, theme: Theme, width: int) -> None:
         self.theme = theme
@@ -26,19 +26,19 @@ class PanelPage:
         self.safe_words(visible(text), style, indent)
 
     def safe_words(self, text: str, style: str = "", indent: int = 2) -> None:
-        """Add a sentence that is safe to show already, and must not be escaped twice."""
+        """Add a sentence without escaping it, because it is escaped already. It is wrapped between words."""
         for line in words(text, self.width - indent):
             self.lines.append(" " * indent + self.theme.paint(line, style))
 
     def block(self, text: str, style: str = "", indent: int = 2, before: str = "") -> None:
-        """Add text with all its blanks, broken at the edge."""
+        """Add text with all its blanks, wrapped at the edge."""
         margin = " " * indent + before
         for line in text.split("\n"):
             for piece in pieces(visible(line.expandtabs(4)), self.width - width(margin)):
                 self.lines.append(margin + self.theme.paint(piece, style))
 
     def diff(self, body: str, name: str = "") -> None:
-        """Add a diff in git's format, with continuation lines indented."""
+        """Add a diff in git's format, with indented continuation lines."""
         from callgate.tui.render.diff import diff_rows  # costly, loaded for the first diff
         from callgate.tui.render.spans import cut, painted, width_of
 
@@ -51,7 +51,7 @@ class PanelPage:
                 self.lines.append(f"  {painted(self.theme, [before, *row])}")
 
     def line(self, text: str, style: str = "", right: str = "") -> None:
-        """Add one line, cut off at the edge, with a text at its right end."""
+        """Add one line, cut off at the edge, with a right-aligned text at its end."""
         room = self.width - (width(right) + 2 if right else 0)
         shown = clipped(visible(text), max(room, 8), self.mark)
         gap = " " * max(self.width - width(shown) - width(right), 2) if right else ""
@@ -68,7 +68,7 @@ class PanelPage:
         return self.theme.sign("…", "...")
 
     def keys(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Add a line of keys and their help, wrapped between pairs."""
+        """Add keys and their help, wrapped between pairs."""
         line, used = "", 0
         for key, what in pairs:
             size = width(f"{key} {what}") + 3
@@ -82,7 +82,7 @@ class PanelPage:
 
 
 def clip_lines(lines: Sequence[str], room: int, more: str, theme: Theme) -> list[str]:
-    """Return at most ``room`` lines; the last one counts the rest, followed by ``more``."""
+    """Return at most ``room`` lines. If lines are omitted, the last line has their number, followed by ``more``."""
     if len(lines) <= room:
         return [*lines]
     kept = max(room - 1, 0)
@@ -105,7 +105,8 @@ def write_change(page: PanelPage, change: ChangeSet) -> None:
 
 
 def write_arguments(page: PanelPage, arguments: Mapping[str, Any]) -> None:
-    """Write the arguments of a call by name, single lines first, so that a long text does not hide the others."""
+    """Write the arguments of a call with their names. Arguments of one line come first, so that a long text does not
+    hide them."""
     from json import dumps
 
     if not arguments:

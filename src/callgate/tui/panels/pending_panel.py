@@ -1,4 +1,4 @@
-"""The panel of staged changes: shows files and diffs, applies or discards all or some."""
+"""The panel of staged changes, which shows files and diffs and applies or discards all or some of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _REASON = "The person said so in the terminal."
 
 
 class PendingPanel:
-    """One staged action. ``change`` is None if it changes no files. All files are marked at first."""
+    """A panel for one staged action. ``change`` is None if the action changes no files. All files are selected at
+    first."""
 
     context: Context = "selector"
 
@@ -98,7 +99,7 @@ class PendingPanel:
         return [*page.lines, *clip_lines(self._diff(width), room, " (d shows all)", theme), *foot.lines]
 
     def _diff(self, width: int) -> list[str]:
-        """Return the diff of the file under the cursor, cached because it is slow to paint."""
+        """Return the diff of the file under the cursor. It is cached because painting is slow."""
         if self._change is None:
             return []
         key = (width, self.at)
@@ -110,7 +111,7 @@ class PendingPanel:
 
 
 async def open_pending(terminal: Terminal) -> None:
-    """Open the newest staged action, or show that there is none."""
+    """Open the panel of the newest staged action, or show a notice if there is none."""
     staged = next(reversed(terminal.fold.pending.values()), None)
     if staged is None:
         terminal.show(NoticeBlock("Nothing is staged."))

@@ -1,4 +1,4 @@
-"""The card of an open question: permission, plan, question with options, sandbox request."""
+"""The card of an open question: a permission, a plan, a question with options, or a sandbox request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CardPlace(Protocol):
-    """The position of a card in its queue."""
+    """The position of a card in the queue of cards."""
 
     total: int
 
@@ -38,15 +38,15 @@ class CardPlace(Protocol):
 
 
 def asks_itself(question: Question) -> bool:
-    """Return True for a question of an MCP server, which is about no call."""
+    """Return True for a question that an MCP server asks without a call."""
     return not question.is_about_call and question.by.startswith("MCP server ")
 
 
 class QuestionPanel:
-    """One question.
+    """A panel for one question.
 
-    sent    an answer was sent, so no second one is accepted
-    edited  the arguments as the user changed them, for which yes is the answer
+    sent    an answer was sent, so further answers are ignored
+    edited  the arguments after the user's changes; an approval is for these arguments
     """
 
     def __init__(self, terminal: Terminal, question: Question, place: CardPlace) -> None:
@@ -72,7 +72,7 @@ class QuestionPanel:
             self.sent, self.fault = False, reason
 
     def withdraw(self) -> None:
-        """Handle that the question is closed."""
+        """Close the card's views, because the question is closed."""
         self._over = True
         if self.view is not None:
             self._terminal.close_panel(self.view)
@@ -149,7 +149,7 @@ class QuestionPanel:
 
     @property
     def takes_text(self) -> bool:
-        """True while the cursor is in a free text, where a paste belongs."""
+        """True while the cursor is in a free text, which accepts a paste."""
         return self._form is not None and self._form.own_words
 
     def _send(self, answer: Confirmation) -> None:
@@ -165,7 +165,7 @@ class QuestionPanel:
             self._send(self.question.no(reason.strip() or None, door=DOOR))
 
     def _too_late(self, text: str) -> None:
-        """Move a text for a closed question to the input line."""
+        """Move the text to the input line, because the question is closed."""
         if text.strip():
             self._terminal.set_input(text)
         self._terminal.show(NoticeBlock("The question was answered elsewhere; nothing was sent.", "warning"))
@@ -183,8 +183,8 @@ class QuestionPanel:
 
     @property
     def _remembers(self) -> bool:
-        """True if the answer can be remembered. With changed arguments it cannot, because a rule would be for the
-        original ones."""
+        """True if the answer can be remembered. It cannot if the user changed the arguments, because a rule would be
+        for the original arguments."""
         return bool(self.question.choices) and self.edited is None
 
     def _close_always(self) -> None:
@@ -208,8 +208,8 @@ class QuestionPanel:
             self._terminal.start(self._edit_outside(name))
 
     def _only_text(self) -> str:
-        """Return the name of the argument to edit: the only text, or the only text that the call's title shows;
-        otherwise ""."""
+        """Return the name of the argument to edit: the only text, or the only text in the title of the call. Return
+        "" if there is none."""
         texts = [name for name, value in self.arguments.items() if isinstance(value, str)]
         if len(self.arguments) > 1 and self.question.preview is None:
             line = self._face(self.arguments)
@@ -229,7 +229,8 @@ class QuestionPanel:
         self._terminal.redraw()
 
     def _changed(self, name: str, text: str | None) -> None:
-        """Replace the argument by the text; without a name, all arguments by the JSON object in the text."""
+        """Replace the argument with this name by the text. Without a name, replace all arguments by the JSON object
+        in the text."""
         if text is None:
             return
         if name and self._over:
@@ -259,7 +260,7 @@ class QuestionPanel:
         return tool if session is None else session.face(tool, arguments).line
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        """Return head, body and keys; the body is cut to the room that is left."""
+        """Return head, body and keys of the card. The body is shortened to the remaining height."""
         theme = self._terminal.theme
         head, body, foot, low = (PanelPage(theme, width) for _ in range(4))
         self._write_head(head)
@@ -306,7 +307,7 @@ class QuestionPanel:
         return f"Allow {clipped(visible(face), 200)}" + (" (with your changes)" if self.edited is not None else "")
 
     def _body_lines(self, width: int) -> list[str]:
-        """Return the arguments or the diff, cached because a diff is slow to paint."""
+        """Return the lines of the arguments or the diff. They are cached because painting a diff is slow."""
         key = (width, self.edited)
         if self._body is None or self._body[0] != key:
             page = PanelPage(self._terminal.theme, width)
@@ -359,7 +360,7 @@ class QuestionPanel:
         self._terminal.open_panel(self.view)
 
     def _write_server_tool(self, page: PanelPage) -> None:
-        """Write the description that the MCP server gives of its tool."""
+        """Write the MCP server's own description of its tool."""
         session = self._terminal.session
         server, said = ("", "") if session is None else server_tools(session).get(self.question.tool, ("", ""))
         if server:

@@ -1,4 +1,4 @@
-"""The queue of question cards: one is shown, the next appears when it is answered."""
+"""The queue of question cards: one card is shown, and the next card appears after the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class QuestionQueue:
-    """``card`` is on the screen. ``number`` of ``total`` counts since the queue was last empty."""
+    """The queue of question cards. ``card`` is on the screen. ``number`` and ``total`` count the questions from the
+    last time the queue was empty."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float]) -> None:
         self._terminal = terminal
@@ -54,26 +55,25 @@ class QuestionQueue:
             self.guard.appeared(self._clock(), after_answer=by_key)
 
     def uncovered(self, panel: object) -> None:
-        """Handle that a panel above the card was closed. The input guard starts anew, unless the panel was a view of
-        the card."""
+        """Restart the input guard after a panel above the card was closed, unless the panel was a view of the card."""
         if self.card is not None and self.card.view is not panel:
             self.guard.appeared(self._clock())
 
     @property
     def expires(self) -> bool:
-        """True if the card shows the time left for an answer."""
+        """True if the card shows the remaining time for an answer."""
         return self.card is not None and self.card.question.deadline is not None
 
     @property
     def wait(self) -> float:
-        """The seconds until the card can be armed; 0 if there is no card or it is armed."""
+        """The seconds until the card can be armed; 0 if there is no card or the card is armed."""
         return 0.0 if self.card is None else max(self.guard.wait(self._clock()), 0.0)
 
     def pressed(self) -> None:
         self.guard.pressed(self._clock())
 
     def enter(self) -> bool:
-        """Give the keys to the card. Return False if it has not been shown long enough."""
+        """Give the keys to the card. Return False if the card has not been shown long enough."""
         return self.card is not None and self.guard.enter(self._clock())
 
     def leave(self) -> None:

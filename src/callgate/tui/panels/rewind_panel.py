@@ -1,4 +1,5 @@
-"""The list of earlier prompts to go back to: the conversation only, with files, or in a copy of the session."""
+"""The list of earlier prompts to rewind to: only the conversation, the conversation and files, or in a copy of the
+session."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[MessageAdde
 
 
 class RewindPanel(ListPanel):
-    """Lists the prompts. The conversation goes back to before the chosen one, whose text is put into the input line."""
+    """A panel with the earlier prompts. The conversation is rewound to before the selected prompt, and the prompt's
+    text is inserted into the input line."""
 
     def __init__(self, terminal: Terminal, prompts: list[MessageAdded]) -> None:
         from callgate.admin.sessions import ago
@@ -61,7 +63,7 @@ class RewindPanel(ListPanel):
 
 
 async def open_rewind(terminal: Terminal) -> None:
-    """Open the list, or show that there is no prompt."""
+    """Open the list of prompts, or show a notice if there is no prompt."""
     session = terminal.session
     prompts: list[MessageAdded] = []
     if session is not None:
@@ -74,7 +76,7 @@ async def open_rewind(terminal: Terminal) -> None:
 
 
 async def go_back(terminal: Terminal, prompt: MessageAdded, way: str) -> None:
-    """Go back to before the prompt and put its text into the input line."""
+    """Rewind the conversation to before the prompt and insert the prompt's text into the input line."""
     session = terminal.session
     if session is None:
         return
@@ -98,7 +100,7 @@ def _rewind(terminal: Terminal, prompt: MessageAdded) -> None:
 
 
 def changes_after(session: str, at: float) -> list[int]:
-    """Return the numbers of the applied changes since then, newest first. Blocks."""
+    """Return the numbers of the changes applied at or after the time ``at``, newest first. Blocks."""
     from callgate.admin.session_changes import UNDO, read_changes
 
     found = read_changes(session).changes

@@ -1,4 +1,4 @@
-"""A text that is scrolled and searched."""
+"""A panel with a text that can be scrolled and searched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Write = Callable[[PanelPage], None]
 
 
 class ScrollPanel:
-    """``write`` fills a page for the current width and is called again when the width changes."""
+    """A panel with a long text. ``write`` fills a page for the current width and is called again when the width
+    changes."""
 
     context: Context = "pager"
     full_screen = True
@@ -65,7 +66,7 @@ class ScrollPanel:
             self._seek(1, include=True)
 
     def _seek(self, by: int, *, include: bool = False) -> None:
-        """Go to the next line with the text, wrapping around and ignoring case."""
+        """Go to the next line with the text, ignoring case. The search continues at the other end of the text."""
         wanted = self._sought.casefold()
         count = len(self._lines)
         rows = [(self.at + by * step) % count for step in range(0 if include else 1, count + 1)] if count else []

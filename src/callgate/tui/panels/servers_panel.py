@@ -1,4 +1,4 @@
-"""The panel of MCP servers: shows their state and log, reconnects or ends them."""
+"""The panel of MCP servers: shows their state and log, reconnects or stops them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIGNS = {"connected": "+", "connecting": "~", "disabled": "-"}
 
 
 class ServersPanel(ListPanel):
-    """Lists the servers with the end of their logs. Enter opens the actions for a server."""
+    """A panel that lists the MCP servers with the last lines of their logs. Enter opens the actions for a server."""
 
     def __init__(self, terminal: Terminal, servers: Sequence[Server]) -> None:
         self._servers = {each.name: each for each in servers}
@@ -57,7 +57,7 @@ class ServersPanel(ListPanel):
             self._terminal.redraw()
 
     def _stop_following(self) -> None:
-        """Stop the tasks that redraw the panel."""
+        """Cancel the tasks that redraw the panel."""
         for each in self._following:
             each.cancel()
 
@@ -85,7 +85,7 @@ def show_log(terminal: Terminal, server: Server) -> None:
 
 
 def _briefly(state: ServerState) -> str:
-    """Return the state in the few words that a row has room for."""
+    """Return the state of a server in a few words."""
     return counted(state.tools, "tool") if state.status == "connected" else state.reason
 
 
@@ -97,7 +97,7 @@ def about_state(state: ServerState) -> str:
 
 
 def server_tools(session: Session) -> dict[str, tuple[str, str]]:
-    """Return server and description of each MCP tool, by tool name."""
+    """Return the server and the description of each MCP tool, by tool name."""
     return {
         each.spec.name: (server.name, each.definition.description)
         for server in session.mcp_servers

@@ -27,11 +27,10 @@ SIGNS = {"?": "a question waits", "*": "unfinished", "!": "cannot be read"}
 
 
 class SessionsPanel(ListPanel):
-    """Lists sessions. ``chosen`` is called with the id of a session of this folder.
+    """A panel that lists sessions.
 
-    For a session of another folder the panel shows the command that opens it, and stays open. Lists and previews are
-    read
-    in a thread.
+    ``chosen`` is called with the id of a session of this folder. For a session of another folder the panel shows the
+    command that opens the session, and stays open. Lists and previews are read in a thread.
     """
 
     def __init__(
@@ -101,7 +100,7 @@ class SessionsPanel(ListPanel):
         self._terminal.open_panel(self)
 
     def _toggle(self) -> None:
-        """Switch between this folder and all folders."""
+        """Switch between the sessions of this folder and of all folders."""
         self._everywhere = not self._everywhere
         self._terminal.start(self._read_list())
 
@@ -160,7 +159,7 @@ def _said(each: SaidMessage) -> str:
 
 
 async def pick_session(terminal: Terminal, current: str = "") -> str | None:
-    """Let the user choose a session of this folder. Return its id, or None."""
+    """Let the user choose a session of this folder. Return its id, or None if no session is chosen."""
     archive = await asyncio.to_thread(Archive)
     found = await asyncio.to_thread(archive.here)
     picked: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()

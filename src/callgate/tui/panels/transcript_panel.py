@@ -1,4 +1,4 @@
-"""The whole conversation: scrolled, searched, and painted only where it is visible."""
+"""The whole conversation in a view that is scrolled and searched. Only visible blocks are painted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Paint = Callable[[Block], Sequence[str]]
 
 
 class Transcript:
-    """Shows the blocks of a fold in a pane. ``painter`` returns a painter for the current width."""
+    """Shows the blocks of a conversation in a pane. ``painter`` returns a painter for the current width."""
 
     def __init__(self, fold: ConversationFold, painter: Callable[[], Painter], *, expanded: bool) -> None:
         self._fold = fold
@@ -44,9 +44,8 @@ class Transcript:
 class TranscriptPane:
     """A scrollable view of blocks.
 
-    A block is painted when it becomes visible, and cached. The position is a block and a line in it, so that blocks
-    above
-    need not be painted. At the end, the view follows new blocks.
+    A block is painted when it becomes visible, and cached. The position is a block and a line in the block, so that
+    the blocks above need not be painted. At the end of the conversation the view follows new blocks.
     """
 
     def __init__(self, blocks: list[Block], paint: Paint) -> None:
@@ -63,7 +62,7 @@ class TranscriptPane:
         return self._top is None
 
     def repaint(self, paint: Paint) -> None:
-        """Paint all blocks anew, for another width."""
+        """Paint all blocks again, for another width."""
         self._paint = paint
         self._lines.clear()
         if self._top is not None:
@@ -80,7 +79,7 @@ class TranscriptPane:
         return found
 
     def scroll(self, by: int) -> None:
-        """Move the view by so many lines; negative numbers move up."""
+        """Scroll down by so many lines, or up if the number is negative."""
         self._top = self._moved(self._top or self._last_page(), by)
         if self._top >= self._last_page():
             self._top = None
@@ -95,10 +94,10 @@ class TranscriptPane:
         self._top = None
 
     def seek(self, text: str, step: int = 1) -> bool:
-        """Go to the next line with the text in the direction of ``step``, wrapping around; return False if there is
-        none.
+        """Go to the next line with the text in the direction of ``step``. Return False if there is none.
 
-        A text without capitals is searched ignoring case. A search for a new text starts at the visible position.
+        The search continues at the other end of the conversation. Case is ignored if the text has no capitals. A
+        search for a new text starts at the visible position.
         """
         if text != self.sought or self._found is None or self._found[0] >= len(self.blocks):
             self._found = None
@@ -116,7 +115,7 @@ class TranscriptPane:
         return False
 
     def _rows_with(self, at: int) -> list[int]:
-        """Return the rows of a block that contain the text; row 0 if a line break divides it."""
+        """Return the rows of a block that contain the text; row 0 if a line break splits the text."""
         fold: Callable[[str], str] = str if self.sought != self.sought.lower() else str.casefold
         wanted = fold(self.sought)
         if not wanted or wanted not in fold(text_of(self.blocks[at])):
@@ -125,7 +124,7 @@ class TranscriptPane:
 
     @property
     def at_found(self) -> bool:
-        """True if the first visible line is the one that the search found."""
+        """True if the first visible line is the search result."""
         return self._found is not None and self._found == self._top
 
     def _of(self, at: int) -> Sequence[str]:
@@ -135,7 +134,7 @@ class TranscriptPane:
         return kept[1]
 
     def _last_page(self) -> tuple[int, int]:
-        """Return the position at which the last line is the last visible one."""
+        """Return the position at which the last line of the conversation is the last visible line."""
         at, left = len(self.blocks), self._height
         while at > 0 and left > 0:
             at -= 1
@@ -158,7 +157,7 @@ _STEPS = {"up": -1, "down": 1}
 
 
 class PagerPanel:
-    """The transcript as a full-screen panel."""
+    """A full-screen panel with the whole conversation."""
 
     context: Context = "pager"
     full_screen = True

@@ -1,4 +1,4 @@
-"""The question whether the user trusts a folder; before that, none of its settings or code is used."""
+"""The question whether the user trusts a folder. Settings and code of an untrusted folder are not used."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ _ANSWERS: tuple[tuple[TrustAnswer, str], ...] = (
 
 
 class TrustPanel:
-    """Lists the effects of the folder's files. The cursor starts at "not now" and letters are ignored, so that a key
-    meant for the input line cannot trust a folder."""
+    """A panel that lists the effects of the folder's files.
+
+    The cursor starts at "not now" and letters are ignored, so that a key that was meant for the input line cannot
+    trust the folder.
+    """
 
     context: Context = "selector"
 
@@ -94,8 +97,8 @@ class TrustPanel:
 
 
 async def ask_trust(terminal: Terminal, config: Config) -> bool:
-    """Ask if the folder has untrusted settings or code and the user did not decline before. Return True if the user
-    trusts it now, and settings must be read again."""
+    """Ask whether the user trusts the folder, if it has untrusted settings or code and the user did not decline
+    before. Return True if the user trusts it now; then settings must be read again."""
     if isinstance(config.trust, Trusted) or not config.own_data:
         return False
     store = Trust(config.data)
@@ -106,7 +109,8 @@ async def ask_trust(terminal: Terminal, config: Config) -> bool:
 
 
 async def trust_now(terminal: Terminal, config: Config, found: Fingerprint) -> bool:
-    """Show the effects, ask, and store the answer. Return True if the user trusts the folder."""
+    """Show the effects of the folder's files, ask whether the user trusts the folder, and store the answer. Return
+    True for trust."""
     store = Trust(config.data)
     answer: asyncio.Future[TrustAnswer] = asyncio.get_running_loop().create_future()
     terminal.open_panel(TrustPanel(terminal, config, found, answer))

@@ -1,4 +1,4 @@
-"""Paints a call: one line, and below it live output, an error, a diff or a list."""
+"""Paints a call: one line, and below the line live output, an error, a diff or a list."""
 
 import json
 import re
@@ -45,7 +45,7 @@ Row = list[Span]
 
 
 class Face(Protocol):
-    """The appearance of a call, given by its tool: a kind of icon, and a line such as ``Read(src/app.py)``."""
+    """The appearance of a call, defined by its tool: a kind of icon, and a title such as ``Read(src/app.py)``."""
 
     @property
     def icon(self) -> str: ...
@@ -66,7 +66,7 @@ Faces = Callable[[str, Mapping[str, Any]], Face]
 
 
 def call_rows(theme: Theme, call: CallBlock, face: Face, width: int, now: float, *, expanded: bool) -> list[Row]:
-    """Return the rows of a call. ``expanded``: with arguments, decision and the whole output."""
+    """Return the rows of a call. If ``expanded`` is True, include arguments, decision and the whole output."""
     inside = width - len(INDENT)
     if inside < 8:
         return [_line(theme, call, face, width, now)]
@@ -97,7 +97,7 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
 
 
 def _quiet(call: CallBlock) -> str:
-    """Return the style of the status text: grey unless something is wrong."""
+    """Return the style of the status text: grey unless the call failed or needs attention."""
     well = call.status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING)
     return CUT.style if call.cut else "grey" if well else STATUSES[call.status].style
 
@@ -163,7 +163,7 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
 
 
 def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
-    """Return the gauge and the newest output lines of a running call."""
+    """Return the progress bar and the newest output lines of a running call."""
     if call.status is not Status.EXECUTING:
         return []
     rows: list[Row] = []
@@ -178,7 +178,7 @@ def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
 
 
 def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: bool = False) -> list[Row]:
-    """Cut rows to the width and to ``most`` rows; a row counts the rest."""
+    """Cut rows to the width, and the list to ``most`` rows; one row has the number of omitted rows."""
     left = len(rows) - most
     # A single hidden line is shown instead of counted.
     if left > 1:
@@ -230,7 +230,6 @@ def _whole(theme: Theme, call: CallBlock, width: int) -> list[Row]:
 
 
 def _decided(call: CallBlock) -> str:
-    """Return the decision on the call as text."""
     decision = call.decision
     assert decision is not None
     word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"

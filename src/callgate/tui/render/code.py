@@ -1,4 +1,4 @@
-"""Syntax highlighting."""
+"""Highlights the syntax of code."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,8 @@ _STYLES = {f"Token.{kind}": style for style, kinds in _KINDS.items() for kind in
 
 @lru_cache(maxsize=32)
 def coloured(code: str, language: str) -> tuple[tuple[Span, ...], ...]:
-    """Return the lines of safe code as styled pieces. ``language`` is a language or file name; unknown ones give no
-    colours."""
+    """Return the lines of escaped code as styled pieces. ``language`` is a language or file name; code in an unknown
+    language has no colours."""
     plain = tuple(((line, ""),) for line in code.split("\n"))
     if not language or len(code) > LONGEST:
         return plain

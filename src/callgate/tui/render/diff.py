@@ -15,8 +15,8 @@ _SKIPPED = ("index ", "--- ", "+++ ")
 
 @noun
 class _Line:
-    """A line of a diff. ``sign`` is empty for lines about a file; ``number`` is the line number in the new file, or in
-    the old file for a removed line."""
+    """A line of a diff. ``sign`` is empty for lines about a file. ``number`` is the line number in the new file or,
+    for a removed line, in the old file."""
 
     sign: str
     number: int
@@ -27,7 +27,7 @@ def diff_rows(theme: Theme, body: str, name: str = "", *, exact: bool = False) -
     """Return one row of any width for each line of a diff in git's format.
 
     name   the file name, if the diff has no header
-    exact  show invisible characters, including marks inside an emoji
+    exact  show invisible characters, including joiners inside an emoji
     """
     rows: list[list[Span]] = []
     sections = _sections(visible_page(body) if exact else theme.page(body))
@@ -39,7 +39,7 @@ def diff_rows(theme: Theme, body: str, name: str = "", *, exact: bool = False) -
 
 
 def _sections(body: str) -> list[tuple[str, list[_Line]]]:
-    """Return the lines of each file, with its name."""
+    """Return the lines of each file with the file name."""
     found: list[tuple[str, list[_Line]]] = []
     old = new = 0
     inside = False

@@ -1,7 +1,7 @@
-"""Paints Markdown as rows of styled text. No text is lost: unknown syntax is shown as written.
+"""Paints Markdown as rows of styled text. Unknown syntax is shown as written, so no text is lost.
 
-Two blocks are separated by an empty line if the source has one there, so that the rows of a block do not depend on
-later blocks. See ``tui.markdown_parts``.
+An empty line separates two blocks if the source has an empty line there, so that the rows of a block do not depend
+on later blocks. See ``tui.markdown_parts``.
 """
 
 import re
@@ -37,10 +37,10 @@ def _reader() -> "MarkdownIt":
 def markdown_rows(
     theme: Theme, text: str, width: int, opened: Opened | None = None, *, unbroken: bool = False
 ) -> list[Row]:
-    """Return the rows of a text.
+    """Return the rows of a Markdown text.
 
-    opened    the state before the text
-    unbroken  do not break lines of code, so that they can be copied from the terminal as they are
+    opened    the Markdown state before the text
+    unbroken  do not wrap lines of code, so that users can copy them from the terminal unchanged
     """
     rows: list[Row] = []
     for part in parts_of(text, opened):
@@ -162,7 +162,8 @@ class _Part:
         return table_rows(self._theme, cells, right, width)
 
     def _gap_before(self, node: "SyntaxTreeNode", top: bool) -> bool:
-        """Return True if an empty line precedes the block; inside a quote that line has the mark of the quote."""
+        """Return True if an empty line precedes the block. Inside a quote, such a line contains only the quote
+        character."""
         begin = (node.map or (0, 0))[0]
         return begin > 0 and not self._source[begin - 1].strip(" \t\r\n" if top else " \t\r\n>")
 
@@ -197,7 +198,7 @@ class _Part:
                 yield self._safe(node.content), style
 
     def _link(self, node: "SyntaxTreeNode", style: str) -> Iterator[Span]:
-        """Yield the text of a link and always its address, so that a text cannot hide another address."""
+        """Yield the text of a link, and its address if it differs, so that the text cannot hide the address."""
         address = self._safe(str(node.attrs.get("href", "")))
         inside = self._inline(node, _joined(style, "underline"))
         yield from inside
@@ -212,7 +213,7 @@ class _Part:
 
 
 def _task(item: "SyntaxTreeNode") -> bool | None:
-    """Return True or False for a list item that starts with ``[x]`` or ``[ ]``, otherwise None."""
+    """Return True for a list item that starts with ``[x]``, False for ``[ ]``, and None for other items."""
     first = item.children[0] if item.type == "list_item" and item.children else None
     if first is None or first.type != "paragraph":
         return None

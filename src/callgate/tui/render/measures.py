@@ -18,7 +18,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def gauge(theme: Theme, current: float, total: float, width: int) -> str:
-    """Return a progress bar and the percentage; empty if the total is unknown."""
+    """Return a progress bar and the percentage, or an empty string if the total is unknown."""
     if not total > 0 or current != current or total == float("inf"):
         return ""
     share = min(max(current / total, 0.0), 1.0)

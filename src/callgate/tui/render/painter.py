@@ -39,7 +39,7 @@ class Painter:
     """Paints blocks for one width.
 
     faces     returns the appearance of a call
-    unbroken  lines of code may be wider than the terminal, which breaks them; for printed lines, which users copy
+    unbroken  lines of code may be wider than the terminal, so that users can copy printed code unchanged
     """
 
     def __init__(self, theme: Theme, width: int, faces: Faces, *, unbroken: bool = False) -> None:
@@ -49,7 +49,8 @@ class Painter:
         self._unbroken = unbroken
 
     def lines(self, block: blocks.Block, now: float = 0.0, *, expanded: bool = False) -> list[str]:
-        """Return the lines of a block. ``now`` is for the times of running calls; ``expanded``: nothing is left out."""
+        """Return the lines of a block. ``now`` is the time for durations of running calls. If ``expanded`` is True,
+        nothing is omitted."""
         if isinstance(block, blocks.TableBlock):
             return table_lines(block, self.theme, self.width)
         if isinstance(block, blocks.LinesBlock):
@@ -124,7 +125,7 @@ class Painter:
         return [[], *rows, *(self._told(took, LEVELS["info"]) if block.seconds >= LONG_RUN else [])]
 
     def _told(self, text: str, face: StatusFace, coloured: bool = False) -> list[Row]:
-        """Return a sign and a text whose continuation lines are indented."""
+        """Return rows with a sign and a text whose continuation lines are indented."""
         sign = f"{self.theme.sign(face.sign, face.ascii)} "
         safe = self.theme.page(text.strip("\n")).expandtabs(4)
         rows = wrapped([(safe, face.style if coloured else "grey")], self.width - len(sign))

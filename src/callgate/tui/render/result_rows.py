@@ -22,7 +22,7 @@ Row = list[Span]
 
 
 def summary_of(result: Result) -> str:
-    """Summarize the result in two or three words from the details of known tools; empty for others."""
+    """Return a summary of the result in two or three words for known tools, or an empty string for other tools."""
     details = result.details
     lines, total = details.get("lines"), details.get("of")
     if isinstance(lines, list | tuple) and len(cast(Sequence[Any], lines)) == 2:
@@ -47,7 +47,7 @@ def summary_of(result: Result) -> str:
 
 
 def changed_lines(diffs: Sequence[str]) -> str:
-    """Count the added and removed lines of diffs: ``+2 −1``."""
+    """Return the number of added and removed lines of diffs as text: ``+2 −1``."""
     lines = [line for diff in diffs for line in diff.split("\n")]
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
@@ -55,7 +55,7 @@ def changed_lines(diffs: Sequence[str]) -> str:
 
 
 def display_rows(theme: Theme, display: Display, width: int) -> list[Row]:
-    """Render a display as rows. If the body does not match its kind, show it unformatted."""
+    """Return the rows of a display. A body that does not match the kind of the display is shown unformatted."""
     match display.kind, display.body:
         case "diff", str(body):
             return diff_rows(theme, body)
@@ -79,7 +79,7 @@ def display_rows(theme: Theme, display: Display, width: int) -> list[Row]:
 
 
 def content_rows(theme: Theme, result: Result) -> list[Row]:
-    """Render the content for the model as rows."""
+    """Return the rows of the result content that the model receives."""
     rows = text_rows(theme, result.text) if result.text.strip() else []
     for part in result.content:
         if isinstance(part, Image):
@@ -102,7 +102,7 @@ def _todo(theme: Theme, line: str) -> Row:
 
 
 def _tree(theme: Theme, body: Mapping[str, Any], depth: int = 0) -> list[Row]:
-    """Render a label and its children, to the depth DEEPEST."""
+    """Return the rows of a label and its children, to the depth DEEPEST."""
     rows: list[Row] = [[(theme.line(str(body.get("label", ""))), "")]]
     children: Any = body.get("children")
     listed = cast(Sequence[Any], children) if isinstance(children, list | tuple) else ()

@@ -1,4 +1,4 @@
-"""Styled text in spans: measured, wrapped and cut by terminal cells; a wide letter takes two."""
+"""Styled text in spans: measured, wrapped and cut by terminal cells. A wide letter takes two cells."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _PIECES = re.compile(r"\n| +|[^ \n]+")
 
 
 def width_of(text: str) -> int:
-    """Return the number of cells of a text."""
+    """Return the number of terminal cells of a text."""
     if text.isascii():
         return len(text)
     from prompt_toolkit.utils import get_cwidth
@@ -28,14 +28,14 @@ def painted(theme: Theme, spans: Iterable[Span]) -> str:
 
 
 def fitted(text: str, width: int, more: str = "…") -> str:
-    """Return the text, or its start followed by ``more`` if it is too wide."""
+    """Return the text, or its start followed by ``more`` if the text is too wide."""
     if width_of(text) <= width:
         return text
     return f"{head_of(text, max(width - len(more), 0))}{more}"[: max(width, 0)]
 
 
 def head_of(text: str, width: int) -> str:
-    """Return the longest start of a text that fits into so many cells."""
+    """Return the longest start of a text that fits into ``width`` cells."""
     if text.isascii():
         return text[:width]
     used = 0
@@ -47,7 +47,7 @@ def head_of(text: str, width: int) -> str:
 
 
 def cut(spans: Iterable[Span], width: int) -> list[list[Span]]:
-    """Break one line into rows of at most ``width`` cells, without adding or removing text."""
+    """Break one line into rows of at most ``width`` cells, without adding or removing characters."""
     rows: list[list[Span]] = [[]]
     room = width = max(width, 2)
     for text, style in spans:
@@ -65,7 +65,7 @@ def cut(spans: Iterable[Span], width: int) -> list[list[Span]]:
 
 def wrapped(spans: Iterable[Span], width: int) -> list[list[Span]]:
     """Wrap text into rows of at most ``width`` cells, at blanks and between wide letters. Blanks after a line feed
-    stay."""
+    are kept."""
     width = max(width, 2)
     rows: list[list[Span]] = [[]]
     used = 0
@@ -95,7 +95,7 @@ def wrapped(spans: Iterable[Span], width: int) -> list[list[Span]]:
 
 
 def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span] | None]]:
-    """Yield each word with the blanks before it; None stands for a line feed. A word may have several styles."""
+    """Yield each word with the blanks before it, or None for a line feed. A word may have several styles."""
     blank: Span = ("", "")
     word: list[Span] = []
     for text, style in spans:
@@ -121,7 +121,7 @@ def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span] | None]]:
 
 
 def _by_width(word: str) -> Iterator[tuple[bool, str]]:
-    """Yield wide letters one by one and runs of other letters: a line may be broken at wide letters."""
+    """Yield each wide letter and each run of other letters, because a line may be broken at wide letters."""
     if word.isascii():
         yield False, word
         return

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: ``table_lines`` for commands, ``table_rows`` for Markdown and results."""
+"""Paints tables that fit the terminal: ``table_lines`` for commands, ``table_rows`` for Markdown and results."""
 
 import re
 from collections.abc import Sequence
@@ -15,8 +15,11 @@ _NUMBER = re.compile(r"[-+$]?[\d,.]+(?:%| ms| s)?|", re.ASCII)
 
 
 def table_lines(block: TableBlock, theme: Theme, room: int) -> list[str]:
-    """Return the lines of a table. The widest columns are made narrower until it fits, and their text is wrapped.
-    Columns of numbers are right-aligned. Without rows there is no head."""
+    """Return the lines of a table.
+
+    The widest columns are made narrower until the table fits, and their text is wrapped. Columns of numbers are
+    right-aligned. A table without rows has no head.
+    """
     rows = [[visible(cell) for cell in row] for row in block.rows]
     heads = [visible(head) for head in block.heads] if rows else []
     widths = _widths([*([heads] if heads else []), *rows], max(room - _GAP, _NARROWEST))
@@ -75,7 +78,7 @@ Cell = Sequence[Span]
 
 
 def table_rows(theme: Theme, cells: Sequence[Sequence[Cell]], right: Sequence[bool], width: int) -> list[list[Span]]:
-    """Return the rows of a table whose first line is the head. ``right`` tells which columns are right-aligned."""
+    """Return the rows of a table whose first line is the head. ``right`` is True for each right-aligned column."""
     count = max(map(len, cells), default=0)
     if not count:
         return []
@@ -111,7 +114,7 @@ def _without_blanks_behind(row: list[Span]) -> list[Span]:
 
 
 def _cell_widths(table: Sequence[Sequence[Cell]], room: int) -> list[int] | None:
-    """Return the widths of the columns, or None if they would be too narrow to read."""
+    """Return the widths of the columns, or None if the columns would be too narrow to read."""
     wanted = [max(max(map(_width, column)), 1) for column in zip(*table, strict=True)]
     if sum(min(each, NARROWEST_CELL) for each in wanted) > room:
         return None
@@ -128,7 +131,7 @@ def _width(cell: Cell) -> int:
 
 
 def _listed(table: Sequence[Sequence[Cell]], width: int) -> list[list[Span]]:
-    """Return each line of the table as lines ``head: cell``, for a narrow terminal."""
+    """Return each cell of the table as rows ``head: cell``, for a narrow terminal."""
     head, *body = table
     rows: list[list[Span]] = []
     for number, line in enumerate(body):

@@ -1,4 +1,4 @@
-"""The status line of an open session: receives its events, runs the command and returns the lines.
+"""The status line of an open session: receives events, runs the command and returns the lines.
 
 The settings files are checked every two seconds, so that a changed, added or removed command takes effect at once.
 """
@@ -30,7 +30,7 @@ Stamps = tuple[tuple[int, int] | None, ...]
 
 
 class SessionStatusLine:
-    """Runs the command of the settings, if there is one.
+    """Runs the status line command of the settings, if there is one.
 
     redraw  called when the lines have changed
     warn    called with a message for the user
@@ -68,7 +68,7 @@ class SessionStatusLine:
             self._check_later()  # a command line argument overrides all files
 
     def lines(self, *, colours: bool = True, keep_place: bool = False) -> list[str]:
-        """Return the lines with padding. If the vim mode changed since the last frame, run the command again.
+        """Return the lines with padding. If the vim mode changed after the last frame, run the command again.
 
         keep_place  return an empty line before the first output, so that a full-screen view does not move
         """
@@ -129,7 +129,7 @@ class SessionStatusLine:
         self._task = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
-        """Read the settings again if a file changed. Faulty settings are ignored here; the next start reports them."""
+        """Read the settings again if a file changed. Invalid settings are ignored here; the next start reports them."""
         stamps = await asyncio.to_thread(self._file_stamps)
         if stamps != self._stamps:
             self._stamps = stamps

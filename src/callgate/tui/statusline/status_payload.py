@@ -1,6 +1,7 @@
-"""The JSON object that the status line command reads. docs/guides/status-line.md explains every field.
+"""The JSON object that the status line command reads.
 
-Fields are never renamed or removed, because users' scripts rely on them. Unknown values are null.
+docs/guides/status-line.md explains every field. Fields are never renamed or removed, because users' scripts depend
+on them. Unknown values are null.
 """
 
 import json
@@ -43,11 +44,11 @@ SAMPLE: Mapping[str, Any] = {
 
 @noun
 class StatusTotals:
-    """The part of the object that is folded from the events of a session.
+    """The totals in the JSON object, folded from the events of a session.
 
-    last     usage of the last request
-    used     tokens that the next request starts with; None until an answer reports them, and after a rewind
-    waiting  added and removed lines of staged actions by id
+    last     the usage of the last request
+    used     the tokens at the start of the next request; None until an answer reports them, and after a rewind
+    waiting  the numbers of added and removed lines of staged actions by id
     """
 
     last: Usage | None = None
@@ -93,10 +94,10 @@ class StatusTotals:
 def payload(
     session: Conversation, totals: StatusTotals, *, project: str, seconds: float, vim: str | None = None
 ) -> dict[str, Any]:
-    """Return the object for a session.
+    """Return the JSON object for a session.
 
     project  the workspace
-    seconds  how long the session has been open
+    seconds  the time for which the session has been open
     vim      the vim mode; None without vim keys
     """
     total, background = session.usage, session.background

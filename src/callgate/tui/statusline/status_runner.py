@@ -1,7 +1,8 @@
 """Runs the status line command and makes its output safe to show.
 
-The output may contain branch names and titles from strangers: colours (SGR) stay, all other control sequences, control
-characters and direction marks are removed. Private use characters stay, because fonts have symbols there.
+The output may contain branch names and titles from untrusted sources. Colours (SGR) are kept; all other control
+sequences, control characters and direction marks are removed. Private use characters are kept, because fonts have
+symbols there.
 """
 
 import asyncio
@@ -36,13 +37,14 @@ _JOINER = "\u200d"  # joins emoji
 
 
 def status_lines(printed: bytes) -> tuple[str, ...]:
-    """Return at most three non-empty lines, stripped. A line with colours ends with a reset."""
+    """Return the first non-empty lines of the output, stripped, at most three. A line with colours ends with a
+    reset."""
     found = (_line(line) for line in _LINE_END.split(printed.decode("utf-8", "replace")))
     return tuple(line for line in found if line)[:MOST_LINES]
 
 
 def without_colours(line: str) -> str:
-    """Remove the colours of a line that ``status_lines`` returned."""
+    """Return a line of ``status_lines`` without its colours."""
     return _COLOUR.sub("", line)
 
 
@@ -66,7 +68,7 @@ def _line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Remove control sequences and characters, and limit the accents on a letter."""
+    """Remove control sequences and control characters, and limit the number of accents on a letter."""
     seen = (_sign(sign) for sign in _SEQUENCE.sub("", text))
     return "".join(
         "".join([*group][:MARKS] if is_mark else group)
@@ -106,7 +108,7 @@ def asks_for_run(event: e.Event) -> bool:
 class StatusLine:
     """Runs the command and stores its lines.
 
-    payload  returns the standard input of a run
+    payload  returns the standard input for a run
     changed  called with the lines when they changed
     refresh  seconds between runs without an event; 0 for none
     warn     called once, with the first failure
@@ -147,12 +149,12 @@ class StatusLine:
             self.ask()
 
     def ask(self) -> None:
-        """Request a run because something changed."""
+        """Request a run of the command because the state changed."""
         self._by_event = True
         self._open_window()
 
     async def close(self) -> None:
-        """Cancel the current run and wait for its end. No callback is called afterwards."""
+        """Cancel the current run and wait until it ends. No callback is called afterwards."""
         self._closed = True
         for timer in (self._window, self._timer):
             if timer is not None:
@@ -217,7 +219,7 @@ class StatusLine:
 
 
 def failure_of(end: Finished | str) -> str | None:
-    """Return why the run has no output, as words after "the command"; None if it succeeded."""
+    """Return the reason why the run has no output, as words after "the command"; None if the run succeeded."""
     if isinstance(end, str):
         return f"was not run ({end})"
     if end.timed_out:
