@@ -9,4 +9,4 @@ This module is imported by every session, so it imports nothing; the other modul
 """
 
 UNDO = "undo"
-"""The ``tool`` of changes that undo others."""
+"""The ``tool`` of changes that undo other changes."""

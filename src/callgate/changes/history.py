@@ -29,7 +29,7 @@ State = Literal["staged", "applying", "applied", "discarded", "reverted"]
 is not stored: it follows from an applied undo that names the change."""
 
 LARGE = 1_000_000
-"""Contents with more bytes are not kept in memory."""
+"""The largest content in bytes that is kept in memory."""
 _BLOBS = "blobs"
 _VERSION = 1
 _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, UsageError)

@@ -11,11 +11,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
 Block = tuple[int, int, int]
-"""Start before, start after, length."""
+"""A block of equal lines: start before, start after, length."""
 _Chain: TypeAlias = "tuple[_Chain, int, int, int] | None"
-"""The blocks on the way to a point, the last one first."""
+"""The blocks on the path to a point, as a linked list with the last block first."""
 _Series: TypeAlias = "tuple[_Series, int, int] | None"
-"""Landmarks in rising order, the last one first."""
+"""Landmarks in rising order, as a linked list with the last landmark first."""
 
 EFFORT = 150_000
 """The most steps of a search, about a twentieth of a second."""

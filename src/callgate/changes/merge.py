@@ -13,15 +13,16 @@ from callgate.changes.matching import matches
 from callgate.words.noun import noun
 
 _EFFORT = 500_000
-"""Steps of the search for common lines, which take some tenths of a second."""
+"""The most steps of the search for common lines, which take some tenths of a second."""
 
 _Lines = list[int]
 """Each line as a number; equal lines have equal numbers."""
 _Change = tuple[int, int, int]
-"""The lines ``[start, end)`` of the base were replaced, and by how many lines the replacement is longer."""
+"""The replaced lines ``[start, end)`` of the base, and the number of lines by which the replacement is longer."""
 
 Span = tuple[int, int]
-"""The first and the last line, counted from 1. Where there are no lines, the last is one before the first."""
+"""The first and the last line of a range, numbered from 1. For an empty range, the last line is one before the
+first."""
 
 
 @noun

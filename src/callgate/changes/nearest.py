@@ -15,9 +15,9 @@ _MANY_LINES = 20_000
 _ALIKE = 0.4
 _LONGEST = 200
 _SHOWN = 12
-"""Lines of the wanted text in a diff."""
+"""The most lines of the searched text in a diff."""
 _ENOUGH = 50
-"""The most lines that are compared at each place, which is enough to tell places apart."""
+"""The most lines that are compared at each place, which is enough to distinguish places."""
 
 
 def nearest(text: str, wanted: str) -> str:

@@ -14,11 +14,11 @@ from callgate.mcp.mcp_names import is_valid
 from callgate.words.noun import noun
 
 LONGEST_DESCRIPTION = 2_000
-"""Characters of a tool's description, and of each description inside its schema."""
+"""The most characters of a tool's description, and of each description inside its schema."""
 LARGEST_SCHEMA = 64_000
-"""Characters of a schema as JSON; a tool with a larger one is left out."""
+"""The most characters of a schema as JSON; a tool with a larger schema is omitted."""
 MOST_TOOLS = 512
-"""Tools of one server; the rest is left out and logged."""
+"""The most tools of one server; further tools are omitted and logged."""
 _DEEPEST = 32
 _HIDDEN = re.compile(
     # Controls but tab and line feed; marks that turn the reading direction, join or hide; tags; selectors.

@@ -24,7 +24,7 @@ from callgate.words.tool_search import DEFINITION, EXECUTE, SEARCH
 from callgate.words.traits import Traits, shared
 
 MOST_CHARS = 40_000
-"""Characters of all definitions in one result."""
+"""The most characters of all definitions in one result."""
 _DESCRIPTION = 4_000
 
 

@@ -1,1 +1,1 @@
-"""Functions as tools: their schemas, arguments, traits and results, and the boxes they come in."""
+"""Tools made from functions: their schemas, arguments, traits and results, and the toolboxes that contain them."""

@@ -1,4 +1,7 @@
-"""Repairs values sent as strings, and nulls that mean "absent", if the schema leaves one interpretation."""
+"""Repairs argument values that do not match the schema, if only one correction is possible.
+
+Values sent as strings and nulls sent for absent values are repaired.
+"""
 
 from typing import Any, cast
 
@@ -18,11 +21,12 @@ MAX_REPAIRS = 1000
 
 
 class TooManyRepairs(Exception):
-    """So many repairs are needed that the call should be sent again."""
+    """The arguments need more repairs than allowed, so the model must send the call again."""
 
 
 class ArgumentRepair:
-    """One pass over schema and value. ``repairs`` lists what was changed, ``hinted`` explains what could not be."""
+    """Repairs one value by its schema. ``repairs`` lists the changes. ``hinted`` adds to a fault the reason why no
+    repair was made."""
 
     def __init__(self, schema: Schema) -> None:
         self.repairs: list[Repair] = []
@@ -34,7 +38,6 @@ class ArgumentRepair:
         self._hints: dict[str, str] = {}
 
     def mend(self, value: dict[str, Any]) -> Any:
-        """Return a repaired copy."""
         return self._mend(self._root, value, "$", 0)
 
     def hinted(self, line: str) -> str:
@@ -85,7 +88,8 @@ class ArgumentRepair:
         return out
 
     def _branch(self, branches: tuple[SchemaNode, ...], value: Any, path: str, depth: int) -> Any:
-        """Repair for an alternative only if the result matches, and all matching alternatives agree on it."""
+        """Return the value repaired by an alternative of the schema. The value is unchanged unless all alternatives
+        that match after a repair give the same result."""
         before, results = self.repairs, dict[str, tuple[Any, list[Repair]]]()
         for branch in branches:
             if kinds_of(value) & branch.admits:
@@ -124,7 +128,7 @@ class ArgumentRepair:
         return self._mend(node, inner, path, depth)
 
     def _number(self, node: SchemaNode, text: str, path: str) -> int | float | None:
-        """Convert a plain decimal only if the number keeps every digit."""
+        """Return a plain decimal as a number, or None if the number would lose digits."""
         # Imported here: most calls never need it.
         from decimal import Decimal
 

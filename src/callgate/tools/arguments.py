@@ -1,4 +1,4 @@
-"""Parses the arguments of a call strictly, and repairs them only if the meaning is certain.
+"""Parses the arguments of a call strictly. Arguments are repaired only if one correction is possible.
 
 Repairs of the text: a byte order mark, white space that JSON does not allow, a code fence around everything, commas
 before a closing bracket, the whole object sent as a JSON string, nothing or ``null`` where no argument is required.
@@ -26,13 +26,13 @@ _COMMA = late_pattern(r'"|,(?=[ \t\n\r]*[}\]])')
 
 
 class Arguments:
-    """Parses the arguments of one tool. The constructor raises ``SchemaError``."""
+    """Parses the arguments of one tool. The constructor raises ``SchemaError`` if the schema is invalid."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = Schema(schema)
 
     def read(self, raw: str | bytes | Mapping[str, Any]) -> Accepted | Rejected:
-        """Return Accepted with the repairs, or Rejected with a line per fault. Never raises."""
+        """Return Accepted with the repairs, or Rejected with one line per fault. Never raises."""
         given: Any = raw  # never raises, not even for what the annotation excludes
         try:
             if isinstance(raw, str):
@@ -55,7 +55,7 @@ class Arguments:
             return Rejected((f"$: got an object that cannot be read ({type(error).__name__}), wanted JSON",))
 
     def _judge(self, value: JSON, repairs: list[Repair]) -> Accepted | Rejected:
-        """Validate a value; ``None`` is an empty payload."""
+        """Return Accepted or Rejected for a parsed value. The value None means that the text was empty."""
         if type(value) is str and value.lstrip(BLANK).startswith("{"):
             try:
                 value = parse(value)
@@ -82,8 +82,8 @@ class Arguments:
 
 
 def read_json(raw: str) -> tuple[JSON, list[Repair]]:
-    """Parse a JSON text and return its value with the repairs around it; the JSON itself is not guessed. The value is
-    None for an empty text. Raise JSONFault for anything else."""
+    """Return the value of a JSON text, with the repairs of the text. The value is None for an empty text. Raise
+    JSONFault if the text is not valid JSON after the repairs."""
     try:
         return parse(raw), []
     except JSONFault as fault:
@@ -122,7 +122,8 @@ def _unwrapped(raw: str, repairs: list[Repair]) -> str:
 
 
 def _without_trailing_commas(text: str) -> tuple[str, int]:
-    """Remove commas outside strings that follow a value and precede a closing bracket."""
+    """Return the text without commas between a value and a closing bracket, and the number of removed commas. Commas in
+    strings are kept."""
     kept: list[str] = []
     done = at = 0
     while found := _COMMA.search(text, at):

@@ -1,4 +1,4 @@
-"""Calls a tool author's function on the loop, in a thread or as a generator; and the preview function of a tool.
+"""Calls the function of a tool, and its preview function, on the event loop, in a thread or as a generator.
 
 **Generators.** Text (or a ``Progress``) that is yielded is sent at once as progress. The last item is the result unless
 it is a ``Progress``; a result that is not text may be yielded only once, and only ``Progress`` may follow it. A plain
@@ -21,12 +21,13 @@ from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError, ToolFailure
 
 Call = Callable[[Mapping[str, Any], Run], Awaitable[Any]]
-"""Takes keyword arguments and returns the author's value."""
+"""Calls the author's function with keyword arguments and returns its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Yielded by a generator tool to report progress, never its result. ``text`` is appended to earlier texts."""
+    """An item that a generator tool yields to report progress; it is never the result. ``text`` is appended to the
+    earlier progress texts."""
 
     text: str = ""
     current: float | None = None
@@ -34,7 +35,8 @@ class Progress:
 
 
 def caller(fn: Callable[..., Any]) -> Call:
-    """Return a way to call this function that never blocks the loop and leaves nothing running after the call."""
+    """Return an async function that calls the tool's function. It never blocks the event loop, and nothing runs after
+    the call ends."""
     kind = code_of(fn)
     if iscoroutinefunction(kind):
         return lambda values, run: fn(**values)
@@ -79,11 +81,11 @@ async def _stream_in_thread(fn: Callable[..., Generator[Any, None, Any]], values
 
 
 class _Stopped(Exception):
-    """The thread left its generator because the call was cancelled."""
+    """Raised in the thread of a generator because the call was cancelled."""
 
 
 class _Last:
-    """Sends progress and keeps the last item as the result."""
+    """Sends yielded progress, and keeps the last other item as the result."""
 
     def __init__(self, run: Run) -> None:
         self.value: Any = None
@@ -102,7 +104,7 @@ class _Last:
 
 
 class Preview:
-    """The preview function of a tool. ``names`` maps its parameters to those of the tool."""
+    """The preview function of a tool. ``names`` maps the parameters of the preview to parameters of the tool."""
 
     def __init__(self, fn: Callable[..., Any], tool: str, run: str | None, names: Mapping[str, str]) -> None:
         self._tool = tool
@@ -111,7 +113,8 @@ class Preview:
         self._names = names
 
     async def of(self, values: Mapping[str, Any], run: Run) -> ChangeSet:
-        """Return the change for these arguments, with the tool's name unless the author set one."""
+        """Return the change that the preview makes for these arguments. Its ``tool`` is the tool's name unless the
+        author set another name."""
         own = {theirs: values[ours] for theirs, ours in self._names.items() if ours in values}
         if self._run is not None:
             own[self._run] = run
@@ -125,8 +128,11 @@ class Preview:
 def read_preview(
     fn: Callable[..., Any] | None, tool: str, takes: Signature, scope: Mapping[str, Any], whole: str = ""
 ) -> Preview | None:
-    """Return the preview of a tool with these parameters, or of a schema tool whose parameter ``whole`` holds all
-    arguments."""
+    """Return the preview of a tool, or None without a preview function. For a schema tool, ``whole`` is the name of the
+    parameter that receives all arguments.
+
+    Raise ToolDefinitionError if the preview has a parameter that the tool does not have.
+    """
     if fn is None:
         return None
     wants = read_signature(fn, tool, scope)
@@ -138,7 +144,7 @@ def read_preview(
 
 
 def single(takes: Signature, tool: str) -> str:
-    """Return the name of the only parameter."""
+    """Return the name of the only parameter. Raise ToolDefinitionError if there are several or none."""
     if len(takes.names) != 1:
         taken = ", ".join(takes.names) or "nothing"
         raise ToolDefinitionError(f"tool {tool!r}: its function must take one dict of arguments, not {taken}")

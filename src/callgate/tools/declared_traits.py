@@ -1,8 +1,8 @@
-"""The traits that a tool author declares: each is a value or a function of the arguments.
+"""The traits of a tool as declared by its author: each is a value or a function of the arguments.
 
-The parts of a call's subject (``command``, ``reads`` …) are names of arguments, or functions that return the value.
+The fields of a call's subject (``command``, ``reads`` …) are names of arguments, or functions that return the value.
 Undeclared arguments that look like a command, an address or a path cause warnings: the gate uses such an argument only
-against a call, never for it.
+to deny a call or to ask, never to allow it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,15 +19,16 @@ PartOption = str | Sequence[str] | Callable[[Any], Any] | None
 
 
 class TraitOptions(TypedDict, total=False):
-    """Options of ``tool`` and ``schema_tool`` for the behaviour of a call. A function receives one ``Given``.
+    """The options of ``tool`` and ``schema_tool`` that declare traits. An option that is a function receives one
+    ``Given``.
 
-    max_timeout  the upper limit of ``timeout``; without ``timeout`` it is the timeout
-    locks        by default the declared paths; without paths, ``effects="none"`` reads the workspace and others run
-                 alone
+    max_timeout  the upper limit of ``timeout``; if ``timeout`` is not set, it is the timeout
+    locks        the default is the declared paths; without paths, a tool with ``effects="none"`` locks the workspace
+                 for reading, and other tools run alone
 
     ``command``, ``folder``, ``environment``, ``reads``, ``writes``, ``address``, ``agent`` and ``label`` declare the
     subject of a call (see ``words.declared``): the name of an argument, several names, a function of the arguments, or
-    None if an argument that looks like it is not one.
+    None to declare that no argument has this meaning.
     """
 
     effects: Effects | Callable[[Any], Effects]
@@ -96,9 +97,9 @@ _MOST_CAREFUL: Mapping[str, Any] = {
 
 
 class DeclaredTraits:
-    """The checked options of a tool.
+    """The checked trait options of a tool.
 
-    arguments  the argument names that parts may use
+    arguments  the argument names that fields of the subject may use
     fixed      the Traits of a tool whose traits do not depend on the arguments
     """
 
@@ -129,12 +130,13 @@ class DeclaredTraits:
 
     @property
     def general(self) -> Traits:
-        """The traits for any arguments: a trait that is a function has its default, the most careful value."""
+        """The traits for any arguments. A trait declared by a function has its default, which is the most careful
+        value."""
         return Traits(**self._constants, declared=Declared(kinds=self.declaration.kinds))
 
     def of(self, given: Given) -> Traits:
-        """Return the traits of one call. If a function fails or returns an invalid value, its trait has the most
-        careful value; if a part of the subject fails, the call needs the user."""
+        """Return the traits of one call. If the function of a trait fails or returns an invalid value, the trait has
+        its most careful value. If a field of the subject fails, the call requires the user."""
         found = dict(self._constants)
         failed: list[str] = []
         declared = UNDECLARED
@@ -204,8 +206,8 @@ _SAY: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def undeclared(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return advice for each undeclared argument. Locks with paths, or computed from the arguments, count as declared
-    paths."""
+    """Return a warning for each undeclared argument that looks like a command, an address or a path. Locks with paths,
+    and locks computed from the arguments, are treated as declared paths."""
     locks = options.get("locks")
     placed = callable(locks) or (isinstance(locks, Locks) and bool(locks.reads or locks.writes))
     found: list[str] = []
@@ -219,7 +221,7 @@ def undeclared(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> tupl
 
 
 def _forms(schema: object) -> Iterator[Mapping[str, Any]]:
-    """Yield the schema, its alternatives and the items of a list."""
+    """Yield the schema, its alternatives and the schemas of list items."""
     if not isinstance(schema, Mapping):
         return
     node = cast("Mapping[str, Any]", schema)

@@ -1,6 +1,6 @@
-"""Splits a docstring into a description for the model and one line for each parameter.
+"""Splits a docstring into a description for the model and a description of each parameter.
 
-Google, NumPy and Sphinx forms are parsed, also mixed. A docstring without such sections is all description.
+The Google, NumPy and Sphinx styles are supported, even mixed. A docstring without sections is used as the description.
 """
 
 import re
@@ -23,14 +23,15 @@ _SPHINX_OTHERS = {"type", "return", "returns", "rtype", "yield", "yields", "rais
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """``description`` is the text before the first section; ``parameters`` maps names to their descriptions."""
+    """The parsed docstring. ``description`` is the text before the first section; ``parameters`` maps parameter names
+    to descriptions."""
 
     description: str = ""
     parameters: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def read_docstring(text: str | None) -> Docstring:
-    """Parse any docstring. Unknown sections are omitted. Does not raise."""
+    """Parse a docstring of any style. Unknown sections are omitted. Never raises."""
     lines = cleandoc(text or "").splitlines()
     start = next((at for at in range(len(lines)) if _opens_section(lines, at)), len(lines))
     found: dict[str, str] = {}
@@ -45,7 +46,8 @@ def _opens_section(lines: list[str], at: int) -> bool:
 
 
 def _section(lines: list[str], at: int) -> tuple[str, bool] | None:
-    """Return the title of the section that starts here, and whether it is underlined as in NumPy's form."""
+    """Return the title of the section that begins at this line, and True if it is underlined as in the NumPy style;
+    None if no section begins here."""
     header = _HEADER.match(lines[at])
     if header is None:
         return None
@@ -63,7 +65,7 @@ def _sphinx(line: str) -> re.Match[str] | None:
 
 
 def _entries(lines: list[str], at: int) -> Iterator[tuple[str, str]]:
-    """Yield the names (joined by commas) and texts of all sections on parameters."""
+    """Yield the names (joined by commas) and the description of each entry in the parameter sections."""
     while at < len(lines):
         end = next((later for later in range(at + 1, len(lines)) if _opens_section(lines, later)), len(lines))
         section, sphinx = _section(lines, at), _sphinx(lines[at])
@@ -84,7 +86,7 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _listed(form: re.Pattern[str], lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the entries at the indentation of the first one; deeper lines continue an entry."""
+    """Yield the entries at the indentation of the first entry. A line with deeper indentation continues an entry."""
     names, words, indent = "", list[str](), -1
     for line in lines:
         bare = line.strip()

@@ -1,4 +1,4 @@
-"""Converts tools of other frameworks by their attributes, without importing those frameworks."""
+"""Converts tools of other frameworks by their attributes, without importing these frameworks."""
 
 from collections.abc import Mapping
 from typing import Any, Unpack, cast
@@ -9,9 +9,9 @@ from callgate.words.errors import ToolDefinitionError, ToolFailure
 
 
 def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[..., Any]:
-    """Make a tool from a LangChain tool (``BaseTool``) with its name, description and schema. The traits are
-    ``options``, as for ``callgate.tool``. A sync tool runs in a worker thread, an async one on the loop; its
-    ``ToolException`` fails the call.
+    """Return a tool with the name, description and schema of a LangChain tool (``BaseTool``). ``options`` declare the
+    traits, as for ``callgate.tool``. A sync tool runs in a worker thread, an async tool on the event loop. If it raises
+    ``ToolException``, the call fails.
 
         Session(model, [from_langchain(search, effects="none")])
     """
@@ -45,7 +45,8 @@ def _schema(tool: Any) -> Mapping[str, Any]:
 
 
 def _is_async(tool: Any) -> bool:
-    """Return True if the tool is async itself: LangChain's own ``_arun`` runs the sync function in a thread."""
+    """Return True if the tool defines its own async method: the default ``_arun`` of LangChain runs the sync function
+    in a thread."""
     if getattr(tool, "coroutine", None) is not None:
         return True
     home = next((kind.__module__ for kind in type(tool).__mro__ if "_arun" in vars(kind)), "langchain_core")

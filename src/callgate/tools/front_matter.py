@@ -1,7 +1,7 @@
 """Parses the front matter of a Markdown file: a simple subset of YAML.
 
-Texts (plain, quoted, or blocks after ``|`` and ``>``), true and false, lists of texts, and maps of texts one level
-deep. Anything that a YAML parser might read differently is a fault with its line.
+The subset contains strings (plain, quoted, or blocks after ``|`` and ``>``), true and false, lists of strings, and maps
+of strings one level deep. Anything that a YAML parser might parse differently is a fault with its line.
 """
 
 import re
@@ -22,7 +22,7 @@ _NOT_PLAIN = late_pattern(r"[\[\]{},#&*!|>'\"%@`]|[-?:](?: |$)|.*(?:: |:$| #)")
 
 
 class FrontMatterFault(ValueError):
-    """``line`` counts from 1, in the whole file."""
+    """A fault in the front matter. ``line`` is its line number in the whole file, from 1."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(f"line {line}: {text}")
@@ -38,7 +38,8 @@ class MarkdownFile:
 
 
 def read_markdown(text: str) -> MarkdownFile:
-    """Parse a file. FrontMatterFault if there is no front matter, or it uses other YAML."""
+    """Parse a file. Raise FrontMatterFault if the file has no front matter, or the front matter uses unsupported
+    YAML."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         raise FrontMatterFault(1, "the file must begin with --- and a front matter")
@@ -49,7 +50,8 @@ def read_markdown(text: str) -> MarkdownFile:
 
 
 class _Reader:
-    """Parses entries in order. ``_at`` is the index of the next line; the first line is line 2 of the file."""
+    """Parses the entries of the front matter in order. ``_at`` is the index of the next line; the first line is line 2
+    of the file."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = [line.rstrip() for line in lines]
@@ -103,7 +105,7 @@ class _Reader:
         return found
 
     def _indented(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines below a key without their common indentation; a list may have none."""
+        """Yield the lines below a key without their common indentation. The items of a list need no indentation."""
         first: int | None = None
         while self._at < len(self._lines):
             line = self._lines[self._at]

@@ -1,7 +1,7 @@
-"""Parses ``.gitignore`` and ``.ignore`` like git and ripgrep.
+"""Parses ``.gitignore`` and ``.ignore`` files like git and ripgrep.
 
-Matching takes time linear in the length of the name, without backtracking: the first match of each piece between stars
-is as good as any later one. So no ignore file can make matching slow.
+Matching takes linear time in the length of the path and never backtracks: the text between two stars is matched at its
+first occurrence, because a later occurrence cannot give a better match. So no ignore file can make matching slow.
 """
 
 import re
@@ -18,14 +18,16 @@ AnyFolders = None
 
 @noun
 class Glob:
-    """One pattern. ``excludes`` is False after ``!``; ``folders``: it matches only folders."""
+    """One pattern of an ignore file. ``excludes`` is False if the pattern begins with ``!``. If ``folders``, only
+    folders match."""
 
     segments: tuple[re.Pattern[str] | None, ...]
     excludes: bool
     folders: bool
 
     def matches(self, path: str) -> bool:
-        """Match the segments in order; after a mismatch the last ``**`` takes one more folder."""
+        """Return True if the path matches. The segments are compared in order; after a mismatch the last ``**`` is
+        extended by one folder."""
         parts = path.split("/")
         at = done = 0
         again: tuple[int, int] | None = None
@@ -45,8 +47,8 @@ class Glob:
 
 @noun
 class IgnoreFile:
-    """The patterns of one file for paths below ``folder`` (relative, empty for the root). For a file above the root,
-    ``lead`` is the path from its folder down to the root."""
+    """The patterns of one ignore file for the paths below ``folder`` (relative to the root, empty for the root). For a
+    file above the root, ``lead`` is the path from its folder down to the root."""
 
     folder: str
     globs: tuple[Glob, ...]
@@ -54,8 +56,11 @@ class IgnoreFile:
 
 
 def verdict(files: Sequence[IgnoreFile], path: str, *, folder: bool) -> bool | None:
-    """Return True if a path is ignored, False if it is explicitly kept, None without a match. The last matching line of
-    the innermost file decides; ``files`` are ordered from the outermost, and ``path`` is relative to the root."""
+    """Return True if a path is ignored, False if it is explicitly included, and None if no pattern matches.
+
+    The last matching pattern of the innermost file decides. ``files`` must be ordered from the outermost file; ``path``
+    is relative to the root.
+    """
     for file in reversed(files):
         inner = path[len(file.folder) + 1 :] if file.folder else file.lead + path
         for glob in reversed(file.globs):
@@ -65,12 +70,12 @@ def verdict(files: Sequence[IgnoreFile], path: str, *, folder: bool) -> bool | N
 
 
 def parse_ignore(text: str, folder: str = "", lead: str = "") -> IgnoreFile:
-    """Parse an ignore file. Invalid lines are skipped, as in git."""
+    """Parse an ignore file. Invalid lines are skipped, like in git."""
     return IgnoreFile(folder, tuple(_globs(text.removeprefix("\ufeff").split("\n"))), lead)
 
 
 def parse_glob(line: str) -> Glob | None:
-    """Return None for an empty pattern, or one that cannot match."""
+    """Parse a pattern. Return None if the pattern is empty or cannot match any path."""
     excludes = not line.startswith("!")
     line = line if excludes else line[1:]
     folders = line.endswith("/") and not line.endswith("\\/")
@@ -102,14 +107,13 @@ def _globs(lines: Iterable[str]) -> Iterable[Glob]:
 
 
 def _without_blanks(line: str) -> str:
-    """Remove trailing blanks, except an escaped one."""
     bare = line.rstrip(" \t")
     escaped = (len(bare) - len(bare.rstrip("\\"))) % 2 == 1
     return line[: len(bare) + 1] if escaped else bare
 
 
 def _segment(text: str) -> re.Pattern[str]:
-    """Compile one name: the pieces between its stars, each at its first match, the last at the end."""
+    """Compile one path segment of a pattern to a regular expression that does not backtrack."""
     pieces = [""]
     for found in _TOKEN.finditer(text):
         if found["stars"]:
@@ -127,7 +131,6 @@ def _segment(text: str) -> re.Pattern[str]:
 
 
 def _set(negated: str, inside: str) -> str:
-    """Convert a character set of git to the syntax of ``re``."""
     parts = (
         re.escape(found["low"]) + (f"-{re.escape(found['high'])}" if found["high"] else "")
         for found in _IN_SET.finditer(inside)

@@ -1,16 +1,16 @@
-"""JSON Schema (2020-12 and the older spellings tools still use), compiled once per tool.
+"""JSON Schema (2020-12, and keywords of older versions that tools still use), compiled once per tool.
 
-``Schema.faults`` explains, one line per fault; a value fits if there is none.
+``Schema.faults`` returns one line per fault. A value matches if there is no fault.
 
-Differences from the standard, all towards refusing what a tool did not ask for:
+Differences from the standard, most of which reject keys and values that a tool did not declare:
 
-* A key that no part of the schema names is unexpected wherever ``properties`` are declared, be it none of them, unless
-  ``additionalProperties`` says otherwise. Objects without ``properties`` stay free; a schema of parameters that says
-  nothing at all means "no arguments".
-* A float past 2^53 is not an integer: its digits are no longer certain.
-* ``format`` is an annotation; ``nullable`` (OpenAPI) admits null; unknown keywords are ignored.
+* Where ``properties`` is declared, even if empty, a key that is not named in the schema is a fault unless
+  ``additionalProperties`` allows it. Objects without ``properties`` accept any key. An empty schema of parameters
+  accepts no arguments.
+* A float above 2^53 is not an integer, because not all of its digits are exact.
+* ``format`` is an annotation; ``nullable`` (OpenAPI) accepts null; unknown keywords are ignored.
 
-Only local references are followed, and the steps through them are counted.
+Only local references are followed, and their number is limited.
 """
 
 from collections.abc import Mapping
@@ -51,18 +51,19 @@ _SAYS_MORE = (
 
 
 class Schema:
-    """A compiled schema. With ``top`` the outermost object holds a tool's parameters and rejects unknown keys."""
+    """A compiled schema. With ``top`` the schema describes the parameters of a tool, and the outermost object rejects
+    unknown keys."""
 
     def __init__(self, schema: Mapping[str, Any] | bool, *, top: bool = True) -> None:
         self.root: SchemaNode = _Compiler(schema).compile(top=top)
 
     def fits(self, value: Any) -> bool:
-        """Return True if a JSON value matches. Raises ``TooMuchWork``."""
+        """Return True if a JSON value matches. Raise ``TooMuchWork`` if the check takes too many steps."""
         return self.root.surely_fits(value) or SchemaWalk().fits(self.root, value)
 
     def faults(self, value: Any) -> tuple[str, ...]:
-        """Return one line per fault, limited in length and number; empty if the value matches. Raises
-        ``TooMuchWork``."""
+        """Return one line per fault, limited in length and number; empty if the value matches. Raise ``TooMuchWork`` if
+        the check takes too many steps."""
         found = SchemaWalk().faults(self.root, value)
         lines = [f"${path}: {text}" for path, text in islice(found, MAX_FAULTS)]
         lines = [line if len(line) <= 600 else f"{line[:400]} … {line[-190:]}" for line in lines]
@@ -72,7 +73,8 @@ class Schema:
 
 
 def first_fault(schema: Mapping[str, Any], value: Any) -> str:
-    """Return the first fault of a value; empty if it matches, or if the schema of a stranger cannot be used."""
+    """Return the first fault of a value. Return an empty string if the value matches, or if the schema is invalid or
+    too complex."""
     try:
         return next(iter(Schema(schema, top=False).faults(value)), "")
     except (SchemaError, TooMuchWork, RecursionError):
@@ -102,7 +104,8 @@ class _Compiler:
         return root
 
     def height(self, node: SchemaNode, depth: int) -> int:
-        """Return the number of nested schemas that judge one value. SchemaError if they are too many or circular."""
+        """Return the depth of nested schemas that apply to one value. Raise SchemaError if it exceeds the limit or the
+        references are circular."""
         if node not in self.heights:
             if depth > MAX_SCHEMA_DEPTH:
                 raise SchemaError(f"{node.at}: the references go round in a circle, or more than {depth} deep")
@@ -115,7 +118,7 @@ class _Compiler:
     # --- structure ---
 
     def node(self, schema: Any, place: SchemaPath, *, part: bool = False) -> SchemaNode:
-        """Compile a schema for a value of its own, or (``part``) for a value that the enclosing schema judges too."""
+        """Compile a schema. If ``part``, the schema applies to the same value as the enclosing schema."""
         if isinstance(schema, Mapping) and "$ref" in schema and schema.keys() <= _ANNOTATIONS | {"$ref"}:
             return self.reference(cast(Mapping[str, Any], schema)["$ref"], place, part=part)
         node = SchemaNode(place.at)

@@ -1,4 +1,4 @@
-"""Typed final answers: the JSON Schema for the model, and the conversion of its text to a value."""
+"""Typed final answers: makes the JSON Schema for the model, and converts the text of the model to a value."""
 
 import json
 import re
@@ -27,24 +27,24 @@ class Misfit:
 
 
 class _Output:
-    """The texts for the model about the schema of its answer."""
+    """The base class of output types, with the texts that describe the schema to the model."""
 
     _schema: Mapping[str, Any]
 
     @property
     def instruction(self) -> str:
-        """The text for the model, beside a prompt."""
+        """The text that is added to a prompt for the model."""
         schema = json.dumps(self._schema, ensure_ascii=False)
         return f"When you are done, answer with JSON alone, no other text. It must fit this JSON Schema: {schema}"
 
     def repair(self, misfit: Misfit) -> str:
-        """Return the text for the model after an answer that does not match."""
+        """Return the text that is sent to the model after an answer that does not match."""
         faults = "\n".join(misfit.faults)
         return f"Your answer does not fit the JSON Schema:\n{faults}\nAnswer again with the whole JSON alone."
 
 
 class OutputSchema(_Output):
-    """Parses answers as JSON that matches a JSON Schema. UsageError for an invalid schema."""
+    """Parses answers as JSON that matches a JSON Schema. The constructor raises UsageError if the schema is invalid."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = self._schema = schema
@@ -54,7 +54,7 @@ class OutputSchema(_Output):
             raise UsageError(f"this is no JSON Schema: {error}") from error
 
     def read(self, text: str) -> Any | Misfit:
-        """Return the value, or the faults of the text. A code fence around the JSON is removed."""
+        """Return the value of an answer, or a Misfit with its faults. A code fence around the JSON is removed."""
         value = _json_in(text)
         if isinstance(value, Misfit):
             return value
@@ -75,7 +75,7 @@ def _json_in(text: str) -> Any | Misfit:
 
 
 class OutputType(_Output, Generic[T]):
-    """Parses answers as values of a type: a pydantic model, a dataclass, a TypedDict, a basic type, a union."""
+    """Parses answers as values of a type: a pydantic model, a dataclass, a TypedDict, a basic type or a union."""
 
     def __init__(self, kind: type[T]) -> None:
         from pydantic import TypeAdapter
@@ -90,7 +90,7 @@ class OutputType(_Output, Generic[T]):
             raise UsageError(f"output={self.name} is no type of an answer: pass one that says what the answer must be")
 
     def read(self, text: str) -> T | Misfit:
-        """Return the value, or the faults of the text. A code fence around the JSON is removed."""
+        """Return the value of an answer, or a Misfit with its faults. A code fence around the JSON is removed."""
         from pydantic import ValidationError
 
         value = _json_in(text)

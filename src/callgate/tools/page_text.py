@@ -15,7 +15,7 @@ _TEXT = re.compile(
 )
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _NO_CHARSETS = frozenset(("punycode", "raw-unicode-escape", "unicode-escape"))
-"""Python codecs that are not charsets; the one for host names takes hours for a large page."""
+"""Python codecs that are not charsets. The codec for host names would take hours for a large page."""
 _LOOKED_AT = 4_096
 _SHOWN_OF_AN_ERROR = 2_000
 _BOMS = (
@@ -28,7 +28,7 @@ _BOMS = (
 
 
 def page_result(page: FetchedPage) -> Result:
-    """Return the result for the model. ToolFailure if the page is not text."""
+    """Return the text of a page as a result for the model. Raise ToolFailure if the page is not text."""
     if page.moved_to is not None:
         text = f"{page.url} redirects to another host ({page.status}): {page.moved_to}\nIt was not followed."
         return Result((Text(text),), details={"url": page.url, "status": page.status, "moved_to": page.moved_to})
@@ -48,7 +48,7 @@ def page_result(page: FetchedPage) -> Result:
 
 
 def _kind(page: FetchedPage) -> tuple[str, str]:
-    """Return the media type and charset from the header; without a header, guess the type from the body."""
+    """Return the media type and the charset in the header. Without a header, guess the media type from the body."""
     headers = Headers()
     headers["Content-Type"] = (
         page.content_type.encode("ascii", "replace").decode().replace("\n", " ").replace("\r", " ")
@@ -65,7 +65,8 @@ def _kind(page: FetchedPage) -> tuple[str, str]:
 
 
 def _decoded(body: bytes, charset: str, kind: str) -> str:
-    """Decode by the byte order mark, or else the header's charset, or else the page's own, or else UTF-8."""
+    """Decode the body: by its byte order mark, or the charset of the header, or the charset declared in the page, or
+    UTF-8."""
     marked = next((name for mark, name in _BOMS if body.startswith(mark)), None)
     named = _META.search(body[:_LOOKED_AT]) if kind in HTML else None
     for name in (marked, charset, named and named[1].decode("ascii")):

@@ -1,8 +1,8 @@
-"""Converts a signature to JSON Schema 2020-12, and JSON arguments to the Python values for the function.
+"""Converts a signature to JSON Schema 2020-12, and JSON arguments to Python values for the function.
 
-pydantic does both from one TypedDict made from the parameters. Unlike a model, a TypedDict accepts any parameter name
-and leaves a missing argument missing, so the function's own default applies. pydantic is imported when the first tool
-is defined.
+Both conversions are done by pydantic with one TypedDict made from the parameters. Unlike a model, a TypedDict accepts
+any parameter name and leaves a missing argument missing, so the function's own default applies. pydantic is imported
+when the first tool is defined.
 """
 
 import json
@@ -23,7 +23,7 @@ _DECIMAL = "^(?!^[-+.]*$)[+-]?0*"
 
 
 class Parameters:
-    """The parameters of a function tool; ``validator`` is pydantic's for all parameters."""
+    """The parameters of a function tool. ``validator`` is the pydantic validator of all parameters."""
 
     def __init__(self, takes: Signature, schema: dict[str, Any], validator: Any) -> None:
         self.takes = takes
@@ -39,8 +39,10 @@ class Parameters:
         self._validate = validator.validate_json
 
     def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
-        """Return the keyword arguments for the function, or the faults that its types and validators report. Nothing is
-        shared with ``arguments``, so a tool may change its values without changing the record."""
+        """Return the keyword arguments for the function, or the faults that its types and validators report.
+
+        The values are copies, so a tool may change them without changing the recorded ``arguments``.
+        """
         if self._plain:
             return dict(arguments)
         from pydantic import ValidationError
@@ -60,7 +62,8 @@ class Parameters:
 
 
 class WholeObject:
-    """The parameters of a schema tool, with the methods of ``Parameters``: one parameter takes all arguments."""
+    """The parameters of a schema tool, with the same methods as ``Parameters``. One parameter of the function receives
+    all arguments."""
 
     refuses = False
 
@@ -85,7 +88,7 @@ class WholeObject:
 
 
 def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str) -> Parameters:
-    """Return the schema and validator of the parameters; ToolDefinitionError names a parameter without a schema."""
+    """Return the schema and validator of the parameters. Raise ToolDefinitionError if a parameter has no schema."""
     adapter = _adapter(takes.parameters, descriptions)
     if isinstance(adapter, Exception):
         raise _blamed(takes.parameters, tool, adapter) from adapter
@@ -111,7 +114,6 @@ def _from_field(default: Any) -> bool:
 def _adapter(
     parameters: Sequence[Parameter], descriptions: Mapping[str, str]
 ) -> tuple[Any, dict[str, Any]] | Exception:
-    """Return the validator and its schema, or the exception."""
     from pydantic import ConfigDict, TypeAdapter
     from typing_extensions import TypedDict  # pydantic rejects that of typing before Python 3.12
 
@@ -141,7 +143,7 @@ def _blamed(parameters: Sequence[Parameter], tool: str, error: Exception) -> Too
 
 
 def _described(parameter: Parameter, from_docstring: str) -> Any:
-    """Return the hint with a description: from Field, or a string in Annotated, or the docstring."""
+    """Return the annotation with a description: from Field, from a string in Annotated, or from the docstring."""
     from pydantic import Field
     from pydantic.fields import FieldInfo
 
@@ -159,7 +161,6 @@ def _described(parameter: Parameter, from_docstring: str) -> Any:
 
 
 def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
-    """Add the default to the schema if it can be written as JSON."""
     if schema is None or parameter.default is MISSING or _from_field(parameter.default):
         return
     from pydantic import TypeAdapter
@@ -179,8 +180,10 @@ def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
 
 
 def trimmed(schema: Any) -> Any:
-    """Return a schema without the titles that pydantic makes from names, and without pydantic's pattern for decimals,
-    which backtracks; the conversion checks decimals anyway. Properties called ``title`` stay."""
+    """Return a schema of pydantic without generated titles and without the pattern for decimals.
+
+    The pattern backtracks, and the conversion checks decimals anyway. Properties with the name ``title`` are kept.
+    """
     if isinstance(schema, list):
         return [trimmed(each) for each in cast(list[Any], schema)]
     if not isinstance(schema, dict):
@@ -197,7 +200,7 @@ def trimmed(schema: Any) -> Any:
 
 
 def faults_of(error: Any) -> tuple[str, ...]:
-    """Return one line per fault: where it is, the value received and the value expected."""
+    """Return one line per fault: the path, the received value and the expected value."""
     found = error.errors(include_url=False, include_context=False)
     lines = [f"{_path(each['loc'])}: got {quote(each['input'])}{_wanted(each['msg'])}" for each in found[:MAX_FAULTS]]
     more = len(found) - MAX_FAULTS

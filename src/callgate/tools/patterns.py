@@ -1,9 +1,9 @@
 """The regular expressions of JSON Schema, without catastrophic backtracking.
 
 Patterns are in ECMA-262 syntax and match anywhere in the text. The linear-time engine of pydantic_core accepts nearly
-all of them. The rest (look-around, back-references) runs on Python's ``re``, which may backtrack: the length of the
-text is limited so that the worst case stays around a million steps, and a longer text is rejected with a fault that
-says so.
+all of them. Other patterns (look-around, back-references) run on Python's ``re``, which may backtrack: the length of
+the text is limited so that the worst case is about a million steps, and a longer text is rejected with a fault that
+names the limit.
 """
 
 import re
@@ -22,7 +22,7 @@ _ASCII = {"d": "0-9", "w": "0-9A-Za-z_"}
 
 @dataclass(frozen=True, slots=True)
 class TextPattern:
-    """A compiled pattern. ``longest`` limits the texts that can be searched (None: no limit); a longer one never
+    """A compiled pattern. ``longest`` is the limit on the length of a text (None: no limit); a longer text never
     matches."""
 
     source: str
@@ -36,7 +36,7 @@ class TextPattern:
 
 
 def compile_pattern(source: str) -> TextPattern:
-    """Return the compiled pattern; ``ValueError`` if no engine accepts it."""
+    """Compile a pattern. Raise ``ValueError`` if no engine accepts it."""
     # Imported here: pydantic_core costs 25 ms, and many tools have no pattern at all.
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
@@ -53,8 +53,8 @@ def compile_pattern(source: str) -> TextPattern:
 
 
 def _portable(source: str, *, python: bool = False) -> str:
-    """Convert ECMA syntax for both engines: digits and word characters are ASCII, ``$`` is the very end, no set
-    operations."""
+    """Return the ECMA pattern in the syntax of both engines: digits and word characters are ASCII, ``$`` matches only
+    at the end of the text, and set operations in classes are escaped."""
     out: list[str] = []
     for token in _TOKEN.findall(source):
         if token[0] == "[" and len(token) > 1:
@@ -79,7 +79,8 @@ def _in_class(found: re.Match[str]) -> str:
 
 
 def _longest(source: str) -> int:
-    """Return the longest text allowed: n characters and k repeats in a row cost about n^(k + 1) steps at worst."""
+    """Return the allowed length of a text. With k consecutive repeats, a text of n characters takes about n^(k + 1)
+    steps at worst."""
     repeats = 1
     groups = [False]  # for each open group: does it hold a repeat or an alternative?
     closed = False  # did a group that does just close?

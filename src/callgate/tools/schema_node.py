@@ -1,4 +1,4 @@
-"""A compiled schema as data, and the texts that describe values and schemas."""
+"""A compiled schema as data, and functions that describe values and schemas in messages."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -40,13 +40,14 @@ KINDS: dict[str, Test] = {name: partial(_has_type, types) for name, types in _TY
 
 
 def kinds_of(value: Any) -> set[str]:
-    """Return the names of the JSON types of a value; an integer is a number too."""
+    """Return the names of the JSON types of a value. An integer is also a number."""
     return {name for name, test in KINDS.items() if test(value)}
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """One assertion about values of the Python ``types``, or about all. ``got`` describes the value in a fault."""
+    """A condition on values of the Python ``types``, or on all values if ``types`` is empty. ``got`` describes a value
+    in a fault."""
 
     test: Test
     wanted: str
@@ -56,7 +57,7 @@ class ValueRule:
 
 @dataclass(eq=False)
 class SchemaNode:
-    """The fields correspond to the keywords of JSON Schema; a node without any accepts every value."""
+    """One schema. The fields correspond to the keywords of JSON Schema; a node without keywords accepts every value."""
 
     at: str
     kinds: tuple[str, ...] = ()
@@ -89,28 +90,28 @@ class SchemaNode:
 
     @property
     def always(self) -> "tuple[SchemaNode, ...]":
-        """The schemas that also apply to every value of this one."""
+        """The schemas that must match every value of this schema: the reference and ``allOf``."""
         return (*((self.ref,) if self.ref else ()), *self.all_of)
 
     def parts(self) -> "Iterator[SchemaNode]":
-        """Yield the schemas that judge the same value and may name its keys."""
+        """Yield the schemas that apply to the same value and may name its keys."""
         yield from (*self.always, *self.any_of, *self.one_of, *self.dependent.values())
         if self.premise:
             yield from filter(None, (self.premise, self.then, self.otherwise))
 
     @cached_property
     def combines(self) -> bool:
-        """True if other schemas judge the same value."""
+        """True if other schemas apply to the same value."""
         return self.none_of is not None or any(True for _ in self.parts())
 
     @cached_property
     def types(self) -> frozenset[type]:
-        """The Python types whose every value has one of the ``kinds``."""
+        """The Python types whose values always have one of the ``kinds``."""
         return frozenset(kind for name in self.kinds for kind in _TYPES[name])
 
     @cached_property
     def simple(self) -> frozenset[type]:
-        """The Python types whose every value matches, because the schema has no other condition."""
+        """The Python types whose values always match, because the schema has no other condition on them."""
         about_keys = self.properties or self.patterns or self.additional or self.required or self.names or self.closed
         about_items = self.prefix or self.items or self.contains
         more = {each for each, says in ((dict, about_keys), (list, about_items)) if says}
@@ -122,13 +123,13 @@ class SchemaNode:
 
     @cached_property
     def flat(self) -> dict[str, frozenset[type]]:
-        """For an object with conditions only on keys and their types: the matching types of each key."""
+        """The Python types that match, for each key, if the schema only has conditions on keys and their types;
+        otherwise empty."""
         says_more = self.rules or self.combines or self.patterns or self.names or "object" not in self.kinds
         return {} if says_more else {key: child.simple for key, child in self.properties.items()}
 
     def surely_fits(self, value: Any) -> bool:
-        """Return True if the type of a value, or the types of an object's values, suffice to match. False is
-        inconclusive."""
+        """Return True if a value matches by its type, or an object by the types of its values. False means unknown."""
         flat: dict[str, frozenset[type]] = self.flat
         keys: dict[str, Any] = value
         if value.__class__ is not dict or not flat:
@@ -166,17 +167,16 @@ class SchemaNode:
 
     @cached_property
     def known(self) -> tuple[str, ...]:
-        """Every key that some part names, in the order of the schema."""
+        """All keys that this schema or a schema for the same value names, in order."""
         return tuple(dict.fromkeys([*self.properties, *(key for part in self.parts() for key in part.known)]))
 
     @cached_property
     def known_required(self) -> frozenset[str]:
-        """Every key that is required."""
         return frozenset(self.required).union(*(part.known_required for part in self.always))
 
     @cached_property
     def tags(self) -> dict[str, tuple[Any, ...] | None]:
-        """The values that a key may have if the schema lists them, else None."""
+        """The values that the schema lists for each key, or None for a key without a list."""
         found: dict[str, tuple[Any, ...] | None] = {}
         for part in reversed(self.always):
             found |= part.tags

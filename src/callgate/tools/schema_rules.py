@@ -1,4 +1,4 @@
-"""Checks the keywords of one schema and converts the conditions on a value itself to rules."""
+"""Checks the keywords of one schema, and converts the conditions on the value itself to rules."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,14 +24,14 @@ _BOUNDS: Mapping[str, tuple[Callable[[Any, Any], bool], str]] = {
 
 
 class SchemaError(ToolDefinitionError, ValueError):
-    """A schema that is invalid or uses an unsupported keyword; the message has its path."""
+    """A schema is invalid or uses an unsupported keyword. The message contains the path of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaPath:
-    """JSON pointer of a subschema.
+    """The place of a subschema, as a JSON pointer.
 
-    judging  False inside ``not``, ``if`` and ``contains``, where rejecting unknown keys would change the answer
+    judging  False inside ``not``, ``if`` and ``contains``, where rejecting unknown keys would change the result
     """
 
     at: str = "#"
@@ -47,7 +47,7 @@ class SchemaPath:
 
 
 def in_new_spelling(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema with keywords of older versions replaced by those of 2020-12."""
+    """Return the schema with keywords of older versions replaced by keywords of 2020-12."""
     out = dict(schema)
     if isinstance(schema.get("items"), list):
         out |= {"prefixItems": schema["items"], "items": schema.get("additionalItems", True)}
@@ -64,7 +64,8 @@ def in_new_spelling(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """Reads the keywords of one schema object; a keyword of the wrong type is a ``SchemaError``."""
+    """Checks and returns the keywords of one schema. The methods raise ``SchemaError`` for a keyword of the wrong
+    type."""
 
     schema: Mapping[str, Any]
     place: SchemaPath
@@ -195,8 +196,8 @@ def choice_rule(choices: tuple[Any, ...], wanted: str) -> ValueRule:
 
 
 def canonical(value: Any) -> str:
-    """Return a text that is equal for equal JSON values. A text is used because hashes of numbers can be made to
-    collide."""
+    """Return a text that is equal for equal JSON values. A hash is not used, because hash collisions of numbers can be
+    constructed."""
     if type(value) is dict:
         pairs = cast(dict[str, Any], value).items()
         return "{" + ",".join(sorted(f"{json.dumps(key)}:{canonical(item)}" for key, item in pairs)) + "}"

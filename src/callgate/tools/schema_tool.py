@@ -15,8 +15,8 @@ from callgate.words.model import ToolSpec
 class SchemaTool:
     """A tool without aliases and without a preview. A subclass adds ``traits`` and ``run``.
 
-    spec     the name, description and parameters for the model; SchemaError if they cannot be compiled
-    accepts  the schema that arguments must match, if it is wider than the one for the model
+    spec     the name, description and parameters for the model; the constructor raises SchemaError if they are invalid
+    accepts  the schema that arguments must match, if it accepts more than the schema for the model
     """
 
     aliases: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Compares a value with a compiled schema and yields the faults one by one.
 
-A value matches if there is no first fault. A fault is a path below the value and a text; both are built only for
-faults, so a matching value costs nothing extra.
+A value matches if no fault is yielded. A fault is a path below the value and a message. Paths and messages are built
+only for faults, so a matching value causes no extra cost.
 """
 
 from collections.abc import Collection, Iterator
@@ -17,11 +17,11 @@ Fault: TypeAlias = tuple[str, str]
 
 
 class TooMuchWork(Exception):
-    """The references of the schema make it too costly to judge this value."""
+    """The references of the schema require too many steps for this value."""
 
 
 class SchemaWalk:
-    """One comparison. It counts the references followed, so that references to references end."""
+    """One comparison of a value with a schema. The number of followed references is limited."""
 
     __slots__ = ("_left",)
 
@@ -29,7 +29,7 @@ class SchemaWalk:
         self._left = MAX_STEPS
 
     def step(self, node: SchemaNode) -> None:
-        """Count a node that is a target of references. Raises ``TooMuchWork``."""
+        """Count a step if the node is the target of a reference. Raise ``TooMuchWork`` after too many steps."""
         if node.target:
             self._left -= 1
             if self._left < 0:
@@ -120,7 +120,8 @@ class SchemaWalk:
                 yield from self.faults(branch, value)
 
     def _nearest(self, branches: tuple[SchemaNode, ...], value: Any) -> Iterator[Fault]:
-        """Yield the faults of the most similar alternative; if no alternative has the value's type, name all types."""
+        """Yield the faults of the most similar alternative. If no alternative has the type of the value, yield one
+        fault with all types."""
         alike = [branch for branch in branches if kinds_of(value) & branch.admits]
         if isinstance(value, dict) and len(alike) > 1:
             tagged = _tagged(alike, cast("dict[str, Any]", value))
@@ -165,7 +166,7 @@ class SchemaWalk:
 
 def _tagged(branches: list[SchemaNode], value: dict[str, Any]) -> list[SchemaNode] | Fault:
     """Return the alternatives selected by a tag: a key for which every alternative lists its values. Return a fault if
-    the tag is missing or selects none."""
+    the tag is missing or its value selects no alternative."""
     for key in branches[0].known:
         tags = [branch.tags.get(key) for branch in branches]
         if any(tag is None for tag in tags):

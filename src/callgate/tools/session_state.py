@@ -1,7 +1,7 @@
-"""State that built-in tools store in the context of their session: to-do list, path of the plan, working folder.
+"""The state that built-in tools store in the context of their session: to-do list, path of the plan, working folder.
 
-The context is recorded, restored on resume and kept by a compaction; each agent has its own. Values of an unexpected
-form count as absent, because a program may store anything in a context.
+The context is recorded, restored when the session is resumed, and preserved by a compaction; each agent has its own.
+Values of an unexpected form are treated as absent, because a program may store any value in a context.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from callgate.words.noun import noun
 TODOS = "callgate:todos"
 PLAN = "callgate:plan"
 WORKING_FOLDER = "working_folder"
-"""The folder of the next command, if it is not the workspace."""
+"""The context key of the working folder, which is set if it is not the workspace."""
 ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
 """The names of the tools that start plan mode and present the plan."""
 
@@ -22,7 +22,7 @@ _MARKS: Mapping[str, str] = {"pending": "[ ]", "in_progress": "[>]", "completed"
 
 @noun
 class TodoItem:
-    """An entry of the to-do list. ``active_form`` is shown while it is in progress."""
+    """An item of the to-do list. ``active_form`` is shown while the item is in progress."""
 
     content: str
     status: TodoStatus
@@ -34,7 +34,6 @@ class TodoItem:
 
 
 def todos_of(context: Mapping[str, Any]) -> tuple[TodoItem, ...]:
-    """Return the to-do list of a session, in the model's order."""
     kept = context.get(TODOS)
     rows = cast("list[Any]", kept) if isinstance(kept, list) else []
     try:
@@ -45,19 +44,19 @@ def todos_of(context: Mapping[str, Any]) -> tuple[TodoItem, ...]:
 
 
 def plan_of(context: Mapping[str, Any]) -> str | None:
-    """Return the path of the session's plan."""
     kept = context.get(PLAN)
     return kept if isinstance(kept, str) and kept else None
 
 
 def folder_of(context: Mapping[str, Any]) -> str | None:
-    """Return the folder of the next command; None is the workspace."""
+    """Return the working folder of the next command, or None for the workspace."""
     kept = context.get(WORKING_FOLDER)
     return kept if isinstance(kept, str) and kept else None
 
 
 def carried_over(context: Mapping[str, Any]) -> str:
-    """Return the to-do list and the plan's path as text after the summary of a compaction; empty without them."""
+    """Return the to-do list and the path of the plan as text, which follows the summary of a compaction; empty if
+    neither exists."""
     todos, plan = todos_of(context), plan_of(context)
     parts: list[str] = []
     if todos:

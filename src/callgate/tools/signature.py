@@ -28,7 +28,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of a function without the one that receives the Run, which is named by ``run``."""
+    """The parameters of a function. The parameter that receives the Run is not included; ``run`` is its name."""
 
     parameters: tuple[Parameter, ...]
     run: str | None = None
@@ -39,9 +39,9 @@ class Signature:
 
 
 def read_signature(fn: Callable[..., Any], tool: str, scope: Mapping[str, Any] | None = None) -> Signature:
-    """Return the parameters of ``fn``. ``scope`` has local names that its annotations may use.
+    """Return the parameters of ``fn``. ``scope`` contains local names that its annotations may use.
 
-    Raise ToolDefinitionError for parameters that a call by name cannot fill: ``*args``, ``**kwargs``, positional-only.
+    Raise ToolDefinitionError for parameters that cannot be passed by name: ``*args``, ``**kwargs``, positional-only.
     """
     try:
         declared = signature(fn).parameters.values()
@@ -72,13 +72,13 @@ def inside_partials(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def code_of(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function or method that is executed, which is ``__call__`` of another callable."""
+    """Return the function or method that a call executes; for another callable, its ``__call__``."""
     inner = inside_partials(fn)
     return inner if isroutine(inner) or isinstance(inner, type) else inner.__call__
 
 
 def caller_scope(depth: int) -> dict[str, Any]:
-    """Return the local names of the calling code, where classes defined inside a function are found."""
+    """Return the local names of the calling code, because annotations may use classes defined inside a function."""
     frame = sys._getframe(depth + 1)  # pyright: ignore[reportPrivateUsage]
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
@@ -96,7 +96,6 @@ def _refuse_unfillable(each: Declared, position: int, tool: str) -> None:
 
 
 def _bound(fn: Callable[..., Any]) -> set[str]:
-    """Return the arguments that a partial has set; the model cannot change them."""
     return set(cast("partial[Any]", fn).keywords) if isinstance(fn, partial) else set()
 
 
@@ -144,8 +143,8 @@ Remade = dict[Any, Any]
 
 
 def accepted(hint: Any) -> Any:
-    """Return the hint with each TypedDict of ``typing`` replaced by one of ``typing_extensions``, which pydantic
-    requires before Python 3.12."""
+    """Return the annotation with each TypedDict of ``typing`` replaced by one of ``typing_extensions``. pydantic
+    requires this before Python 3.12."""
     return hint if sys.version_info >= (3, 12) else _swapped(hint, {})
 
 

@@ -1,9 +1,10 @@
-"""Skills: instructions for a kind of task, each in a folder with a SKILL.md.
+"""Finds and parses skills: instructions for a kind of task, each in a folder with a SKILL.md.
 
     .callgate/skills/release/SKILL.md
 
-The front matter has ``name`` (equal to the folder's) and ``description``; the rest is for the model when the skill is
-used. Names and descriptions are read once, the text at each use, so changes take effect at once.
+The front matter has ``name`` (the name of the folder) and ``description``; the text after it is sent to the model when
+the skill is used. Names and descriptions are read once. The text is read at each use, so changes of it take effect at
+once.
 """
 
 import os
@@ -38,7 +39,7 @@ AnyPath = str | PathLike[str]
 
 @noun
 class SkillFolder:
-    """A folder of skills. ``within``: files outside of this folder are not read, even through links."""
+    """A folder of skills. Files outside of the folder ``within`` are not read, even through links."""
 
     path: Path
     within: Path | None = None
@@ -56,7 +57,7 @@ class FoundSkill:
 
 @noun
 class FoundSkills:
-    """The skills by name. ``problems`` describe invalid ones, with file and line."""
+    """The skills by name. ``problems`` describe invalid skills, with file and line."""
 
     by_name: Mapping[str, FoundSkill]
     problems: tuple[str, ...] = ()
@@ -65,10 +66,10 @@ class FoundSkills:
 def skill_folders(
     root: AnyPath, *, home: AnyPath | None = None, own: AnyPath | None = None, project: bool = True
 ) -> tuple[SkillFolder, ...]:
-    """Return the folders to search for skills; of two skills with one name the first is used.
+    """Return the folders to search for skills. Of two skills with one name, the first is used.
 
     root     the workspace; ``project=False`` omits its skills, as for an untrusted repository
-    own      the folder of the user's settings, ``config.folder``; its ``skills`` come before those in the home
+    own      the folder of the user's settings, ``config.folder``; its ``skills`` precede the folders in the home
     home     the user's home, with skills for other programs
     """
     base = Path(fspath(root))
@@ -81,7 +82,7 @@ def skill_folders(
 
 
 def find_skills(folders: Iterable[SkillFolder]) -> FoundSkills:
-    """Search every folder. Blocks."""
+    """Return the skills in all folders. Blocks."""
     found: dict[str, FoundSkill] = {}
     problems: list[str] = []
     for folder in folders:
@@ -129,7 +130,7 @@ def _described(path: Path, folder: SkillFolder) -> FoundSkill:
 
 
 def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
-    """Raise ToolFailure if the file cannot be read, FrontMatterFault if it cannot be parsed."""
+    """Parse a SKILL.md. Raise ToolFailure if the file cannot be read, FrontMatterFault if it cannot be parsed."""
     try:
         real = os.path.realpath(path, strict=True)
         if folder.within is not None and not is_within(real, os.path.realpath(folder.within)):
@@ -148,7 +149,8 @@ def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
 
 
 def body_of(skill: FoundSkill, arguments: str = "") -> str:
-    """Return the current text of a skill with the arguments filled in. Blocks. ToolFailure if it cannot be used."""
+    """Return the current text of a skill with the arguments inserted. Blocks. Raise ToolFailure if the skill cannot be
+    used."""
     try:
         now = _described(skill.path, skill.folder)
         body = _read(skill.path, skill.folder).body
@@ -160,8 +162,8 @@ def body_of(skill: FoundSkill, arguments: str = "") -> str:
 
 
 def filled_in(body: str, arguments: str) -> str:
-    """Replace ``$ARGUMENTS`` by all arguments, ``$1`` to ``$9`` by single ones. A text without these gets the arguments
-    at its end. Replacements are not expanded again."""
+    """Return the text with ``$ARGUMENTS`` replaced by all arguments and ``$1`` to ``$9`` by single arguments. If the
+    text has none of these placeholders, the arguments are appended. Inserted arguments are not expanded again."""
     if not _FILLED.search(body):
         return f"{body}\n\nArguments: {arguments}" if arguments.strip() else body
     single = _words(arguments)
@@ -183,12 +185,12 @@ def _words(text: str) -> Sequence[str]:
 
 
 def described(prompt: str, found: FoundSkills) -> str:
-    """Return the description of the tool: its prompt, and the list of skills."""
     return f"{prompt}\n\n{listing(found.by_name.values()) or 'There are no skills here.'}"
 
 
 def listing(skills: Iterable[FoundSkill]) -> str:
-    """Return names and descriptions for the model within a size limit: then names only, then a count."""
+    """Return the names and descriptions of the skills for the model. Beyond a size limit only names are listed, and
+    then only the number of further skills."""
     shown = sorted((each for each in skills if not each.hidden), key=lambda each: each.name)
     lines: list[str] = []
     room = _LISTED_CHARS

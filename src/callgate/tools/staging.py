@@ -1,5 +1,5 @@
-"""Staging from inside a call: the function ``stage``, its arguments, the store of pending actions, and tasks outside
-of calls."""
+"""Staging from inside a call: the function ``stage``, the types of actions, the store of pending actions, and tasks
+that belong to no call."""
 
 # Staged values come from outside and may have other types.
 # pyright: reportUnnecessaryIsInstance=false
@@ -24,12 +24,12 @@ UNAVAILABLE = (
 LONGEST_LABEL = 200
 
 Callback = Callable[..., Any]
-"""A plain or async function of the reason of a ``resolve``, or of the reason and its extra."""
+"""A plain or async function that receives the reason of a ``resolve``, or the reason and the extra."""
 
 
 @noun
 class Callbacks:
-    """An action that only functions of its author can perform. It is lost when the process ends."""
+    """An action that is performed by functions of its author. It is lost when the process ends."""
 
     apply: Callback
     reject: Callback | None = None
@@ -39,10 +39,10 @@ class Callbacks:
 class PendingAction:
     """An action to stage.
 
-    details           JSON for the result
-    source_tool_name  the name that the author gives
-    tool              the tool that was running, whose rules apply to the action
-    lineage           the call that was running, with its ancestors
+    details           the JSON value that is returned with the result
+    source_tool_name  the tool name that the author passed
+    tool              the tool that staged the action and whose rules apply to it
+    lineage           the call that staged the action, with its ancestors
     """
 
     label: str
@@ -59,8 +59,11 @@ class PendingAction:
 
 class PendingStore(Protocol):
     def push(self, action: PendingAction) -> str:
-        """Put the action on the stack and return its id. Called from any thread; must not block. Contents of a
-        ChangeSet may be ``Stored`` in the files that it changes: a store that keeps them longer must copy them."""
+        """Push the action onto the stack and return its id. Called from any thread; must not block.
+
+        Contents of a ChangeSet may be ``Stored`` in the files that it changes. A store must copy such contents to keep
+        them longer.
+        """
         ...
 
 
@@ -76,7 +79,7 @@ _call: ContextVar[_Call | None] = ContextVar("callgate_staging_call", default=No
 
 @contextmanager
 def serving(tool: str, run: Run, store: PendingStore) -> Generator[None]:
-    """Assign actions pushed inside the block to this call and this store."""
+    """Stage actions pushed inside the block for this call, in this store."""
     token = _call.set(_Call(tool, tuple(run.lineage), store))
     try:
         yield
@@ -85,15 +88,15 @@ def serving(tool: str, run: Run, store: PendingStore) -> Generator[None]:
 
 
 def outside_calls() -> Context:
-    """Return a context for tasks of a session, which belong to no call."""
+    """Return a context for tasks of a session, in which no call is running."""
     context = copy_context()
     context.run(_call.set, None)
     return context
 
 
 def stage(label: str, act: Callbacks | ChangeSet, *, source_tool_name: str, details: Any = None) -> str:
-    """Push an action onto the stack of the session that runs this call and return its id. ToolFailure without a
-    session."""
+    """Push an action onto the stack of the session that runs the current call, and return its id. Raise ToolFailure if
+    no session runs the call."""
     act = _checked(label, act, source_tool_name)
     call = _call.get()
     if call is None:
@@ -123,8 +126,8 @@ def _checked(label: Any, act: Any, source_tool_name: Any) -> Callbacks | ChangeS
 
 
 def checked_callbacks(act: Callbacks) -> Callbacks:
-    """Return the functions, each callable with the reason and the extra. UsageError for one that takes neither the
-    reason alone nor both, so that it is found before the user approves the action."""
+    """Return the functions, each callable with the reason and the extra. Raise UsageError if a function accepts neither
+    the reason alone nor both, so that the error is found before the user approves the action."""
     reject = None if act.reject is None else _with_both("reject", act.reject)
     return Callbacks(_with_both("apply", act.apply), reject)
 
@@ -160,7 +163,8 @@ def _binds(takes: Signature, *positional: Any, **named: Any) -> bool:
 
 
 class TaskSet:
-    """Keeps references to tasks until they end. ``done`` is called after each. The tasks run outside of any call."""
+    """Keeps references to tasks until they end, and calls ``done`` after each task. The tasks run outside of any
+    call."""
 
     def __init__(self, done: Callable[[], None] = lambda: None) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
@@ -179,7 +183,7 @@ class TaskSet:
             task.cancel()
 
     async def finished(self, *until: asyncio.Future[Any]) -> None:
-        """Wait until no task is left, or one of ``until`` is done."""
+        """Wait until all tasks have ended, or one of ``until`` is done."""
         while self._tasks and not any(each.done() for each in until):
             await asyncio.wait((*self._tasks, *until), return_when=asyncio.FIRST_COMPLETED)
 

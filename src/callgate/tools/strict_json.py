@@ -1,4 +1,4 @@
-"""Parses JSON text strictly, with limits that are checked before anything is built.
+"""Parses JSON text strictly, with limits that are checked before any value is built.
 
 Stricter than ``json.loads``: one value only, no duplicate keys, no NaN or Infinity (nor numbers that overflow to it),
 no lone surrogates, and limits on size, nesting, number of values and digits. A whole number written with a fraction or
@@ -28,7 +28,8 @@ Kind: TypeAlias = Literal["size", "encoding", "empty", "truncated", "syntax", "e
 
 @dataclass(frozen=True, slots=True)
 class JSONLimits:
-    """The limits on a JSON text. ``values`` bounds memory and time for texts of many tiny values."""
+    """The limits on a JSON text. ``values`` limits the number of values, because many tiny values take much memory and
+    time."""
 
     chars: int = 8 * 1024 * 1024
     depth: int = 64
@@ -39,7 +40,7 @@ LIMITS = JSONLimits()
 
 
 class JSONFault(ValueError):
-    """The text is not strict JSON; ``lines`` name each fault."""
+    """The text is not valid strict JSON. ``lines`` has one line per fault."""
 
     def __init__(self, kind: Kind, *lines: str) -> None:
         super().__init__("; ".join(lines))
@@ -48,7 +49,7 @@ class JSONFault(ValueError):
 
 
 def parse(text: str, limits: JSONLimits = LIMITS) -> JSON:
-    """Return the one value of the text, or raise ``JSONFault``."""
+    """Return the value of the text. Raise ``JSONFault`` if the text is not exactly one valid value."""
     size = len(text)
     if size > limits.depth:
         _check_size(text, limits)
@@ -67,7 +68,7 @@ def parse(text: str, limits: JSONLimits = LIMITS) -> JSON:
 
 
 def decode_utf8(raw: bytes, limits: JSONLimits = LIMITS) -> str:
-    """The text of UTF-8 bytes; no other encoding is ever detected."""
+    """Return UTF-8 bytes as text. Other encodings are not detected."""
     if len(raw) > 4 * limits.chars:
         raise JSONFault("size", f"$: got {len(raw)} bytes, wanted at most {limits.chars} characters")
     if b"\0" in raw[:4]:
@@ -80,7 +81,7 @@ def decode_utf8(raw: bytes, limits: JSONLimits = LIMITS) -> str:
 
 
 def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> dict[str, JSON]:
-    """Copy an object that was not text by writing it as JSON and parsing it with the same limits."""
+    """Return a copy of an object made by writing it as JSON and parsing the JSON with the same limits."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=_as_dict)
     except RecursionError:
@@ -97,12 +98,12 @@ def _as_dict(value: Any) -> dict[Any, Any]:
 
 
 def join(path: str, key: str) -> str:
-    """Return the path of a key, printable and bounded for any key."""
+    """Return the path of a key. The path is printable and of limited length for any key."""
     return f"{path}.{key}" if len(key) <= 60 and key.isidentifier() and key.isascii() else f"{path}[{shown(key, 60)}]"
 
 
 def shown(text: str, most: int = 80) -> str:
-    """Return the text quoted, escaped to printable ASCII and shortened."""
+    """Return the text in quotes, escaped to printable ASCII and shortened."""
     return json.dumps(text) if len(text) <= most else f'{json.dumps(text[:most])[:-1]}…"'
 
 
@@ -136,7 +137,7 @@ def _number(text: str) -> float:
 
 
 def _whole(value: float) -> float:
-    """Convert a whole number to int; above 2^53 the digits of a float are not certain."""
+    """Return a whole number as int. Above 2^53 a float is returned, because not all of its digits are exact."""
     return int(value) if value.is_integer() and -MAX_WHOLE <= value <= MAX_WHOLE else value
 
 
@@ -189,11 +190,11 @@ def _check_size(text: str, limits: JSONLimits) -> None:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The key-value pairs of an object in order, duplicates included."""
+    """The key-value pairs of an object in order, including duplicate keys."""
 
 
 class _Odd(str):
-    """The text of a number that is not accepted: NaN, Infinity, an overflow, too many digits."""
+    """The text of a number that is not accepted: NaN, Infinity, an overflow, or too many digits."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
 """Tools made from functions.
 
 A tool has a spec (for the model), traits (for the gate and the scheduler) and a function that runs one call. The
-annotations of the function define its arguments, so ``tool`` needs nothing that the function does not state.
+annotations of the function define the arguments, so ``tool`` requires nothing that the function already states.
 """
 
 import json
@@ -34,17 +34,19 @@ R = TypeVar("R")
 
 
 class CommonOptions(TraitOptions, total=False):
-    """Options of ``tool`` and ``schema_tool`` beside the traits.
+    """The options of ``tool`` and ``schema_tool`` other than traits.
 
-    aliases        more names that a call may use
+    aliases        more names by which the tool can be called
     search_hint    more words for tool search
-    always_loaded  tool search never defers the tool
-    stages         the tool may push pending actions while it runs
-    title          the name for people, in a few words; by default made from the name
-    preview        makes the tool's ChangeSet from the same parameters (any of them, and a Run)
+    always_loaded  True if the tool is never deferred by tool search
+    stages         True if the tool may stage pending actions while it runs
+    title          the displayed name, in a few words; by default made from the name
+    preview        a function that makes the tool's ChangeSet; its parameters are any of the tool's parameters, and a
+                   Run
 
-    The ChangeSet of ``preview`` is shown, and applied exactly, before the tool's function runs: the function finds it
-    in ``run.changes`` and only words the result. If it returns None the model reads which change was applied.
+    The ChangeSet of ``preview`` is displayed, and applied exactly, before the tool's function runs. The function
+    receives it as ``run.changes`` and only makes the text of the result. If it returns None, the result names the
+    applied change.
     """
 
     aliases: Sequence[str]
@@ -61,7 +63,7 @@ class ToolOptions(CommonOptions, total=False):
 
 
 class FunctionTool(Generic[P, R]):
-    """A Tool made from a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``."""
+    """A Tool made from a function by ``tool`` or ``schema_tool``. Calling the object calls the plain function."""
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class FunctionTool(Generic[P, R]):
         return f"<tool {self.spec.name}>"
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Repair and validate the arguments, also with the validators of the function's own types."""
+        """Parse, repair and validate the arguments, also with the validators of the function's own types."""
         outcome = self._arguments.read(raw)
         if self._refuses and isinstance(outcome, Accepted):
             values = self._shape.convert(outcome.arguments)
@@ -114,7 +116,8 @@ class FunctionTool(Generic[P, R]):
         return outcome
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        """Return the same object while no trait is a function. ``failed`` names functions that failed."""
+        """Return the traits of a call. If no trait is a function, the same object is always returned. ``failed`` names
+        functions that failed."""
         return self._traits.fixed or self._traits.of(Given(**self._shape.named(self._values(arguments))))
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
@@ -146,12 +149,12 @@ def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Callab
 def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
     """Make a tool from a function: ``@tool``, ``@tool(effects="none")`` or ``tool(fn, name="other")``.
 
-    The name is the function's and the description its docstring, unless they are options. Parameters may have any type
-    that pydantic has a JSON schema for; a parameter annotated ``Run`` receives the Run and is not in the schema. A
-    plain function runs in a worker thread, an async one on the loop, and a generator of either kind streams (see
-    ``author_functions``). ``options`` are ``name``, ``description``, ``aliases``, ``preview``, ``stages`` and the
-    traits (``effects``, ``locks``, ``timeout`` …; the guide "Tools" has the table). A trait is a value or a function of
-    the arguments: ``locks=lambda a: writes(a.path)``.
+    The name and the docstring of the function are the name and the description of the tool unless these are set by
+    options. Parameters may have any type that pydantic has a JSON schema for; a parameter annotated ``Run`` receives
+    the Run and is not in the schema. A plain function runs in a worker thread, an async function on the event loop. A
+    generator of either kind reports progress (see ``author_functions``). ``options`` are ``name``, ``description``,
+    ``aliases``, ``preview``, ``stages`` and the traits (``effects``, ``locks``, ``timeout`` …; the guide "Tools" has
+    the table). A trait is a value or a function of the arguments: ``locks=lambda a: writes(a.path)``.
     """
     if fn is None:
 
@@ -171,11 +174,12 @@ def schema_tool(
 ) -> FunctionTool[..., Any]:
     """Make a tool from a JSON Schema.
 
-    name, description  as the model receives them
+    name, description  the name and the description for the model
     parameters         the JSON Schema of the arguments, an object
-    fn                 receives all arguments as one dict, and a Run if it has a parameter annotated so
-    options            the traits, as for ``tool``; in a function of the arguments a missing property has its
-                       ``default`` or None
+    fn                 the function; it receives all arguments as one dict, and a Run if it has a parameter with this
+                       annotation
+    options            the traits, as for ``tool``; if a trait is a function, a missing property has its ``default`` or
+                       None
     """
     check_name(name)
     _refuse_unknown(name, options, CommonOptions.__optional_keys__)
@@ -187,7 +191,7 @@ def schema_tool(
 
 
 def _noted(made: FunctionTool[..., Any]) -> FunctionTool[..., Any]:
-    """Warn, at the line that makes the tool, of arguments that are not declared."""
+    """Warn of each undeclared argument, at the line of code that makes the tool."""
     for text in made.undeclared:
         warn(f"tool {made.spec.name!r}: {text}", UndeclaredArgument, stacklevel=3)
     return made

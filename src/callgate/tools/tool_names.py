@@ -1,4 +1,4 @@
-"""Names of tools: the valid ones, the similar ones to an unknown name, and the display of calls for people."""
+"""The names of tools: checks names, suggests similar names for an unknown name, and makes the display of calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -33,7 +33,8 @@ def check_name(name: str) -> str:
 
 
 def check_aliases(tool: str, aliases: Sequence[str]) -> tuple[str, ...]:
-    """Return the aliases. They are never sent to a provider, so they may be any text."""
+    """Return the checked aliases. Raise ToolDefinitionError if they are invalid. They may contain any text, because
+    aliases are never sent to a provider."""
     if isinstance(aliases, str):
         raise ToolDefinitionError(f"tool {tool!r}: aliases must be a list of names, not the string {aliases!r}")
     for alias in aliases:
@@ -45,7 +46,7 @@ def check_aliases(tool: str, aliases: Sequence[str]) -> tuple[str, ...]:
 
 
 def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int = 3) -> tuple[str, ...]:
-    """Return the most similar names of tools, compared with their aliases too. Never raises."""
+    """Return the tool names most similar to an unknown name. Aliases are compared too. Never raises."""
     wanted = _squashed(name[:_LONGEST])
     owners: dict[str, str] = {}
     for tool, aliases in known:
@@ -68,15 +69,15 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
 
 
 def pieces_of(wanted: str, names: int) -> set[str]:
-    """Return pieces of three letters to look for in ``names`` names; with many names fewer pieces, to bound the
-    work."""
+    """Return pieces of three letters of a name, to be searched in ``names`` other names. The more names there are, the
+    fewer pieces are returned, to limit the work."""
     most = max(_FEWEST_PIECES, _LOOKS // names)
     return {wanted[at : at + 3] for at in range(0, len(wanted), -(-len(wanted) // most))}
 
 
 class CloseNames(Sequence[str]):
-    """Similar names that are computed when they are first accessed: nested toolboxes each make a list, and only the
-    outermost is read."""
+    """A sequence of similar names that is computed at the first access. Nested toolboxes each make a sequence, and only
+    the outermost is accessed."""
 
     def __init__(self, name: str, known: Iterable[tuple[str, Iterable[str]]]) -> None:
         self._name = name
@@ -111,10 +112,10 @@ def _squashed(name: str) -> str:
 class CallFace:
     """The display of a call.
 
-    title  the name of the tool
+    title  the displayed name of the tool
     line   the call: ``Read(src/app.py)``
 
-    Both contain text of tools and models: an interface makes it safe to show, see ``formats.display``.
+    Both may contain text of tools and models; an interface must make them safe to show, see ``formats.display``.
     """
 
     title: str
@@ -124,8 +125,8 @@ class CallFace:
 
 @noun
 class ToolHints:
-    """A tool as it is described to other programs: its title and what any call of it may do. ``open_world``: it reaches
-    beyond local files, by commands, the network or agents."""
+    """The description of a tool for other programs: its title, and the effects that any call may have. If
+    ``open_world``, the tool uses more than local files: commands, the network or agents."""
 
     title: str
     read_only: bool
@@ -134,7 +135,7 @@ class ToolHints:
 
 
 def hints_of(tool: Tool) -> ToolHints:
-    """Return the hints of a tool for any arguments."""
+    """Return the hints of a tool, which are valid for any arguments."""
     facts = facts_of(tool)
     try:
         traits = facts.general_traits() if facts.general_traits is not None else tool.traits({})
@@ -149,7 +150,8 @@ def hints_of(tool: Tool) -> ToolHints:
 
 
 def title_from(name: str) -> str:
-    """Return ``Web fetch`` for ``WebFetch`` and ``web_fetch``; the tool of an MCP server begins with the server."""
+    """Return a name as words: ``Web fetch`` for ``WebFetch`` and ``web_fetch``. The title of a server's tool begins
+    with the name of the server."""
     server, _, rest = name.removeprefix("mcp__").partition("__") if name.startswith("mcp__") else ("", "", name)
     words = _WORDS.findall(rest or name)
     plain = " ".join(each if each.isupper() and len(each) > 1 else each.lower() for each in words) or name
@@ -158,7 +160,7 @@ def title_from(name: str) -> str:
 
 
 def face_of(tool: Tool, arguments: Mapping[str, Any]) -> CallFace:
-    """Return how a call is shown; if its arguments do not match, how the tool alone is shown."""
+    """Return the display of a call. If the arguments do not match, only the tool is described."""
     try:
         traits = tool.traits(arguments)
         line = label_of(tool.spec.name, traits.declared, arguments)
@@ -168,5 +170,4 @@ def face_of(tool: Tool, arguments: Mapping[str, Any]) -> CallFace:
 
 
 def unknown_face(name: str, arguments: Mapping[str, Any]) -> CallFace:
-    """Return how a call of an unknown tool is shown."""
     return CallFace(title_from(name), Traits().icon, label_of(name, UNDECLARED, arguments))

@@ -1,4 +1,4 @@
-"""A box of tools, found by name or alias."""
+"""A toolbox: tools that are found by name or alias."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -12,7 +12,7 @@ Raw = str | Mapping[str, Any]
 
 
 class Toolbox:
-    """Tools in the given order; plain functions become tools. No two tools share a name or an alias."""
+    """Tools in the given order; plain functions are converted to tools. No two tools share a name or an alias."""
 
     def __init__(self, *tools: Tool | Callable[..., Any]) -> None:
         self._tools = tuple(_as_tool(each) for each in tools)
@@ -30,7 +30,7 @@ class Toolbox:
 
 
 def unknown(name: str, tools: Callable[[], Iterable[Tool]], reason: str = "") -> Unknown:
-    """Return the answer for an unknown name. ``tools`` is called when the similar names are read."""
+    """Return the answer for an unknown name. ``tools`` is called when the similar names are first accessed."""
 
     def known() -> Iterator[tuple[str, Iterable[str]]]:
         for each in tools():
@@ -40,7 +40,7 @@ def unknown(name: str, tools: Callable[[], Iterable[Tool]], reason: str = "") ->
 
 
 def refuse_shared_names(tools: Iterable[Tool]) -> None:
-    """Raise ToolDefinitionError for the first name or alias that two tools share."""
+    """Raise ToolDefinitionError if two tools share a name or an alias."""
     owners: dict[str, Tool] = {}
     for each in tools:
         for name in (each.spec.name, *each.aliases):
@@ -62,7 +62,7 @@ def _as_tool(each: Tool | Callable[..., Any]) -> Tool:
 
 
 Tools = ToolSource | Iterable[Tool | Callable[..., Any]]
-"""A toolbox, or tools and functions to make one of."""
+"""A toolbox, or the tools and functions from which a toolbox is made."""
 
 
 def as_toolbox(tools: Tools) -> ToolSource:

@@ -19,11 +19,11 @@ _SURROGATE = late_pattern("[\ud800-\udfff]")
 
 
 def to_result(value: object, tool: str) -> Result:
-    """Return the Result for any return value; ToolFailure for a type that cannot be sent to a model.
+    """Return the Result for a return value of any type. Raise ToolFailure if the type cannot be sent to a model.
 
-    Text stays as it is, None is an empty result, bytes are text if possible, content parts (or a list of them) are
-    kept, and everything else becomes JSON: numbers, containers, dataclasses, pydantic models, enums, paths, dates. A
-    structured value is not repeated in ``details``; return a Result to set those.
+    A string is unchanged, None is an empty result, bytes are decoded as text if possible, content parts (or a list of
+    them) are kept, and all other values become JSON: numbers, containers, dataclasses, pydantic models, enums, paths,
+    dates. A structured value is not repeated in ``details``; return a Result to set ``details``.
     """
     if type(value) is str:
         return Result((Text(value if value.isascii() else _sound(value)),))
@@ -35,7 +35,7 @@ def to_result(value: object, tool: str) -> Result:
 
 
 def applied(changes: ChangeSet) -> str:
-    """Return the text for the model about an applied change whose tool adds no text."""
+    """Return the text for the model about an applied change, for a tool that adds no text."""
     count = len(changes.files)
     return f"Applied: {changes.label} ({count} file{'' if count == 1 else 's'})"
 
@@ -66,7 +66,7 @@ def _as_text(value: object, tool: str) -> str:
 
 
 def image_type(data: bytes) -> str | None:
-    """Return the media type of an image that models accept, by its first bytes."""
+    """Return the media type of an image by its first bytes, or None if models do not accept the image."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((found for magic, found in _MAGIC.items() if data.startswith(magic)), None)
@@ -85,7 +85,7 @@ def _from_bytes(data: bytes, tool: str) -> Content:
 
 
 def _checked(result: Result, tool: str) -> Result:
-    """Return the author's Result, corrected where it could not be recorded."""
+    """Return the Result of the tool's author, with fields converted that could not be recorded."""
     content = cast(object, result.content)
     if not _is_content(content):
         parts = cast(Sequence[object], content if isinstance(content, list | tuple) else (content,))
@@ -113,7 +113,7 @@ def _shown(item: Display, tool: str) -> Display:
 
 
 def plain(value: object, tool: str) -> Any:
-    """Return a copy of the value made only of JSON types."""
+    """Return a copy of the value that contains only JSON types."""
     try:
         return plain_copy(value)
     except (NotPlain, RecursionError):
@@ -144,7 +144,7 @@ def _dumped(value: Any) -> str:
 
 
 def _other(value: Any) -> Any:
-    """Convert values that pydantic does not: pure paths, mappings that are not dicts."""
+    """Convert a value that pydantic does not convert: a pure path, or a mapping that is not a dict."""
     if isinstance(value, PathLike):
         return fspath(cast(PathLike[str], value))
     if isinstance(value, Mapping):
@@ -153,7 +153,7 @@ def _other(value: Any) -> Any:
 
 
 def _sound(text: str) -> str:
-    """Return the text with lone surrogates escaped: file names may contain them, but providers and files reject
+    """Return the text with lone surrogates escaped. File names may contain them, but providers and files reject
     them."""
     if text.isascii():
         return text

@@ -1,6 +1,7 @@
-"""A tool under another name, and wrappers around toolboxes that filter or merge them.
+"""A tool under another name, and wrappers of toolboxes that filter or merge their tools.
 
-The tools of a box may change (those of an MCP server do), so a wrapper asks the inner box each time and caches nothing.
+The tools of a toolbox may change (for example the tools of an MCP server), so a wrapper calls the inner toolbox each
+time and caches nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,7 +29,7 @@ class Named:
         self.aliases = tuple(aliases)
 
     def __copy__(self) -> Self:
-        """Return the tool for another session, over a copy of the inner one."""
+        """Return the tool for another session, with a copy of the inner tool."""
         copied = object.__new__(type(self))
         vars(copied).update(vars(self), inner=copy(self.inner))
         return copied
@@ -62,7 +63,8 @@ class Named:
 
 
 class Filtered:
-    """The tools of a box that a function accepts, or with the given names. A function that fails rejects the tool."""
+    """The tools of a toolbox that a function accepts, or that have the given names. If the function fails, the tool is
+    rejected."""
 
     def __init__(self, box: ToolSource, keep: Callable[[Tool], bool] | Collection[str]) -> None:
         self._box = box
@@ -85,8 +87,8 @@ class Filtered:
 
 
 class Merged:
-    """Several boxes as one. Names that they share at the start raise; of names that they share later, the first box's
-    tool is used. A name precedes an alias of any box."""
+    """Several toolboxes as one. The constructor raises if they share names; if a name becomes shared later, the tool of
+    the first toolbox is used. A name precedes an alias of any toolbox."""
 
     def __init__(self, *boxes: ToolSource) -> None:
         self._boxes = boxes

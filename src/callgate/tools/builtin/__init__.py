@@ -1,10 +1,10 @@
-"""The built-in tools, one module each: ``from callgate.tools.builtin.ast_edit import ast_edit``.
+"""The built-in tools, each in a module of its own: ``from callgate.tools.builtin.ast_edit import ast_edit``.
 
     session = Session(model, [ast_grep(), ast_edit(), *plan_tools()], config=config)
     session = Session(model, builtin_tools("AstGrep", "AstEdit"), config=config)
 
 Other tools stage actions with ``callgate.tools.staging.stage`` and the option ``@tool(stages=True)``; ``resolve`` is
-added with the first such tool.
+added together with the first tool that stages actions.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,8 @@ BUILTIN: Mapping[str, str] = {
 
 
 def builtin_tools(*names: str) -> tuple["Tool", ...]:
-    """Return the tools of these names, made with the defaults of their factories; without names all of them."""
+    """Return the built-in tools with these names, or all of them if no name is passed. Each is made with the defaults
+    of its factory."""
     unknown = [name for name in names if name not in BUILTIN]
     if unknown:
         from callgate.tools.tool_names import close_names
@@ -60,5 +61,5 @@ def _made(name: str) -> "Tool":
 
 
 def prompt_text(name: str) -> str:
-    """Return the description of a tool for the model, from the file beside it."""
+    """Return the description of a tool for the model, from the file with this name."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()

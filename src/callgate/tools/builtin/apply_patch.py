@@ -1,4 +1,5 @@
-"""ApplyPatch: a patch over several files, applied completely or not at all. Parsed by ``changes.patch``."""
+"""The tool ApplyPatch: applies a patch to several files, completely or not at all. ``changes.patch`` parses the
+patch."""
 
 from typing import Any
 
@@ -12,7 +13,8 @@ from callgate.words.changes import ChangeSet
 
 
 def apply_patch() -> FunctionTool[..., Any]:
-    """Make the tool ``ApplyPatch``. It needs no Read before: the context lines show that the file is known."""
+    """Make the tool ``ApplyPatch``. The files need not have been read with Read, because the context lines of the patch
+    show that the model knows them."""
 
     def preview(patch: str, run: Run) -> ChangeSet:
         return from_patch(patch, lambda path: content_before(run.host, path))

@@ -1,7 +1,7 @@
-"""AskUserQuestion: questions with options for the user.
+"""The tool AskUserQuestion: asks the user questions with options.
 
-The approval question of the call has the fields; the user's approval contains the answers, which are recorded with the
-decision. The tool itself only words them.
+The approval question of the call contains the questions as fields; the answers are part of the user's approval and are
+recorded with the decision. The tool itself only converts the answers to text.
 """
 
 from typing import Annotated, Any

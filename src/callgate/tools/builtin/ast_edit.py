@@ -1,5 +1,7 @@
-"""AstEdit: structural rewriting, shown and staged. ``tools/structural``, and ``structural_text`` for the result, are
-loaded at the first call."""
+"""The tool AstEdit: structural rewriting, displayed and staged.
+
+The package ``tools/structural`` is loaded at the first call.
+"""
 
 from asyncio import CancelledError
 from functools import partial
@@ -19,7 +21,8 @@ from callgate.words.traits import reads
 NAME = "AstEdit"
 MOST_OPS = 50
 MOST_MATCHES = 10_000
-"""Above the default limit, for single files with more matches: a file is changed completely or not at all."""
+"""The most replacements that a call may request. It is above the default, because a file is changed completely or
+not at all."""
 
 
 class EditOp(BaseModel):
@@ -30,7 +33,7 @@ class EditOp(BaseModel):
 
 
 def ast_edit() -> FunctionTool[..., Any]:
-    """Make the tool ``AstEdit``. A call needs ``callgate[edit]``, and a session that accepts pending actions."""
+    """Make the tool ``AstEdit``. A call requires ``callgate[edit]`` and a session that accepts pending actions."""
 
     async def ast_edit(
         ops: Annotated[list[EditOp], Field(min_length=1, max_length=MOST_OPS)],

@@ -1,5 +1,7 @@
-"""AstGrep: structural search. ``tools/structural``, and ``structural_text`` for the result, are loaded at the first
-call."""
+"""The tool AstGrep: structural search.
+
+The package ``tools/structural`` is loaded at the first call.
+"""
 
 from dataclasses import replace
 from typing import Annotated
@@ -20,7 +22,7 @@ USUAL_MATCHES = 200
 
 
 def ast_grep() -> SearchTool:
-    """Make the tool ``AstGrep``. A call needs ``callgate[edit]``."""
+    """Make the tool ``AstGrep``. A call requires ``callgate[edit]``."""
     rules = SearchRules()
 
     async def ast_grep(

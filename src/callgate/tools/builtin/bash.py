@@ -1,8 +1,8 @@
-"""Bash: runs shell commands, in the foreground and in the background.
+"""The tool Bash: runs shell commands in the foreground and in the background.
 
-Only the working folder persists between calls. If it is not the workspace it becomes an argument of the call when the
-call arrives, so that it is recorded, judged as a path, and exactly where the command runs. A call whose folder is not
-the current working folder any more is not run.
+Only the working folder persists between calls. A working folder other than the workspace is added to the arguments when
+the call arrives, so that it is recorded, checked as a path and used exactly. A call is not run if its folder is no
+longer the current working folder.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from callgate.words.traits import Effects, Locks, Traits, exclusive, workspace
 
 NAME = "Bash"
 FOLDER = "folder"
-"""The argument with the working folder, which a model does not write."""
+"""The name of the argument for the working folder, which the model never sets."""
 DEFAULT_SECONDS, MOST_SECONDS = 120.0, 600.0
 _LEEWAY = 30.0  # seconds between the timeout of the command and that of the call
 
@@ -37,8 +37,8 @@ def bash(sandbox: Confinement | None = None, *, background_after: float | None =
 
 
 def _effects(given: Given) -> Effects:
-    """Return the effects by the analysis that the gate uses. A background command counts as mutating, so that it is not
-    started before its message is complete."""
+    """Return the effects of a command by the analysis that the gate uses. A background command is always mutating, so
+    that it is not started before its message is complete."""
     return "mutating" if given.run_in_background else shell.effects_of(shell.analyse(given.command))
 
 
@@ -52,7 +52,7 @@ def _seconds(timeout: float | None) -> float:
 
 
 class BashTool(Named):
-    """A tool that follows the working folder of its session."""
+    """The tool Bash of one session. It runs commands in the working folder of the session."""
 
     def __init__(self, settings: BashSettings) -> None:
         declared = _declared()
@@ -66,7 +66,8 @@ class BashTool(Named):
         return replace(super().facts, takes_sandbox=True, sandbox=self._settings.sandbox)
 
     def bind(self, facts: SessionFacts) -> None:
-        """Take the working folder from the context of the session, and its sandbox unless the tool has one."""
+        """Use the working folder from the context of the session; use the sandbox of the session unless the tool has
+        its own."""
         self._context = facts.context
         if self._settings.sandbox is None:
             self._settings = replace(self._settings, sandbox=facts.sandbox)

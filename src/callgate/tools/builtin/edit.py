@@ -1,4 +1,4 @@
-"""Edit: exact replacements in one file, all or none, shown as a diff first."""
+"""The tool Edit: makes exact replacements in one file, all or none, and displays them as a diff first."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

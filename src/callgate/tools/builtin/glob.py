@@ -1,4 +1,4 @@
-"""Glob: finds files by their names."""
+"""The tool Glob: finds files by name patterns."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Grep: searches the contents of files by a regular expression. ``search_text`` formats the result."""
+"""The tool Grep: searches the contents of files with a regular expression. ``search_text`` formats the result."""
 
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ from callgate.words.messages import Text
 
 USUAL_LINES = 200
 RESULT = 80_000
-"""Characters of a result; the tool's own limits apply first and are reported."""
+"""The most characters of a result. The tool's own limits apply first and are reported."""
 
 OutputMode = Literal["content", "files_with_matches", "count"]
 

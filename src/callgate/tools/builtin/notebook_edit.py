@@ -1,4 +1,4 @@
-"""NotebookEdit: changes cells of a Jupyter notebook by their ids and keeps the layout of its JSON."""
+"""The tool NotebookEdit: changes cells of a Jupyter notebook by their ids, and preserves the layout of its JSON."""
 
 from typing import Any, Literal
 

@@ -1,8 +1,9 @@
-"""EnterPlanMode and ExitPlanMode: the model starts plan mode and presents its plan.
+"""The tools EnterPlanMode and ExitPlanMode: the model starts plan mode and presents its plan.
 
-In plan mode the gate denies every call that changes something. The mode ends when the user approves the plan; that
-question is asked every time, whatever rules and modes say. The user may change the plan while approving it, like the
-arguments of any call. The approved text is stored in a file beside the session's log, and its path in the context.
+In plan mode the gate denies every call that changes something. Plan mode ends when the user approves the plan; the user
+is always asked for this, regardless of rules and modes. The user may edit the plan while approving it, like the
+arguments of any call. The approved plan is stored in a file beside the session's log; the path of the file is stored in
+the context.
 """
 
 import re
@@ -41,7 +42,7 @@ _NOBODY = "There is no session here whose mode could be changed."
 
 
 class Planning(Protocol):
-    """Plan mode of one session."""
+    """The interface to plan mode of one session."""
 
     @property
     def on(self) -> bool: ...
@@ -52,20 +53,20 @@ class Planning(Protocol):
     def mode(self) -> Mode: ...
 
     def leave(self, mode: Mode | None = None) -> None:
-        """Switch to this mode, or back to the mode before plan mode."""
+        """Leave plan mode: switch to ``mode``, or to the mode that was set before plan mode."""
         ...
 
     def start_afresh(self, text: str) -> None:
-        """After this turn, replace the history that the model sees by this text."""
+        """Replace the history that is sent to the model by this text after the current turn."""
         ...
 
     async def keep(self, name: str, text: str) -> str:
-        """Store a text beside the session's log and return the path."""
+        """Store a text in a file beside the session's log and return the path of the file."""
         ...
 
 
 class _PlanTool(SchemaTool):
-    """A tool that fails until ``for_plan_mode`` makes the tool of one session."""
+    """A tool whose calls fail until ``for_plan_mode`` has made the tool of one session."""
 
     def __init__(self, name: str, title: str, parameters: Mapping[str, Any], prompt: str) -> None:
         facts = ToolFacts(title=title, always_loaded=True, stages=True, for_plan_mode=self._for_plan_mode)
@@ -85,7 +86,7 @@ class _PlanTool(SchemaTool):
 
 
 class EnterPlanMode(_PlanTool):
-    """Starts plan mode. It only removes permissions, so it needs no approval."""
+    """The tool EnterPlanMode. It only removes permissions, so it needs no approval."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -143,12 +144,13 @@ class ExitPlanMode(_PlanTool):
 
 
 def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
-    """Return both tools."""
+    """Return the tools EnterPlanMode and ExitPlanMode."""
     return EnterPlanMode(), ExitPlanMode()
 
 
 async def approved(planning: Planning, plan: str, mode: Mode | None = None, note: str = "") -> Result:
-    """Store the plan, leave plan mode (unless an attempt before a crash has done so) and return the result."""
+    """Store the plan, leave plan mode and return the result. Plan mode may be off already if the call is repeated after
+    a crash."""
     path = await planning.keep(f"plan-{slug_of(plan)}.md", plan)
     if planning.on:
         planning.leave(mode)
@@ -165,7 +167,7 @@ def _added(note: str) -> str:
 
 
 def slug_of(plan: str) -> str:
-    """Return the first line with words as a part of a file name."""
+    """Return the first line that contains words, as part of a file name."""
     for line in plan.splitlines():
         words = re.findall(r"[a-z0-9]+", line.lower())
         if words:

@@ -1,4 +1,4 @@
-"""Read: files and folders for a model. ``file_text`` formats text, ``file_kinds`` other kinds."""
+"""The tool Read: shows files and folders to a model. ``file_text`` formats text files, ``file_kinds`` other files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,13 +21,13 @@ from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
 
 MOST_BYTES = 32_000_000
-"""The largest file that is read: its hash needs the whole content."""
+"""The largest file in bytes that is read, because its hash requires the whole content."""
 RESULT = 130_000
-"""Characters of a result; the tool's own limits apply first and are reported."""
+"""The most characters of a result. The tool's own limits apply first and are reported."""
 
 
 def read() -> FunctionTool[..., Any]:
-    """Make the tool ``Read``. A call for a PDF file needs ``callgate[pdf]``."""
+    """Make the tool ``Read``. A call for a PDF file requires ``callgate[pdf]``."""
     from callgate.tools.files.file_text import LINES
 
     def read(
@@ -67,7 +67,7 @@ def read() -> FunctionTool[..., Any]:
 
 
 def _instead(files: Files, path: str, failure: ToolFailure) -> Result:
-    """Return the entries of a folder; for other paths raise ToolFailure with the reason."""
+    """Return the entries of a folder. Raise ToolFailure with the reason for any other path."""
     status = files.status(path)
     if status.kind == "missing":
         raise ToolFailure(_missing(files, path, status)) from failure
@@ -141,7 +141,7 @@ def _span(path: str, offset: int, limit: int, total: int, what: str) -> Span:
 
 
 class _Before:
-    """Compares a file with what the session has read of it, and records what is read now."""
+    """Compares a file with the session's mark of it, and records the lines that are shown now."""
 
     def __init__(self, run: Run, path: str, data: bytes) -> None:
         self._run = run
@@ -152,8 +152,8 @@ class _Before:
         self._same = mark if mark is not None and mark.hash == self._hash else None
 
     def repeated(self, wanted: Span, what: str) -> Result | None:
-        """Return a short result if the same content was shown before, else None. Only once: after a compaction the
-        model may need it again, and then calls a second time."""
+        """Return a short result if the same lines were shown before and are unchanged, otherwise None. The next call
+        shows the lines again, because after a compaction the model may need them."""
         mark, path = self._same, self._path
         if mark is None or not holds(mark.shown, wanted):
             return None
@@ -162,7 +162,8 @@ class _Before:
         return Result((Text(f"{told} If you cannot see that any more, call Read again.]"),), context_update=update)
 
     def noted(self, total: int, shown: Sequence[Span]) -> Mapping[str, str]:
-        """Record completely shown lines as known, together with those known before if the file is unchanged."""
+        """Record the completely shown lines as known, and return the context update. Lines known earlier remain known
+        if the file is unchanged."""
         mark = self._same
         known: Sequence[Span] = ()
         seen: Sequence[Span] = ()
@@ -173,7 +174,6 @@ class _Before:
 
 
 def _missing(files: Files, path: str, status: FileStatus) -> str:
-    """Return the message for a missing file, with similar names."""
     told = f"{path} does not exist."
     folder, name = dirname(status.path), basename(status.path)
     while files.status(folder).kind == "missing" and folder != dirname(folder):

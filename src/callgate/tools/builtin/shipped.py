@@ -1,4 +1,4 @@
-"""The built-in tools for a program that must start fast: each is loaded at its first call.
+"""The built-in tools for a program that must start fast: each tool is loaded at its first call.
 
 A request needs only the specs of the tools, which ``specs`` stores as data. Making the tools imports pydantic, which
 would take most of the startup time.
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def shipped_tools(names: Iterable[str], **made: "Callable[[], Tool]") -> "list[ShippedTool]":
-    """Return the tools of these names. ``made`` has functions that make some of them with other settings; their specs
-    stay the default ones."""
+    """Return the built-in tools with these names. ``made`` contains functions that make some of the tools with other
+    settings; the specs of these tools are the default specs."""
     rows = load_specs()
     return [_shipped(name, rows[name], made.get(name)) for name in names]
 
@@ -34,7 +34,7 @@ def _shipped(name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None
 
 
 class ShippedTool:
-    """A tool that is made when more than its spec and its facts are needed."""
+    """A built-in tool that is loaded when more than its spec and its facts are needed."""
 
     def __init__(self, spec: ToolSpec, row: Mapping[str, Any], make: "Callable[[], Tool]") -> None:
         self.spec = spec
@@ -53,7 +53,7 @@ class ShippedTool:
         return f"<tool {self.spec.name}>"
 
     def __copy__(self) -> "ShippedTool":
-        """Return the tool for another session. It is made anew."""
+        """Return the tool for another session. The copy loads the tool anew."""
         copied = object.__new__(ShippedTool)
         plans = self._facts.for_plan_mode is not None
         vars(copied).update(vars(self), _session=None, _loaded=None)
@@ -65,7 +65,7 @@ class ShippedTool:
         return copied
 
     def load(self) -> "Tool":
-        """Make the tool once. May be called in any thread: making one twice does no harm."""
+        """Return the loaded tool. May be called in any thread; loading a tool twice is harmless."""
         if self._loaded is None:
             made = self._make()
             if self._session is not None:
@@ -75,7 +75,7 @@ class ShippedTool:
 
     @property
     def facts(self) -> ToolFacts:
-        """The facts of the loaded tool; before that, the stored ones."""
+        """The facts of the loaded tool, or the stored facts until the tool is loaded."""
         return self._facts if self._loaded is None else facts_of(self._loaded)
 
     def bind(self, facts: SessionFacts) -> None:

@@ -1,4 +1,4 @@
-"""Skill: loads the instructions of a SKILL.md by name. ``tools/skills`` finds and reads them."""
+"""The tool Skill: loads the instructions of a SKILL.md by name. ``tools/skills`` finds and parses the files."""
 
 import os
 from collections.abc import Iterable
@@ -18,9 +18,10 @@ from callgate.words.traits import shared
 
 
 def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any]:
-    """Make the tool ``Skill`` with the skills that are now in the folders. Blocks.
+    """Make the tool ``Skill`` with the current skills in the folders. Blocks.
 
-    folders  from ``skill_folders``; by default those of the home only, because a project may be untrusted
+    folders  the result of ``skill_folders``; by default only the folders in the home, because a project may be
+             untrusted
     """
     found = find_skills(skill_folders(os.curdir, home=Path.home(), project=False) if folders is None else folders)
 

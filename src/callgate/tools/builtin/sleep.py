@@ -1,4 +1,4 @@
-"""Sleep: waits by the clock of the host. A message of the user cancels it."""
+"""The tool Sleep: waits for a time measured by the clock of the host. A message of the user cancels the wait."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""TaskOutput: reads background tasks of every kind, and lists them."""
+"""The tool TaskOutput: returns the output of background tasks of every kind, and lists the tasks."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -78,7 +78,8 @@ def line_of(task: BackgroundTask) -> str:
 
 
 def _read(task: BackgroundTask, since: int | None, tail: int | None) -> tuple[str, int]:
-    """Return the text and the cursor after it; without a cursor, the last part."""
+    """Return the output from the cursor on, and the cursor for the next call; without a cursor, the last part of the
+    output."""
     end = task.output.size
     start = max(end - _MOST_BYTES, 0) if since is None else min(since, end)
     data = task.output.read(start, min(end - start, _MOST_BYTES))

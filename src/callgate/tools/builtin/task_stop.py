@@ -1,4 +1,4 @@
-"""TaskStop: ends a background task of any kind."""
+"""The tool TaskStop: stops a background task of any kind."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""TodoWrite: the agent's to-do list, stored in the context of its session."""
+"""The tool TodoWrite: writes the agent's to-do list, which is stored in the context of the session."""
 
 from collections import Counter
 from typing import Annotated, Any

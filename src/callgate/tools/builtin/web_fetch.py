@@ -1,4 +1,4 @@
-"""WebFetch: a web page as text. ``host/page_fetch`` makes the connection, ``page_text`` the text."""
+"""The tool WebFetch: returns a web page as text. ``host/page_fetch`` fetches the page, ``page_text`` converts it."""
 
 from collections.abc import Collection
 from functools import partial
@@ -23,11 +23,11 @@ SECONDS = 60.0
 def web_fetch(
     *, private: Collection[str] = (), seconds: float = SECONDS, most: int = MOST_BYTES
 ) -> FunctionTool[..., Any]:
-    """Make the tool ``WebFetch``. HTML needs ``callgate[web]``.
+    """Make the tool ``WebFetch``. A call for an HTML page requires ``callgate[web]``.
 
-    private  hosts that may have a private address, such as ``localhost:8000``
+    private  the hosts that may have a private address, such as ``localhost:8000``
     seconds  the timeout of one fetch
-    most     the most bytes that are read of a page
+    most     the limit on the bytes of a page
     """
     named = {normal_host(each) for each in private}
     if None in named:

@@ -1,4 +1,4 @@
-"""Write: writes a whole file, shown as a diff first."""
+"""The tool Write: writes a whole file, and displays the change as a diff first."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One command of Bash: run it, wait for it, stop it or move it to the background, and make the result."""
+"""One call of Bash: runs the command, waits for it, stops it or moves it to the background, and makes the result."""
 
 import asyncio
 import os
@@ -46,8 +46,9 @@ _SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER
 class BashSettings:
     """The settings of Bash.
 
-    sandbox           runs the commands that it accepts; without one all run outside
-    background_after  seconds after which a command is moved to the background instead of being stopped by its timeout
+    sandbox           the sandbox for the commands that it accepts; None runs all commands without a sandbox
+    background_after  the seconds after which a command is moved to the background instead of being stopped by its
+                      timeout
     """
 
     sandbox: Confinement | None = None
@@ -55,7 +56,7 @@ class BashSettings:
 
 
 class CommandCall:
-    """One call of Bash: the command, its process, its output."""
+    """One call of Bash: the command, its process and its output."""
 
     def __init__(self, settings: BashSettings, run: Run, text: str, folder: str) -> None:
         self._settings = settings
@@ -126,7 +127,8 @@ class CommandCall:
         return await self._result(process.returncode or 0, left)
 
     async def _start(self, where: int | None) -> Process | Result:
-        """Return the process, or the result if the working folder is gone: the next call starts in the workspace."""
+        """Start the command and return its process. If the working folder does not exist, return the result of the
+        call; the next call then uses the workspace."""
         keep = f"trap 'pwd -P 2>/dev/null >&{where}' EXIT; " if where is not None else ""
         command = Command(
             (_shell(), "-c", keep + self._text),
@@ -149,7 +151,8 @@ class CommandCall:
             raise ToolFailure(f"It was not run: {error}") from error
 
     def _told(self, decision: HostDecision) -> None:
-        """Record a decision on a host, and report a refused one. Called in the thread of the sandbox's proxy."""
+        """Record a decision of the sandbox about a host, and report a refused host. Called in the thread of the
+        sandbox's proxy."""
         if decision not in self._hosts and len(self._hosts) < _MOST_HOSTS:
             self._hosts.append(decision)
             if not decision.allowed:
@@ -160,7 +163,8 @@ class CommandCall:
             self._over.set_result(how)
 
     async def _until(self, process: Process, seconds: float) -> str:
-        """Wait until the process ends, its timeout passes, or it is moved to the background."""
+        """Wait until the process ends, its timeout passes or it is moved to the background, and return which of these
+        happened."""
         timers = [self._clock.call_later(seconds, partial(self._finish, "expired"))]
         if self._settings.background_after is not None and self._tasks is not None:
             timers.append(self._clock.call_later(self._settings.background_after, partial(self._finish, "moved")))
@@ -177,7 +181,6 @@ class CommandCall:
                 timer.cancel()
 
     async def _hand_over(self, process: Process, *, outlives: bool) -> BackgroundTask:
-        """Make a background task of the running process."""
         tasks, threads = tasks_of(self._run.host), threads_of(self._run.host)
         task_id = tasks.next_id()
         file = await in_thread(partial(self._output.to_file, f"{task_id}.txt"), threads=threads)
@@ -261,13 +264,13 @@ def _shell() -> str:
 
 
 def _stays(text: str) -> bool:
-    """Return True if the command certainly does not change its working folder. Otherwise the shell reports it with a
-    trap, which costs a tenth of a millisecond and prevents bash from replacing itself by a single command."""
+    """Return True if the command certainly does not change its working folder. For other commands a trap reports the
+    folder; it takes 0.1 ms and prevents bash from replacing itself by the command."""
     return _MAY_MOVE.search(_JOINS.sub("", text)) is None
 
 
 def _new_pipe_file() -> int:
-    """Return an unnamed file to which the shell writes its last folder."""
+    """Return the descriptor of an unnamed file to which the shell writes its last working folder."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("callgate-folder")
     import tempfile  # macOS has no files in memory
@@ -277,7 +280,10 @@ def _new_pipe_file() -> int:
 
 
 def _folder_in(file: int) -> str:
-    """Return the absolute path that the shell wrote, or an empty string. A name that the gate would refuse is ignored:
-    each later call would need approval, also one that leaves the folder."""
+    """Return the absolute path that the shell wrote, or an empty string.
+
+    A path that the gate would refuse is ignored: every later call would need approval, even a call that leaves the
+    folder.
+    """
     said = os.pread(file, 10_000, 0).decode(errors="surrogateescape").removesuffix("\n")
     return said if said.startswith("/") and oddity(said) is None else ""

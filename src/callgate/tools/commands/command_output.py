@@ -1,4 +1,4 @@
-"""The output of a running command: limited in memory, complete in a file, as text for a model."""
+"""The output of a running command: limited in memory, complete in a file, and formatted as text for a model."""
 
 import re
 from codecs import getincrementaldecoder
@@ -9,7 +9,7 @@ from callgate.host.ports import OutputFile, new_output
 from callgate.words.calls import Artifact
 
 MOST_CHARACTERS = 30_000
-"""Characters of an output for a model."""
+"""The most characters of an output for a model."""
 _HEAD, _TAIL = MOST_CHARACTERS * 2 // 3, MOST_CHARACTERS // 3
 _WIDEST = 4  # bytes of a character
 _IN_MEMORY = (_HEAD + _TAIL) * _WIDEST
@@ -20,8 +20,8 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 class CommandOutput:
-    """``take`` receives the output of a process. Up to a limit it is in memory only; beyond it all goes to a file, and
-    only the beginning and the end stay in memory."""
+    """Collects the output of a process; ``take`` adds a chunk. Up to a limit all output is kept in memory. Beyond the
+    limit all output is written to a file, and only its beginning and end stay in memory."""
 
     def __init__(self, host: object, name: str, progress: Callable[[str], None]) -> None:
         self._host = host
@@ -51,7 +51,7 @@ class CommandOutput:
         self._progress(self._decoder.decode(data)[-_MOST_PROGRESS:])
 
     def to_file(self, name: str | None = None) -> OutputFile:
-        """Return the file with the whole output, created now if necessary. Blocks."""
+        """Return the file with the complete output. Blocks. The file is created if it does not exist."""
         with self._lock:
             return self._file or self._open(name or self._name)
 
@@ -67,8 +67,8 @@ class CommandOutput:
         del self._tail[: -_TAIL * _WIDEST]
 
     def text(self) -> tuple[str, Artifact | None]:
-        """Return the output for a model, with its middle cut if it is too long, and then the file with all of it.
-        Blocks."""
+        """Return the output for a model. Blocks. An output that is too long is shortened in the middle, and the path of
+        the complete file is appended."""
         if self._file is None:
             whole = readable(bytes(self._head))
             if len(whole) <= MOST_CHARACTERS:
@@ -85,7 +85,7 @@ class CommandOutput:
 
 
 def readable(data: bytes) -> str:
-    """Return the text without terminal control sequences. Invalid bytes become replacement characters."""
+    """Return the output as text without terminal control sequences. Invalid bytes become replacement characters."""
     text = data.decode(errors="replace")
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
@@ -93,6 +93,6 @@ def readable(data: bytes) -> str:
 
 
 def _last_written(line: str) -> str:
-    """Return the line without text that a progress bar has overwritten."""
+    """Return the line without the text that a progress bar has overwritten."""
     end = len(line.rstrip("\r"))
     return line[line.rfind("\r", 0, end) + 1 :]

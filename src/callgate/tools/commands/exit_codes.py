@@ -1,4 +1,4 @@
-"""Exit codes that are not errors."""
+"""The exit codes of commands that are not errors, such as 1 of grep."""
 
 from collections.abc import Mapping
 
@@ -38,13 +38,13 @@ MEANINGS: Mapping[str, Mapping[int, str]] = {
 """Program, or program and subcommand → exit code → its meaning."""
 
 _PASSES_ON = frozenset(("|", "|&", ";", "\n"))
-"""Operators after which the exit code of the last command is that of the whole."""
+"""Operators after which the exit code of the last command is the exit code of the whole command line."""
 _RARELY_FAIL = frozenset(("cd", "echo", "printf", "true", ":", "export", "set", "pwd"))
 
 
 def meaning_of(command: str, code: int) -> str | None:
-    """Return the meaning of an exit code that is not an error; None if it is one, or if it is unclear which command
-    returned it."""
+    """Return the meaning of an exit code that is not an error. Return None if the code is an error, or if it is unclear
+    which command returned it."""
     analysis = shell.analyse(command)
     script = analysis.script
     if code <= 0 or analysis.fault is not None or "!" in command or len(script.operators) >= len(script.commands):

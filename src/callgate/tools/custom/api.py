@@ -1,4 +1,4 @@
-"""The API for a factory of custom tools: the workspace, and methods to stage actions."""
+"""The API that is passed to a factory of custom tools: the workspace, and methods to stage actions."""
 
 import os
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 
 LARGE = 1_000_000
-"""Content with more bytes is not kept in memory."""
+"""The largest content in bytes that is kept in memory."""
 
 
 class Api:
-    """``root`` is the workspace."""
+    """The API for a factory of custom tools. ``root`` is the workspace."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
@@ -30,8 +30,11 @@ class Api:
         details: Any = None,
         source_tool_name: str = "custom_tool",
     ) -> str:
-        """Stage an action and return its id: ``apply(reason, extra)`` performs it, ``reject(reason, extra)`` is called
-        if it is discarded. It is lost when the process ends; ``push_changes`` is not."""
+        """Stage an action and return its id. ``apply(reason, extra)`` performs the action; ``reject(reason, extra)`` is
+        called if it is discarded.
+
+        The action is lost when the process ends. Use ``push_changes`` for changes that must survive.
+        """
         return stage(label, Callbacks(apply, reject), source_tool_name=source_tool_name, details=details)
 
     def push_changes(
@@ -43,14 +46,14 @@ class Api:
         details: Any = None,
         source_tool_name: str = "custom_tool",
     ) -> str:
-        """Stage changes to files as data and return the id. Exactly the displayed change is applied, also after a
-        restart."""
+        """Stage changes to files and return the id of the action. Exactly the displayed changes are applied, even after
+        a restart."""
         changes = ChangeSet(label, tuple(files), source_tool_name, count=count)
         return stage(label, changes, source_tool_name=source_tool_name, details=details)
 
     def content(self, path: str) -> Content:
-        """Return a file of the workspace for a FileChange: its bytes, or for a large one its hash and path. ToolFailure
-        if it cannot be read. Blocks."""
+        """Return the content of a file in the workspace for a FileChange: its bytes, or for a large file its hash and
+        path. Raise ToolFailure if the file cannot be read. Blocks."""
         place = Resolver(self.root).resolve_path(path)
         if place.fault is not None or not place.inside:
             raise ToolFailure(f"{path}: {place.fault or f'lies outside the workspace {self.root}'}")

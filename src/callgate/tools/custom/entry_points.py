@@ -1,6 +1,7 @@
-"""Tools of installed packages: entry points of the group ``callgate.tools``.
+"""Loads the tools of installed packages: entry points of the group ``callgate.tools``.
 
-An entry point names a module, which is read like a file of tools, or a tool, a list of tools or a factory in it.
+An entry point names a module, or a tool, a list of tools or a factory in a module. A module is treated like a file of
+tools.
 """
 
 import os
@@ -21,8 +22,8 @@ GROUP = "callgate.tools"
 
 @noun
 class Installed:
-    """The entry points to load: all, except those inside an untrusted workspace. With its folder on ``sys.path``,
-    as ``python -m`` puts it there, a repository could pose as an installed package."""
+    """Selects the entry points to load: all except entry points of packages inside an untrusted workspace. If the
+    workspace is on ``sys.path``, as with ``python -m``, a repository could otherwise pose as an installed package."""
 
     workspace: Path | None = None
     trusted: bool = False
@@ -30,14 +31,14 @@ class Installed:
 
 @noun
 class ToolEntryPoint:
-    """An entry point, and a text that names it."""
+    """An entry point, with a text that describes it in messages."""
 
     point: EntryPoint
     file: str
 
 
 def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[ToolEntryPoint], list[SkippedTools]]:
-    """Return the entry points to load, by name, and the skipped ones. Imports nothing. Blocks."""
+    """Return the entry points to load, sorted by name, and the skipped entry points. Nothing is imported. Blocks."""
     found: list[ToolEntryPoint] = []
     skipped: list[SkippedTools] = []
     for point in sorted(entry_points(group=group), key=lambda each: (each.name, each.value)):
@@ -51,7 +52,7 @@ def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[Tool
 
 
 def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
-    """Import it and return its tools. Must not raise."""
+    """Import an entry point and return its tools. Never raises: an error becomes a Problem."""
     file = entry.file
     try:
         value = entry.point.load()
@@ -67,7 +68,6 @@ def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
 
 
 def _file_of(value: object) -> str | None:
-    """Return the file of a module, or of the module that a function or tool names."""
     module = value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", "")))
     return None if module is None else module.__file__
 

@@ -1,7 +1,7 @@
-"""The tools of a module: every public ``@tool`` at its top level, and the value of ``tools``.
+"""Finds the tools of a module: every public ``@tool`` at its top level, and the value of ``tools``.
 
-``tools`` is a factory, plain or async, that takes the API and returns a tool or several, or a list of them. Plain
-functions in it become tools.
+``tools`` is a factory, plain or async, that receives the API and returns or yields tools. Plain functions among them
+become tools.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _NEEDED = ("aliases", "previews", "read", "traits", "preview", "run")
 
 
 class CustomTool(Named):
-    """A tool with its file. It may stage actions while it runs."""
+    """A custom tool, with the file that defines it. It may stage actions while it runs."""
 
     def __init__(self, inner: Tool, file: str, line: int | None, layer: Layer) -> None:
         super().__init__(inner, inner.spec.name, inner.aliases)
@@ -46,14 +46,14 @@ class CustomTool(Named):
 
 @noun
 class Offer:
-    """The tools of one file or entry point, and its problems."""
+    """The tools of one file or entry point, and the problems found in it."""
 
     tools: tuple[CustomTool, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 class BadOffer(ToolDefinitionError):
-    """The objects cannot be tools; ``about`` is the object with the fault."""
+    """An object offered as a tool cannot be a tool. ``about`` is the object."""
 
     def __init__(self, text: str, about: object = None) -> None:
         super().__init__(text)
@@ -61,7 +61,8 @@ class BadOffer(ToolDefinitionError):
 
 
 def offered(module: ModuleType, api: Api) -> list[object]:
-    """Return the objects that the module offers, each once, unchecked. Runs the factory, and raises what it raises."""
+    """Return the objects that a module offers as tools, each once and unchecked. The factory is called; its exceptions
+    are raised."""
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     made = values.pop(FACTORY, None)
     found: list[object] = [value for value in values.values() if is_tool(value)]
@@ -73,7 +74,7 @@ def offered(module: ModuleType, api: Api) -> list[object]:
 
 
 def made_by(value: Any, api: Api) -> list[object]:
-    """Return the tools of a value, which is a tool, several, or a factory."""
+    """Return the tools of a value, which is a tool, a sequence of tools or a factory."""
     if is_tool(value):
         return [value]
     if not callable(value):
@@ -86,7 +87,7 @@ def made_by(value: Any, api: Api) -> list[object]:
 
 
 def taken_in(found: Iterable[object], file: str, layer: Layer) -> Offer:
-    """Convert each object to a tool; report those that cannot be converted."""
+    """Convert offered objects to tools. Objects that cannot be converted become problems."""
     tools: list[CustomTool] = []
     problems: list[Problem] = []
     for each in found:
@@ -102,14 +103,13 @@ def taken_in(found: Iterable[object], file: str, layer: Layer) -> Offer:
 
 
 def is_tool(value: object) -> TypeGuard[Tool]:
-    """Return True for an object with the attributes of a tool; False for classes. Never raises."""
+    """Return True if an object has the attributes of a tool, and is not a class. Never raises."""
     with suppress(Exception):
         return not isinstance(value, type) and isinstance(getattr(value, "spec", None), ToolSpec)
     return False
 
 
 async def _awaited(made: Any) -> Any:
-    """Await the result of a factory on a temporary loop in this thread."""
     if isinstance(made, AsyncIterator):
         return [each async for each in cast("AsyncIterator[Any]", made)]
     return await made
@@ -142,7 +142,7 @@ def _function(value: object) -> Callable[..., Any]:
 
 
 def _check(inner: Tool) -> None:
-    """Apply the checks of ``@tool`` to a tool made by hand."""
+    """Check a tool that was not made by ``@tool``. Raise ToolDefinitionError if it is invalid."""
     name = check_name(inner.spec.name)
     missing = ", ".join(each for each in _NEEDED if not hasattr(inner, each))
     if missing:
@@ -153,7 +153,7 @@ def _check(inner: Tool) -> None:
 
 
 def line_of(value: object, file: str) -> int | None:
-    """Return the line where its function begins, if that is in this file."""
+    """Return the first line of the function if it is in this file, otherwise None."""
     with suppress(Exception):
         code = unwrap(cast("Callable[..., Any]", value)).__code__
         return code.co_firstlineno if code.co_filename == file else None

@@ -1,7 +1,7 @@
-"""Runs a file as a module under a private name, from bytes that were read before, without writing bytecode.
+"""Runs a file of tools as a module with a private name, from bytes that were read earlier, without writing bytecode.
 
 Bytecode would be a new file in a trusted folder, and existing bytecode may not match the file. Each load has its own
-name, so two loads of one file are separate. The module is a package whose parts are the files beside it: ``from
+name, so two loads of one file are separate. The module is a package that contains the other files of its folder: ``from
 ._shared import x`` gives each file of tools its own copy.
 """
 
@@ -24,7 +24,8 @@ def new_name() -> str:
 
 
 def load(file: ToolFile, name: str) -> ModuleType:
-    """Run the file as a module with this name. Raises whatever the file raises; call ``drop`` then."""
+    """Run the file as a module with this name and return the module. Raise any exception of the file; the caller must
+    then call ``drop``."""
     place = _place(file, name)
     spec = spec_from_file_location(name, file.path, loader=_Bytes(file), submodule_search_locations=[place])
     assert spec is not None
@@ -38,7 +39,6 @@ def load(file: ToolFile, name: str) -> ModuleType:
 
 
 def drop(file: ToolFile, name: str) -> None:
-    """Remove the module and its parts."""
     _finders().pop(_place(file, name), None)
     for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
         sys.modules.pop(each, None)
@@ -52,7 +52,7 @@ class _Bytes(InspectLoader):
         return False  # its spec marks a package
 
     def get_source(self, fullname: str) -> str:
-        """Return the source for tracebacks, even if the file is gone."""
+        """Return the source of the file for tracebacks, even if the file was removed."""
         return decode_source(self._file.data)
 
     def get_code(self, fullname: str) -> CodeType:
@@ -65,7 +65,7 @@ class _Bytes(InspectLoader):
 
 
 class _Beside:
-    """Finds the files beside one file of tools."""
+    """Finds the submodules of one module: the files in the same folder."""
 
     def __init__(self, package: str, beside: Mapping[str, ToolFile]) -> None:
         self._package = package
@@ -77,7 +77,8 @@ class _Beside:
 
 
 def _place(file: ToolFile, name: str) -> str:
-    """Return the path entry for the parts; it must be absolute to survive a clearing of import caches."""
+    """Return the path entry for the submodules. The entry must be absolute, because a clearing of import caches removes
+    relative entries."""
     return os.path.join(os.path.dirname(file.path), name)
 
 

@@ -1,4 +1,4 @@
-"""The problems of a file of tools, by name and line."""
+"""The problems found in a file of tools, with file and line."""
 
 import os
 from traceback import walk_tb
@@ -9,12 +9,12 @@ from callgate.words.errors import ToolDefinitionError, in_words
 from callgate.words.noun import noun
 
 Layer = Literal["user", "installed", "project"]
-"""The owner of a tool; of two tools with one name, the one further to the left is used."""
+"""The owner of a tool. Of two tools with one name, the tool whose owner is further left is used."""
 
 
 @noun
 class Problem:
-    """A fault in a file of tools. ``line`` is None if no line caused it."""
+    """A fault in a file of tools. ``line`` is None if the fault has no line."""
 
     file: str
     line: int | None
@@ -27,7 +27,7 @@ class Problem:
 
 @noun
 class SkippedTools:
-    """A file or folder that was left out on purpose."""
+    """A file or folder that was not loaded, with the reason."""
 
     path: str
     why: str
@@ -35,8 +35,8 @@ class SkippedTools:
 
 
 def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
-    """Convert an exception to a Problem of this file. The line is from the innermost frame in the file; the text names
-    a file beside it if the exception passed there."""
+    """Return an exception as a Problem of this file. The line is the line of the innermost frame in the file. If the
+    exception passed through another file of the folder, the message names that file."""
     line, deeper = None, ""
     for frame, number in walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
@@ -55,7 +55,7 @@ def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
 
 
 def last_file_of(package: str, error: BaseException) -> str | None:
-    """Return the file of the innermost frame in this package."""
+    """Return the file of the innermost frame of an exception in this package."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]

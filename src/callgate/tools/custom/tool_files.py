@@ -1,4 +1,4 @@
-"""Reads the files in the folders of tools. Runs nothing, and opens no file of an untrusted folder."""
+"""Reads the files in the folders of tools. No file is run, and no file of an untrusted folder is opened."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,8 +18,8 @@ _ENDING = ".py"
 class ToolFolder:
     """A folder of tools.
 
-    trusted   code from here may run
-    contents  the sha256 of the files that were trusted; any other file is skipped; None accepts all
+    trusted   the code in this folder may run
+    contents  the sha256 hashes of the trusted files; other files are skipped; None accepts all files
     """
 
     path: Path
@@ -30,8 +30,8 @@ class ToolFolder:
 
 @noun
 class ToolFile:
-    """A file of tools, or the ``fault`` that prevented reading it. ``beside`` are the files of its folder that begin
-    with ``_``, by name without ``.py``, which it can import as ``from ._name``."""
+    """A file of tools, or the ``fault`` that prevented reading it. ``beside`` contains the files of its folder that
+    begin with ``_``, by name without ``.py``; it can import them with ``from ._name``."""
 
     path: str
     layer: Layer
@@ -49,7 +49,8 @@ class ToolSurvey:
 
 
 def survey(folders: Iterable[ToolFolder]) -> ToolSurvey:
-    """Read all folders, each once, in the given order, and their files by name. Blocks."""
+    """Return the files of all folders, with problems and skipped files. Blocks. Each folder is read once, in the given
+    order; its files are sorted by name."""
     files: list[ToolFile] = []
     problems: list[Problem] = []
     skipped: list[SkippedTools] = []

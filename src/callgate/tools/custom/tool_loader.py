@@ -1,10 +1,10 @@
-"""Loads custom tools: files in folders and installed entry points, each in its own thread and with a time limit.
+"""Loads custom tools from files in folders and from installed entry points, each in its own thread and with a timeout.
 
     config = load_config()
     custom = await custom_tools(config)
     session = Session(model, [*mine, *custom.tools], config=config)
 
-``custom.problems`` lists files that failed to load, with line; ``custom.skipped`` lists files that are not trusted.
+``custom.problems`` lists the faults of files, with line; ``custom.skipped`` lists the files that are not trusted.
 """
 
 import re
@@ -44,7 +44,7 @@ _PRIVATE_NAME = re.compile(PREFIX + "[0-9a-f]+")
 
 @noun
 class LoadedTools:
-    """The tools, no two of which share a name or an alias, and reports on the others."""
+    """The loaded tools, with the problems and the skipped files. No two tools share a name or an alias."""
 
     tools: tuple[CustomTool, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -60,7 +60,8 @@ async def load_tools(
     clock: Clock | None = None,
     patience: float = PATIENCE,
 ) -> LoadedTools:
-    """Run every file and every entry point anew. ``taken`` are names that custom tools must not have."""
+    """Load every file and every entry point. Each is run again even if it was loaded before. ``taken`` are names that
+    custom tools must not have."""
     if patience <= 0:
         raise UsageError(f"patience must be a number of seconds above 0, not {patience!r}")
     found = await in_thread(partial(survey, sorted(folders, key=lambda each: _RANK[each.layer])))
@@ -87,10 +88,11 @@ async def load_tools(
 
 
 async def in_time(job: Callable[[], T], patience: float, clock: Clock | None = None) -> T | None:
-    """Run a job, which must not raise, in a thread. Return None if it takes longer than ``patience`` seconds.
+    """Run a job in a thread and return its result, or None if the job takes longer than ``patience`` seconds. The job
+    must not raise.
 
-    After that, or a cancel, it is left behind in a daemon thread. (An exception could be put into the thread. One that
-    waits outside of Python would not see it, and until it does every other thread runs slower.)
+    After a timeout or a cancel the job continues in a daemon thread. (Raising an exception in the thread is no
+    alternative: code that waits outside of Python does not receive it, and meanwhile all other threads are slower.)
     """
     loop = get_running_loop()
     over: Future[T | None] = loop.create_future()
@@ -117,7 +119,7 @@ async def in_time(job: Callable[[], T], patience: float, clock: Clock | None = N
 
 
 def _load_file(file: ToolFile, api: Api) -> Offer:
-    """Load a file in a thread. Must not raise, whatever the file does."""
+    """Load a file of tools and return its tools. Never raises: any exception becomes a Problem."""
     if file.fault:
         return Offer(problems=(Problem(file.path, None, file.fault, file.layer),))
     name = new_name()
@@ -132,7 +134,7 @@ def _load_file(file: ToolFile, api: Api) -> Offer:
 
 
 def _with_hint(problem: Problem, error: BaseException) -> Problem:
-    """Return the problem without the private module name, and with a hint about imports."""
+    """Return the problem without the private module name in its text, and with a hint about imports."""
     text = _PRIVATE_NAME.sub("", problem.text)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(PREFIX):
         text += " (only files of this folder that begin with _ can be imported from it)"
@@ -140,7 +142,8 @@ def _with_hint(problem: Problem, error: BaseException) -> Problem:
 
 
 def _one_of_a_name(tools: Iterable[CustomTool], taken: frozenset[str]) -> tuple[list[CustomTool], list[Problem]]:
-    """Return the first of the tools that share a name or an alias, and problems for the others."""
+    """Return the tools without later tools that share a name or an alias with an earlier tool, and a problem for each
+    omitted tool."""
     kept: list[CustomTool] = []
     problems: list[Problem] = []
     owners: dict[str, CustomTool] = {}
@@ -170,7 +173,8 @@ _TOOLS = "tools"
 
 
 async def custom_tools(config: Config, *, taken: Iterable[str] = ()) -> LoadedTools:
-    """Load the current tools of a workspace, every file anew. ``taken`` are names that no file may use."""
+    """Load the custom tools of a workspace. Every file is run again. ``taken`` are names that custom tools must not
+    have."""
     folders = [await in_thread(partial(_of_repository, config))]
     if config.folder is not None:
         folders.append(ToolFolder(config.folder / _TOOLS, "user", trusted=True))
@@ -179,8 +183,8 @@ async def custom_tools(config: Config, *, taken: Iterable[str] = ()) -> LoadedTo
 
 
 def _of_repository(config: Config) -> ToolFolder:
-    """Return the folder of the repository's tools. It is trusted if every file that can run there is as the user
-    trusted it. Blocks."""
+    """Return the folder of the repository's tools. Blocks. The folder is trusted if all files that can run there are
+    unchanged since the user trusted them."""
     place = config.root / ".callgate" / _TOOLS
     if not isinstance(config.trust, Trusted):
         return ToolFolder(place, "project")

@@ -1,4 +1,5 @@
-"""Common parts of Write, Edit, ApplyPatch and NotebookEdit: the file before a change, and the result after it."""
+"""Functions for Write, Edit, ApplyPatch and NotebookEdit: read the file before a change, and make the result after
+it."""
 
 from collections.abc import Mapping
 
@@ -17,14 +18,14 @@ _LINES_NAMED = 8
 
 
 def workspace_path(host: Host, path: str) -> str:
-    """Return the path relative to the workspace, with links resolved, as change sets name files. A path that leads out
-    is returned unchanged: applying it is refused."""
+    """Return the path relative to the workspace, with links resolved, as used in change sets. A path outside the
+    workspace is returned unchanged, so that applying the change is refused."""
     place, root = host.resolve_path(path), host.resolve_path(".").resolved.rstrip("/") + "/"
     return place.resolved[len(root) :] if place.inside and place.resolved.startswith(root) else path
 
 
 def content_before(host: Host, path: str) -> bytes | None:
-    """Return the bytes of a file that is to be changed; None if it does not exist."""
+    """Return the bytes of a file that is to be changed, or None if the file does not exist."""
     place = host.resolve_path(path)
     if path.endswith("/"):
         raise ToolFailure(f"{path} names a folder, not a file.")
@@ -43,8 +44,8 @@ def content_before(host: Host, path: str) -> bytes | None:
 
 
 def applied_result(run: Run, told: str) -> Result:
-    """Return the result of a call whose change was applied: a text, and the diff for people. Files that the session
-    knew before are known in their new state."""
+    """Return the result of a call whose change was applied: a text, and the diff for display. Files that the session
+    has read are marked as known in their new state."""
     changes = run.changes
     if changes is None:
         raise ToolFailure("no change was applied")
@@ -62,7 +63,6 @@ def applied_result(run: Run, told: str) -> Result:
 
 
 def _places(run: Run) -> str:
-    """Return the changed lines of a file that existed before."""
     assert run.changes is not None
     if len(run.changes.files) != 1 or run.changes.files[0].before is None:
         return ""

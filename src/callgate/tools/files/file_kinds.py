@@ -1,4 +1,4 @@
-"""Files that Read does not show as numbered text: folders, images, PDF and notebooks."""
+"""Files that Read does not show as numbered text: folders, images, PDF files and notebooks."""
 
 import json
 import re
@@ -20,19 +20,19 @@ MOST_IMAGE = 5_000_000
 _PAGES = 20
 _ENTRIES = 500
 _OUTPUT = 5_000
-"""Characters of one output of a notebook."""
+"""The most characters of one output of a notebook."""
 
 
 @noun
 class ShownCells:
-    """Cells of a notebook, and the number of the last one, from 1."""
+    """The shown cells of a notebook, with the number of the last one. Cells are numbered from 1."""
 
     parts: tuple[Content, ...]
     last: int
 
 
 def special(path: str, data: bytes, pages: str | None) -> Result | None:
-    """Return an image or a PDF file as a result; None for other files."""
+    """Return an image or a PDF file as a result, or None for any other file."""
     media_type = image_type(data)
     if media_type is not None:
         return _image(path, data, media_type)
@@ -110,13 +110,13 @@ def _page_span(pages: str | None, total: int) -> tuple[int, int]:
 
 
 def cell_id(cell: Mapping[str, Any], number: int) -> str:
-    """Return the id of a cell; cells of old notebooks have none and are named by their index."""
+    """Return the id of a cell, or its index if the notebook is too old to have ids."""
     found = cell.get("id")
     return found if isinstance(found, str) and found else f"cell-{number}"
 
 
 def cells_of(data: bytes) -> list[dict[str, Any]] | None:
-    """Return the cells of a notebook; None if the file is not one."""
+    """Return the cells of a notebook, or None if the file is not a notebook."""
     try:
         found: Any = json.loads(data)
     except (ValueError, RecursionError):
@@ -128,12 +128,13 @@ def cells_of(data: bytes) -> list[dict[str, Any]] | None:
 
 
 def joined_source(value: object) -> str:
-    """Return a text of a notebook, which is a string or a list of lines."""
+    """Return a text of a notebook as one string; the file may contain a list of lines instead."""
     return "".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value or "")
 
 
 def shown_cells(cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> ShownCells:
-    """Return cells with their outputs from ``offset`` (from 1) within the size limit; at least one, perhaps cut."""
+    """Return the cells from number ``offset`` (from 1) with their outputs, up to the size limit. At least one cell is
+    returned, shortened if necessary."""
     parts: list[Content] = []
     room = CHARACTERS
     last = offset - 1

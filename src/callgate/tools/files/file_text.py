@@ -1,4 +1,4 @@
-"""Formats a text file for Read: numbered lines within limits, with notes on omissions and unusual encodings."""
+"""Formats a text file for Read: numbered lines within limits, with notes on omitted lines and unusual encodings."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,14 +11,14 @@ from callgate.words.noun import noun
 LINES = 2_000
 WIDTH = 2_000
 CHARACTERS = 100_000
-"""The limit of one result, and of a single line that is requested alone."""
+"""The most characters of one result, and of a single line that is requested alone."""
 
 _LONG_LINES_NAMED = 5
 
 
 @noun
 class NumberedText:
-    """``known`` are the lines that are shown completely, as far as possible."""
+    """The numbered lines of a file as text. ``known`` are the ranges of lines that are shown completely."""
 
     text: str
     first: int
@@ -28,13 +28,13 @@ class NumberedText:
 
 
 def lines_of(text: str, form: TextForm) -> list[str]:
-    """Split the text like an editor: the end of the last line does not begin another one."""
+    """Split a text into lines like an editor: a line ending at the end of the text does not begin a new line."""
     lines = LINE_END.split(text) if form.newline == "mixed" else text.split("\n")
     return lines[:-1] if not lines[-1] else lines
 
 
 def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
-    """Return at most ``limit`` lines from ``offset`` (from 1), each with its number."""
+    """Return at most ``limit`` lines of the text from line ``offset`` (from 1), each with its number."""
     wanted = lines[offset - 1 : offset - 1 + limit]
     width = WIDTH if limit > 1 else CHARACTERS
     long: list[int] = []
@@ -62,7 +62,6 @@ def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
 
 
 def _fitting(rows: Sequence[str]) -> int:
-    """Return the number of rows within the size limit; at least one."""
     room = CHARACTERS
     for count, row in enumerate(rows):
         room -= len(row) + 1
@@ -90,7 +89,8 @@ def _notes(lines: Sequence[str], first: int, last: int, long: Sequence[int], wid
 
 
 def encoding_note(form: TextForm, text: str) -> str:
-    """Return a note on unusual encodings and line ends; empty for plain UTF-8 with one kind of line end."""
+    """Return a note on an unusual encoding or unusual line endings; empty for plain UTF-8 with one kind of line
+    ending."""
     notes: list[str] = []
     if form.encoding == "latin-1":
         notes.append("it is not UTF-8 and was read as Latin-1")

@@ -1,4 +1,4 @@
-"""Changes cells of a Jupyter notebook and writes the JSON back in its original layout."""
+"""Changes cells of a Jupyter notebook and writes the JSON in its original layout."""
 
 import json
 import re
@@ -17,7 +17,8 @@ _LONGEST_NUMBER = 1_000  # digits; Python refuses to read some more
 
 
 class Notebook:
-    """ToolFailure for a file that is not a notebook, and for a cell that does not exist."""
+    """A parsed Jupyter notebook. The constructor raises ToolFailure if the file is not a notebook; the methods raise it
+    if a cell does not exist."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self._path = path
@@ -36,7 +37,6 @@ class Notebook:
 
     @property
     def ids(self) -> str:
-        """The ids of its cells, for an error message."""
         names = [cell_id(cell, number) for number, cell in enumerate(self._cells)]
         more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
         return f"it has {', '.join(names[:_MANY])}{more}" if names else "it has no cells"
@@ -91,24 +91,24 @@ class Notebook:
 
     @property
     def _has_ids(self) -> bool:
-        """True if cells have ids, as from version 4.5 of the format."""
         version = (self._document.get("nbformat", 4), self._document.get("nbformat_minor", 0))
         return version >= (4, 5) or any("id" in cell for cell in self._cells)
 
     def _new_id(self, at: int, source: str) -> str:
-        """Return an unused id, which is the same for the same call."""
+        """Return an unused cell id. The same call always gets the same id."""
         taken = {cell.get("id") for cell in self._cells}
         tries = (sha256(f"{at} {number} {source}".encode("utf-8", "replace")).hexdigest()[:8] for number in range(1000))
         return next(each for each in tries if each not in taken)
 
     @staticmethod
     def _source(source: str, like: Mapping[str, Any]) -> str | list[str]:
-        """Return the source in the form of other cells: a text, or a list of lines."""
+        """Return the source in the form that the other cells have: a string, or a list of lines."""
         return source if isinstance(like.get("source"), str) else source.splitlines(keepends=True)
 
 
 class _SpelledNumbers:
-    """Preserves numbers that Python would write differently (``1e400``, ``1.10``, ``-0``) by placeholder texts."""
+    """Preserves numbers that Python would write differently (``1e400``, ``1.10``, ``-0``) by replacing them with
+    placeholder strings."""
 
     def __init__(self) -> None:
         self._mark = f"number-{token_hex(16)}-"
@@ -131,7 +131,7 @@ class _SpelledNumbers:
 
 
 def _layouts(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON layouts that the file may have, the likeliest first."""
+    """Yield the JSON layouts that the file may have, the most likely layout first."""
     found = _INDENT.search(text)
     indent = None if found is None else found[1]
     separators = [(",", ": ")] if indent else [(", ", ": "), (",", ":")]

@@ -1,8 +1,8 @@
-"""Records which parts of which files a session has read, with the hash of the file at that time.
+"""Records which lines of which files a session has read, with the hash of each file at that time.
 
 A mark is part of the recorded context, so it survives a restart and is undone by a rewind. Context updates take effect
-after all earlier calls of a message; marks of the same message are therefore also kept here, so that a second edit sees
-the first.
+after all earlier calls of a message. The marks of the current message are therefore also stored here, so that a second
+edit uses the mark of the first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,22 +18,22 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Span = tuple[int, int]
-"""The first and the last line, from 1."""
+"""The first and the last line of a range, numbered from 1."""
 
 _PREFIX = "read:"
 _WRITTEN = late_pattern(
     r"(?P<hash>[0-9a-f]{64}) of (?P<total>\d+), known (?P<known>[\d, -]*), shown (?P<shown>[\d, -]*)"
 )
 _MESSAGES = 16
-"""Messages whose marks are kept beside the context; sub-agents of a session may work concurrently."""
+"""The most messages whose marks are kept in addition to the context; nested sessions may run concurrently."""
 
 
 @noun
 class ReadMark:
-    """The knowledge of a session about a file.
+    """The lines of a file that a session has read.
 
-    known  the lines, or notebook cells, that it has read or written
-    shown  the lines that Read has shown in their current state and not shown again since
+    known  the lines, or notebook cells, that the session has read or written
+    shown  the lines that Read has shown in their current state; the next Read of them returns a short note
     """
 
     hash: str
@@ -47,7 +47,7 @@ class ReadMark:
 
     @property
     def missing(self) -> int:
-        """The first unknown line."""
+        """The first line that the session does not know."""
         return 1 if not self.known or self.known[0][0] > 1 else self.known[0][1] + 1
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class ReadMark:
 
 
 def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Return the same lines in as few spans as possible, in order."""
+    """Return the same lines as sorted spans that do not touch."""
     found: list[Span] = []
     for first, last in sorted(spans):
         if found and first <= found[-1][1] + 1:
@@ -79,13 +79,13 @@ def parse_mark(written: object) -> ReadMark | None:
 
 
 def mark_in(context: Mapping[str, Any], path: str) -> ReadMark | None:
-    """Return the mark of a file in the context of a session; ``path`` is normalized by the host."""
+    """Return the mark of a file in the context of a session, or None. ``path`` must be normalized by the host."""
     return parse_mark(context.get(_PREFIX + path))
 
 
 def with_nothing_shown(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context after a compaction: the model does not see earlier results of Read any more, so they are shown
-    again."""
+    """Return the context after a compaction, with no lines marked as shown. Read then shows them again, because earlier
+    results are no longer sent to the model."""
     marks = {key: parse_mark(value) for key, value in context.items() if key.startswith(_PREFIX)}
     return {**context, **{key: str(replace(mark, shown=())) for key, mark in marks.items() if mark is not None}}
 
@@ -96,20 +96,20 @@ def _span(written: str) -> Span:
 
 
 class ReadMarks:
-    """The marks of the sessions on one host; each call accesses those of its own session."""
+    """The marks of all sessions on one host. A call accesses only the marks of its own session."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._latest: dict[tuple[str, ...], dict[str, ReadMark]] = {}
 
     def of(self, run: Run, path: str) -> ReadMark | None:
-        """Return the mark of a file; ``path`` is normalized by the host."""
+        """Return the mark of a file, or None. ``path`` must be normalized by the host."""
         with self._lock:
             found = self._latest.get(run.lineage[:-1], {}).get(path)
         return found or mark_in(run.context, path)
 
     def note(self, run: Run, path: str, mark: ReadMark) -> Mapping[str, str]:
-        """Store the mark for the calls of this message; return the context update for the result."""
+        """Store the mark for later calls of the same message, and return the context update for the result."""
         with self._lock:
             self._latest.setdefault(run.lineage[:-1], {})[path] = mark
             while len(self._latest) > _MESSAGES:
@@ -117,12 +117,13 @@ class ReadMarks:
         return {_PREFIX + path: str(mark)}
 
     def written(self, run: Run, path: str, data: bytes) -> Mapping[str, str]:
-        """Store that a call wrote the whole file: all lines are known, none were shown."""
+        """Store the mark of a file that a call wrote completely: all lines are known, no lines are shown. Return the
+        context update."""
         total = data.count(b"\n") + 1  # at least the lines that Read would show
         return self.note(run, path, ReadMark(digest(data) or "", total, ((1, total),) if total else ()))
 
     def require(self, run: Run, path: str, data: bytes) -> None:
-        """Raise ToolFailure unless the whole file was read and is unchanged since."""
+        """Raise ToolFailure unless the session has read the whole file and the file is unchanged."""
         mark = self.of(run, run.host.normal(path))
         if mark is None:
             raise ToolFailure(f"{path} exists and has not been read: Read all of it first, then try again.")
@@ -138,13 +139,14 @@ _GUARD = Lock()
 
 
 def marks_of(host: Host) -> ReadMarks:
-    """Return the object shared by all tools on a host; tools are made separately and have no other link."""
+    """Return the marks of a host. All tools on the host share one object, because tools are made separately."""
     with _GUARD:
         return _OF_HOSTS.setdefault(host, ReadMarks())
 
 
 def marks_after(run: Run) -> Mapping[str, str] | None:
-    """Return the context update after an applied change: files known before are known in their new state."""
+    """Return the context update after an applied change. Files that were known before the change are known in their new
+    state."""
     update: dict[str, str] = {}
     marks = marks_of(run.host)
     for change in () if run.changes is None else run.changes.files:

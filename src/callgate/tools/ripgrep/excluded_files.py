@@ -1,7 +1,7 @@
-"""Files that a search leaves out: those that a rule keeps from being read, and those with keys or passwords.
+"""Excludes files from searches: files that a rule forbids to read, and files with keys or passwords.
 
-The gate judges the searched folder, not every file in it. So the session gives its rules to the search tools, and a
-file that Read must not open is not in their results either.
+The gate checks only the searched folder, not every file in it. So the session passes its rules to the search tools, and
+a file that must not be read with Read is not in their results either.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ _SECRET = "it holds keys or passwords"
 
 
 class SearchTool(Named):
-    """A tool that searches whole folders. It leaves out files with keys or passwords, and files that a rule of the
-    session keeps from being read."""
+    """A tool that searches whole folders. It omits files with keys or passwords, and files that a rule of the session
+    forbids to read."""
 
     def __init__(self, tool: Tool, rules: "SearchRules") -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
@@ -36,17 +36,17 @@ class SearchTool(Named):
 
 
 class SearchRules:
-    """The rules of one search tool; none before the session sets them."""
+    """The rules of one search tool. ``withheld`` is None until the session sets it."""
 
     def __init__(self) -> None:
         self.withheld: Withheld | None = None
 
 
 class ExcludedFiles:
-    """The files that one search leaves out, and why.
+    """The files that one search omits, with the reasons.
 
     folder  the folder to which paths are relative
-    skip    length of the path prefix given in the call, which the gate has already checked
+    skip    the length of the path prefix given in the call, which the gate has already checked
     """
 
     def __init__(self, rules: SearchRules, folder: str, skip: int, *, secrets: bool) -> None:
@@ -59,7 +59,7 @@ class ExcludedFiles:
         self._found: dict[str, list[str]] = {}
 
     def takes(self, path: str) -> bool:
-        """Return True if the file is left out."""
+        """Return True if the file must be omitted."""
         why = self._why(path)
         if why is not None:
             self._found.setdefault(why, []).append(path)
@@ -72,7 +72,8 @@ class ExcludedFiles:
         return rule and f"{rule} speaks against it"
 
     def notes(self, lead: str) -> Sequence[str]:
-        """Return one line for each reason, for the end of a result. Names that a rule protects are not shown."""
+        """Return one line for each reason, for the end of a result. The names of files that a rule protects are not
+        shown."""
         return [f"\n[Left out, because {why}: {self._named(why, paths, lead)}.]" for why, paths in self._found.items()]
 
     @staticmethod

@@ -1,7 +1,8 @@
 """Finds the files that ripgrep would search: ignore files are obeyed, hidden files skipped, links not followed.
 
-Of several ignore files ``.rgignore`` precedes ``.ignore``, then ``.gitignore``, then ``.git/info/exclude``, in any
-folder; of one kind the innermost decides. Those of git apply up to the root of the repository.
+The precedence of ignore files is ``.rgignore``, ``.ignore``, ``.gitignore``, ``.git/info/exclude``, whatever their
+folders are; of several files of one kind the innermost decides. The ignore files of git apply up to the root of the
+repository.
 """
 
 import os
@@ -15,19 +16,20 @@ from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 Lists = tuple[tuple[IgnoreFile, ...], ...]
-"""By kind: .rgignore, .ignore, .gitignore, .git/info/exclude; each from the outermost folder to the innermost."""
+"""Ignore files by kind: .rgignore, .ignore, .gitignore, .git/info/exclude; each kind from the outermost folder to
+the innermost."""
 
 _FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 _NONE: Lists = ((), (), (), ())
 _OF_GIT = 2
 """The first index of git's kinds."""
 _MOST_FILE_BYTES = 1_000_000_000
-"""The largest file that is searched on a host without a disk."""
+"""The largest file in bytes that is searched if the files of the host are not on this machine."""
 
 
 @noun
 class WalkedFile:
-    """``shown`` is the path as printed, ``place`` the whole path."""
+    """A file that was found. ``shown`` is the path to print, ``place`` the whole path."""
 
     shown: str
     place: str
@@ -35,7 +37,7 @@ class WalkedFile:
 
 @noun
 class TreeEntry:
-    """A name in a folder. Links and devices are neither folders nor files."""
+    """An entry of a folder. Links and devices are neither folders nor files."""
 
     name: str
     is_folder: bool
@@ -43,7 +45,8 @@ class TreeEntry:
 
 
 class Tree(Protocol):
-    """A file system with absolute paths. Nothing is raised: what cannot be read is empty or missing."""
+    """A file system with absolute paths. Nothing is raised: a folder or file that cannot be read is treated as empty or
+    missing."""
 
     def is_there(self, path: str) -> bool: ...
 
@@ -54,7 +57,7 @@ class Tree(Protocol):
     def read(self, path: str) -> bytes | None: ...
 
     def ignore_lines(self, path: str) -> str:
-        """Return the text of an ignore file; empty for none, and for a link."""
+        """Return the text of an ignore file; empty if it does not exist or is a link."""
         ...
 
 
@@ -89,7 +92,7 @@ class DiskTree:
 
 
 class PortTree:
-    """The files of a host that has them elsewhere."""
+    """The files of a host that are not on this machine."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -118,7 +121,8 @@ class PortTree:
 
 
 def walked(tree: Tree, folder: str, path: str, names: Sequence[str], *, in_repository: bool) -> Iterator[WalkedFile]:
-    """Yield the files below a path of a folder, in order. A named file is yielded even if it is ignored."""
+    """Yield the files below a path of a folder, in order. If the path is a file, it is yielded even if it is
+    ignored."""
     start = f"./{path}" if path else "."
     place = f"{folder.rstrip('/')}/{path}" if path else folder
     if not tree.is_folder(place):
@@ -149,7 +153,7 @@ def _kept(lists: Lists, path: str, name: str, *, folder: bool) -> bool:
 
 
 class _Walk:
-    """Collects ignore files on the way down."""
+    """Walks a folder and collects the ignore files on the way down."""
 
     def __init__(self, tree: Tree, in_repository: bool) -> None:
         self._tree = tree

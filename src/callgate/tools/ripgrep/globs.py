@@ -1,7 +1,7 @@
-"""Parses the file name patterns of ripgrep's ``-g``: ignore file syntax plus ``{a,b}``.
+"""Parses the file name patterns of ripgrep's ``-g``: the syntax of ignore files and ``{a,b}``.
 
-In ripgrep ``-g`` overrides ignore files. Here a pattern never does: the program receives only the last part of a
-pattern, as a file type, and the whole pattern is matched on its output.
+In ripgrep ``-g`` overrides ignore files. Here a pattern does not: only the last segment of a pattern is passed to the
+program, as a file type, and the whole pattern is matched against the output.
 """
 
 import re
@@ -30,7 +30,7 @@ _TYPES["cmake"] = ("CMakeLists.txt", "*.cmake")
 class NameFilter:
     """A filter of paths.
 
-    names             globs for the last part of a path, one of which must match; empty accepts all
+    names             globs for the last segment of a path, one of which must match; empty accepts all paths
     wanted, unwanted  patterns for the whole path, relative to the searched folder
     """
 
@@ -44,14 +44,14 @@ class NameFilter:
 
 
 def _left_out(globs: Iterable[Glob], path: str) -> bool:
-    """Return True if a pattern matches the path or a folder above it."""
     parts = path.split("/")
     folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     return any(any(map(glob.matches, folders)) or (not glob.folders and glob.matches(path)) for glob in globs)
 
 
 def name_filter(globs: Sequence[str], kind: str | None = None) -> NameFilter:
-    """Parse globs. ``kind`` is a file type such as ``py`` or ``rust``; an unknown one is used as an ending."""
+    """Return a filter made of globs. ``kind`` is a file type such as ``py`` or ``rust``; an unknown type is used as a
+    file name extension."""
     names = _type(kind) if kind is not None else ()
     wanted: list[Glob] = []
     unwanted: list[Glob] = []
@@ -75,8 +75,8 @@ def _type(kind: str) -> tuple[str, ...]:
 
 
 def split_base(pattern: str, path: str = ".") -> tuple[str, str]:
-    """Return the folder in which a pattern searches, and the rest of the pattern anchored to it. Both the gate and the
-    search use this result."""
+    """Return the folder in which a pattern searches, and the rest of the pattern anchored to this folder. The gate and
+    the search both use this result."""
     pattern = pattern.removeprefix("./")
     parts = f"{pattern}**".split("/") if pattern.endswith("/") else pattern.split("/")
     plain = 0
@@ -91,7 +91,7 @@ def split_base(pattern: str, path: str = ".") -> tuple[str, str]:
 
 
 def expanded(glob: str) -> list[str]:
-    """Expand ``{a,b}``, also nested."""
+    """Return all alternatives of a pattern with ``{a,b}``, which may be nested."""
     done: list[str] = []
     todo = [glob]
     while todo:

@@ -1,7 +1,6 @@
-"""The built-in search program: reads a SearchRequest as JSON and writes the output of ripgrep.
+"""The built-in search program: reads a SearchRequest as JSON and writes output like ripgrep.
 
-It is a separate process so that a pattern which takes too long can be killed, and so that all engines have one output
-format.
+It is a separate process so that a slow search can be killed, and so that all engines have one output format.
 """
 
 import codecs
@@ -42,11 +41,11 @@ _IN_LINES = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
 class BadPattern(ToolFailure):
-    """A pattern that Python cannot compile; the message is for the model."""
+    """A pattern that Python cannot compile. The message is for the model."""
 
 
 def compiled(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[str]:
-    """Return ripgrep's pattern as a Python one; BadPattern if Python cannot express it."""
+    """Compile a pattern of ripgrep with Python. Raise BadPattern if Python cannot express it."""
     for unlike, what in _UNLIKE:
         inside = what.startswith("operations") and "[" not in pattern
         if unlike.search(pattern) and not inside:
@@ -63,7 +62,7 @@ def compiled(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[
 
 
 def text_of(data: bytes) -> str | None:
-    """Decode a file like ripgrep; None for a binary file."""
+    """Return the text of a file, decoded like in ripgrep; None for a binary file."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
             return data[2:].decode(encoding, "replace")
@@ -73,7 +72,7 @@ def text_of(data: bytes) -> str | None:
 
 
 def matching_lines(pattern: re.Pattern[str], text: str, *, multiline: bool) -> tuple[list[str], list[int], int]:
-    """Return the lines, the indices of matching ones, and the number of matches as ripgrep counts them."""
+    """Return the lines, the indices of the matching lines, and the number of matches as counted by ripgrep."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -93,7 +92,8 @@ def matching_lines(pattern: re.Pattern[str], text: str, *, multiline: bool) -> t
 
 
 def answers(tree: Tree, folder: str, request: SearchRequest) -> Iterator[bytes]:
-    """Yield the output of ripgrep run in this folder, file by file. BadPattern is raised before the first."""
+    """Yield the output for each file, as ripgrep run in this folder would write it. Raise BadPattern before the first
+    output."""
     files = walked(tree, folder, request.path, request.names, in_repository=request.in_repository)
     if request.find == "files":
         return (os.fsencode(file.shown) + b"\0" for file in files)
@@ -102,7 +102,6 @@ def answers(tree: Tree, folder: str, request: SearchRequest) -> Iterator[bytes]:
 
 
 def _answer(tree: Tree, file: WalkedFile, request: SearchRequest, pattern: re.Pattern[str]) -> bytes:
-    """Return the output for one file; empty without a match."""
     data = tree.read(file.place)
     text = None if data is None else text_of(data)
     if text is None:

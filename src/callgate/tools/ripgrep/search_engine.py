@@ -1,4 +1,4 @@
-"""Selects the search program: ripgrep from a package, then ``rg`` on PATH, then the built-in one."""
+"""Selects the search program: ripgrep from a package, then ``rg`` on PATH, then the built-in program."""
 
 import os
 import sys
@@ -24,7 +24,8 @@ _OWN = "import sys; sys.path.insert(0, {root!r}); from callgate.tools.ripgrep.ow
 
 @noun
 class SearchEngine:
-    """``argv`` starts the program; ``path`` is that of ripgrep, empty for the built-in one."""
+    """A search program. ``argv`` is the command that starts it; ``path`` is the path of ripgrep, empty for the built-in
+    program."""
 
     mode: EngineMode
     argv: tuple[str, ...]
@@ -32,15 +33,15 @@ class SearchEngine:
 
 
 def search_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
-    """Return the engine that CALLGATE_RIPGREP selects, or the first available one. If that is not the packaged one,
-    report it once on standard error. ToolFailure if the selected one is missing."""
+    """Return the engine that CALLGATE_RIPGREP selects, or else the first available engine. An engine other than the
+    packaged ripgrep is reported once on standard error. Raise ToolFailure if the selected engine is missing."""
     if not (os.environ if environ is None else environ).get(VARIABLE, ""):
         return _usual()
     return available_engine(environ)
 
 
 def available_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
-    """Like ``search_engine``, without the report."""
+    """Return the engine like ``search_engine``, without a report."""
     wanted = (os.environ if environ is None else environ).get(VARIABLE, "")
     if not wanted:
         return next(engine for mode in MODES if (engine := _find(mode)) is not None)

@@ -1,4 +1,4 @@
-"""A search as data: the arguments of ripgrep, or JSON for the built-in program."""
+"""A search as data: converted to the arguments of ripgrep, or to JSON for the built-in program."""
 
 import json
 import re
@@ -16,11 +16,11 @@ _ALWAYS = ("--no-config", "--no-ignore-global", "--no-messages", "--color=never"
 
 @noun
 class SearchRequest:
-    """A search.
+    """A search in the contents or the names of the files below a path.
 
     path   relative to the folder in which the program runs
-    find   matching lines, the number of them in each file, or the names of all files
-    names  globs for the last part of a path
+    find   the kind of result: matching lines, the number of matching lines in each file, or the names of all files
+    names  globs for the last segment of a path
     """
 
     path: str
@@ -38,12 +38,12 @@ class SearchRequest:
 
     @property
     def crlf(self) -> bool:
-        """True if ``$`` may match before CRLF. False for a pattern that matches line ends itself."""
+        """True if ``$`` may match before CRLF. False for a pattern that matches line endings itself."""
         return _OWN_END.search(self.pattern) is None
 
 
 def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:
-    """Return the command line. ToolFailure for a pattern with a NUL."""
+    """Return the command line of a search. Raise ToolFailure if the pattern contains a NUL."""
     if any("\0" in each for each in (request.pattern, *request.names)):
         raise ToolFailure("A pattern cannot have a NUL in it: files with one are binary and not searched.")
     if engine.mode == "builtin":

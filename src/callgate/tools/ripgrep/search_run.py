@@ -1,4 +1,4 @@
-"""Runs the search program, limits its output, and parses it to files in order, each with its lines."""
+"""Runs the search program, limits its output, and parses the output to files in order, with the lines of each file."""
 
 import os
 import re
@@ -23,12 +23,12 @@ _NUMBERED = re.compile(rb"(\d+)([:-])(.*)")
 _MATCHING = re.compile(rb"^\d+:", re.MULTILINE)
 _COUNTED = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 _LITTLE = 50_000
-"""Bytes of output that are parsed without a thread, in about a millisecond."""
+"""The most bytes of output that are parsed on the event loop, in about a millisecond."""
 
 
 @noun
 class FoundLine:
-    """``matches`` is False for a line of context."""
+    """A line of the result. ``matches`` is False for a context line."""
 
     number: int
     text: str
@@ -37,8 +37,9 @@ class FoundLine:
 
 @noun
 class FoundFile:
-    """A file with the number of its matching lines and of all lines with context. The lines stay in ``written`` as the
-    program wrote them: most are never shown, and parsing all would take longer than the search."""
+    """A file with the number of its matching lines and of all lines with context. ``written`` contains the lines as
+    written by the program. They are parsed only when they are shown, because parsing all would take longer than the
+    search."""
 
     path: str
     count: int = 0
@@ -46,7 +47,7 @@ class FoundFile:
     written: bytes = b""
 
     def lines(self, first: int, most: int) -> Iterator[FoundLine]:
-        """Yield at most ``most`` lines from the index ``first``."""
+        """Yield at most ``most`` lines from the index ``first`` on."""
         for line in islice(self.written.split(b"\n"), first, first + most):
             found = _NUMBERED.match(line)
             if found is not None:
@@ -56,7 +57,8 @@ class FoundFile:
 
 @noun
 class Found:
-    """``files`` are ordered by path. ``cut``: the output was longer than the limit."""
+    """The result of a search. ``files`` are ordered by path. ``cut`` is True if the output was longer than the
+    limit."""
 
     files: tuple[FoundFile, ...]
     cut: bool = False
@@ -65,7 +67,8 @@ class Found:
 async def search(
     host: Host, engine: SearchEngine, folder: str, request: SearchRequest, wanted: Callable[[str], bool]
 ) -> Found:
-    """Return the files whose paths are ``wanted``. ToolFailure has the program's message about an invalid pattern."""
+    """Return the files found whose paths are ``wanted``. Raise ToolFailure with the message of the program if the
+    pattern is invalid."""
     files = files_of(host)
     if files.on_disk:
         output, cut = await _output(host, engine, folder, request)
@@ -104,7 +107,7 @@ async def _output(host: Host, engine: SearchEngine, folder: str, request: Search
 
 
 class _Bounded:
-    """Keeps the first part of an output, and kills the program if it writes more."""
+    """Keeps the beginning of an output up to a limit, and kills the program if it writes more."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -131,7 +134,7 @@ def _with_counts(output: bytes) -> Iterator[FoundFile]:
 
 
 def _with_lines(output: bytes) -> Iterator[FoundFile]:
-    """Parse files separated by empty lines. A file reported as binary at its end is omitted."""
+    """Parse files that are separated by empty lines. A file is omitted if its last line reports that it is binary."""
     for block in output.rstrip(b"\n").split(b"\n\n"):
         name, zero, lines = block.partition(b"\0")
         last = lines.rfind(b"\n") + 1
@@ -150,11 +153,11 @@ _READERS = {"lines": _with_lines, "counts": _with_counts, "files": _names}
 
 @noun
 class SearchRoot:
-    """The place of a search.
+    """The folder and the path of a search.
 
     folder  the working folder of the program
-    path    the path to search in it; empty for all of it
-    lead    a prefix for the resulting paths; empty inside the workspace
+    path    the path to search in this folder; empty for the whole folder
+    lead    the prefix of the resulting paths; empty inside the workspace
     """
 
     folder: str
@@ -166,8 +169,8 @@ class SearchRoot:
 
 
 async def search_root(host: Host, path: str) -> SearchRoot:
-    """Return the place and the program of a search. ToolFailure if the path does not exist or leads out of the
-    workspace over a link, or if there is no such program."""
+    """Return the place and the program of a search. Raise ToolFailure if the path does not exist or leads out of the
+    workspace through a link, or if there is no search program."""
 
     files = files_of(host)
 

@@ -49,7 +49,7 @@ def _total(files: Sequence[FoundFile]) -> str:
 
 
 def _rows(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> Iterator[tuple[str, str]]:
-    """Yield each line with the path to show before it if the file changes; a gap is marked by ``--``."""
+    """Yield each line, with the path to show before it if the file changes. A gap between lines is marked by ``--``."""
     for each in files:
         if offset >= each.line_count:
             offset -= each.line_count
@@ -71,7 +71,6 @@ SHOWN = {"content": _content, "files_with_matches": _paths, "count": _counts}
 
 
 def rest_note(first: int, shown: int, total: int, what: str) -> str:
-    """Return the note at the end of a shortened list; empty for a complete one."""
     last = first + shown
     if not first and last >= total:
         return ""

@@ -1,8 +1,8 @@
-"""Structural search and rewriting over many files, on ast-grep's engine.
+"""Structural search and rewriting of many files, with the engine of ast-grep.
 
 scan_types     value types: patterns, limits, results
 languages      the supported languages, and the language of a file
-source_walk    find the files to examine, in order
+source_walk    finds the files to examine, in order
 templates      the replacement text of a match
 source_text    positions and replacements in the text of one file, and scripts inside HTML
 examination    one file: matches, replacements, overlaps

@@ -1,7 +1,7 @@
 """Examines one file: the matches of the patterns, their replacements, and overlapping replacements.
 
-Only this module imports the engine. On some input the engine panics, which is an exception in Python but not an
-``Exception``; ``examine`` returns a value in any case.
+Only this module imports the engine. On some input the engine panics, which raises a BaseException that is not an
+``Exception``; ``examine`` returns a result in any case.
 """
 
 import errno
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @noun
 class ScanRequest:
-    """The work for every file: find the matches of ``pattern``, or apply ``ops``. ``language`` is the requested one;
-    HTML is searched only for its scripts then."""
+    """The work for each file: find the matches of ``pattern``, or apply ``ops``. If ``language`` is set, only the
+    scripts in this language are searched in an HTML file."""
 
     root: str
     limits: ScanLimits
@@ -43,11 +43,12 @@ class ScanRequest:
 
 @noun
 class FileResult:
-    """The result for one file.
+    """The result of examining one file.
 
-    count          all matches, or all replacements that change something; only some of them are kept
-    before, after  the contents, if something is to be written
-    flaws          notes about a pattern that matches nothing
+    count          the number of all matches, or of all replacements that change something, including results that are
+                   not stored
+    before, after  the contents of the file, if it must be written
+    flaws          notes on possible faults of a pattern that matches nothing
     """
 
     path: str
@@ -64,8 +65,8 @@ class FileResult:
 
 @noun
 class _Part:
-    """A syntax tree to search. ``sure``: its language was requested or is the file's, so an invalid pattern is an
-    error."""
+    """A syntax tree to search. If ``sure``, its language was requested or is the language of the file, so an invalid
+    pattern is an error."""
 
     language: str
     root: "SgNode"
@@ -76,7 +77,7 @@ _FLAWED: "list[Rule]" = [{"kind": "ERROR"}, {"regex": "^$"}]
 
 
 class _Refused(Exception):
-    """The reason for skipping a file."""
+    """Raised to skip a file, with the reason."""
 
     def __init__(self, kind: SkipKind, reason: str) -> None:
         super().__init__(reason)
@@ -84,7 +85,7 @@ class _Refused(Exception):
 
 
 def examine(request: ScanRequest, file: SourceFile) -> FileResult:
-    """Return the result for one file. Raises only KeyboardInterrupt and SystemExit."""
+    """Return the result for one file. Raise only KeyboardInterrupt and SystemExit."""
     try:
         return _examine(request, file)
     except _Refused as refused:
@@ -137,7 +138,7 @@ def _tree(text: str, language: str) -> "SgNode":
 
 
 def _parts(request: ScanRequest, file: SourceFile, root: "SgNode", text: str) -> list[_Part]:
-    """Return the file and its embedded parts in other languages, as far as they are requested."""
+    """Return the file, and its embedded parts in other languages, without languages that were not requested."""
     parts = [_Part(file.language, root, sure=True)]
     if file.language == HOST:
         inside = embedded(root, text)
@@ -158,8 +159,8 @@ def _flaw(root: "SgNode") -> "SgNode | None":
 
 
 def _is_flaw(node: "SgNode") -> bool:
-    """Return True for a syntax error, or a token or name without text that the parser inserted. Other nodes may be
-    empty in valid code, like the content of an empty script or a line end."""
+    """Return True for a syntax error, and for a token or name without text that the parser inserted. Other nodes
+    without text can be valid, such as the content of an empty script or a line ending."""
     kind = node.kind()
     if kind == "ERROR":
         return True
@@ -177,7 +178,6 @@ def _all(part: _Part, pattern: str) -> "list[SgNode]":
 
 
 def _cause(error: RuntimeError) -> str:
-    """Return the innermost cause of an error of the engine, without its backtrace."""
     causes = str(error).partition("Stack backtrace:")[0].strip().splitlines()
     return causes[-1].strip().lstrip("0123456789: ") if causes else ""
 
@@ -189,7 +189,7 @@ def _template(op: Op) -> Template:
 
 @cache
 def _flaws(pattern: str, language: str) -> tuple[str, ...]:
-    """Return a note if the pattern does not parse with names in place of its metavariables."""
+    """Return a note if the pattern does not parse after its metavariables are replaced by names."""
     named = _tree(re.sub(r"\$+(?=[A-Z_])", "", pattern.replace("$$$", "$A_")), language)
     return () if _flaw(named) is None else (f"The pattern {pattern!r} does not parse as {language}",)
 

@@ -1,6 +1,6 @@
 """The languages of ast-grep's engine, and the language of a file.
 
-The engine panics for an unknown language name, so every name is checked here first.
+The engine panics for an unknown language name, so all names are checked here first.
 """
 
 from difflib import get_close_matches
@@ -11,7 +11,8 @@ from callgate.words.noun import noun
 
 @noun
 class Language:
-    """``name`` is the engine's; ``endings`` are those of file names, without the dot."""
+    """A supported language. ``name`` is the name used by the engine; ``endings`` are file name extensions without the
+    dot."""
 
     name: str
     aliases: tuple[str, ...]
@@ -59,7 +60,7 @@ _BY_ENDING = {ending: language for language in LANGUAGES for ending in language.
 
 
 def language_named(name: str) -> Language:
-    """Return the language; ToolFailure lists the supported ones."""
+    """Return the language with this name. Raise ToolFailure with the supported languages if it is unknown."""
     language = _BY_NAME.get(name.strip().lower())
     if language is None:
         close = get_close_matches(name.strip().lower(), _BY_NAME, n=1)
@@ -70,6 +71,6 @@ def language_named(name: str) -> Language:
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language by the ending of the name, compared case-sensitively like the engine does."""
+    """Return the language of a file by its extension, or None. Like in the engine, the comparison is case-sensitive."""
     stem, dot, ending = path.rpartition("/")[2].rpartition(".")
     return _BY_ENDING.get(ending) if dot and stem else None

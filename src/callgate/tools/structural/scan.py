@@ -1,4 +1,4 @@
-"""Search and rewrite over many files: walk the files, examine them, collect the results. Writes no file."""
+"""Searches and rewrites many files: walks the files, examines them and collects the results. No file is written."""
 
 from asyncio import CancelledError, current_task
 from collections import Counter
@@ -59,8 +59,10 @@ def nothing(path: str) -> bool:
 
 
 async def scan(asked: ScanRequest, where: ScanScope, progress: ScanProgress, leaves_out: LeavesOut = nothing) -> Scan:
-    """Examine the files. ToolFailure for invalid arguments, also if the pattern is invalid in every examined language.
-    ``leaves_out`` returns True for a path to skip."""
+    """Examine the files and return the results. ``leaves_out`` returns True for a path to skip.
+
+    Raise ToolFailure for invalid arguments, and if the pattern is invalid in all examined languages.
+    """
     language = None if where.language is None else language_named(where.language)
     asked = replace(asked, language=None if language is None else language.name)
     walked = await _walked(asked.root, where, language)
@@ -84,8 +86,11 @@ async def search(
     progress: ScanProgress = silent,
     leaves_out: LeavesOut = nothing,
 ) -> SearchResult:
-    """Return every match, ordered by file and position. Files with syntax errors are searched as far as they parse.
-    ToolFailure if the pattern, a path, the language or the glob is invalid."""
+    """Return all matches, ordered by file and position. In a file with syntax errors, only the valid parts are
+    searched.
+
+    Raise ToolFailure if the pattern, a path, the language or the glob is invalid.
+    """
     if not pattern.strip():
         raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
     seen = await scan(ScanRequest(str(root), limits, pattern), where, progress, leaves_out)
@@ -132,7 +137,6 @@ def _skips(skipped: Iterable[SkippedFile]) -> SkippedFiles:
 
 
 def _hints(looked: Sequence[FileResult]) -> tuple[str, ...]:
-    """Notes on patterns that matched nowhere."""
     flaws = Counter(flaw for each in looked for flaw in each.flaws)
     return tuple(f"{flaw} by itself, which may be why it matches nothing" for flaw in flaws)
 
@@ -147,11 +151,11 @@ async def rewrite(
     limits: ScanLimits = STANDARD,
     progress: ScanProgress = silent,
 ) -> Rewritten:
-    """Return the contents that applying would write: all ops are matched against the current files.
+    """Return the changes that apply all ops to the current files.
 
-    A file is changed completely or not at all: one with syntax errors, with overlapping replacements, or beyond the
-    limit on replacements stays as it is and is reported. ToolFailure as in ``search``, and for a metavariable in a
-    rewrite that its pattern does not capture.
+    A file is changed completely or not at all: a file with syntax errors, with overlapping replacements, or beyond the
+    limit on replacements is not changed and is reported. Raise ToolFailure as in ``search``, and for a metavariable in
+    a rewrite that its pattern does not capture.
     """
     _check(ops)
     seen = await scan(ScanRequest(str(root), limits, ops=tuple(ops)), where, progress)
@@ -181,7 +185,7 @@ def _check(ops: Sequence[Op]) -> None:
 
 
 def _within(looked: Sequence[FileResult], most: int) -> tuple[list[FileResult], Cut | None]:
-    """Return the changed files up to the limit on replacements, and the cut if it was reached."""
+    """Return the changed files up to the limit on replacements, and a Cut if the limit was reached."""
     changed = [each for each in looked if each.count]
     count = 0
     for number, each in enumerate(changed):

@@ -1,4 +1,4 @@
-"""The value types of structural search and rewriting. Lines and columns count from 1, columns in characters."""
+"""The value types of structural search and rewriting. Lines and columns are numbered from 1; columns are characters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
@@ -8,30 +8,30 @@ from callgate.words.noun import noun
 
 
 class ScanProgress(Protocol):
-    """Called from several threads with the number of finished files; ``Run.progress`` is one."""
+    """A callback that receives the number of finished files. It is called from several threads; ``Run.progress`` can be
+    used."""
 
     def __call__(self, *, current: int, total: int) -> None: ...
 
 
-def silent(*, current: int, total: int) -> None:
-    """A progress callback that does nothing."""
+def silent(*, current: int, total: int) -> None: ...
 
 
 SkipKind = Literal["syntax", "size", "encoding", "unreadable", "crashed", "pattern", "language", "link", "ignored"]
 
 NAMED = 20
-"""Skipped files of each kind, and overlaps, that are listed; the rest is counted."""
+"""The most skipped files of each kind, and the most overlaps, that are listed; the others are counted."""
 
 
 @noun
 class ScanLimits:
     """The limits of a scan.
 
-    files         files that are examined
-    matches       matches that are returned
-    file_bytes    bytes of a file
-    characters    characters that are shown of a match
-    file_seconds  seconds for one file
+    files         the number of files that are examined
+    matches       the number of matches that are returned
+    file_bytes    the bytes of one file
+    characters    the characters that are shown of one match
+    file_seconds  the seconds for one file
     """
 
     files: int = 10_000
@@ -46,8 +46,8 @@ STANDARD = ScanLimits()
 
 @noun
 class ScanScope:
-    """The files to examine: those at or below ``paths`` (without any, all below the root), in one ``language``, matched
-    by a ``glob`` in ``.gitignore`` syntax."""
+    """The files to examine: all files at or below ``paths``, or below the root if there are no paths. ``language`` and
+    ``glob`` (in ``.gitignore`` syntax) restrict them."""
 
     paths: Sequence[str] = ()
     language: str | None = None
@@ -67,7 +67,7 @@ class Op:
 
 @noun
 class Match:
-    """A match; ``after`` is the code that replaces ``text``, and ``op`` the index of its op."""
+    """A match of a pattern. ``after`` is the replacement of ``text``, ``op`` the index of the op."""
 
     path: str
     line: int
@@ -79,7 +79,7 @@ class Match:
 
 @noun
 class Overlap:
-    """Two replacements of the same text; ``held``: the file is not changed because of it."""
+    """Two replacements of the same text. If ``held``, the file is not changed because of the overlap."""
 
     path: str
     first: Match
@@ -89,7 +89,7 @@ class Overlap:
 
 @noun
 class SkippedFile:
-    """A file, or with a trailing slash a folder, that was not examined, and why."""
+    """A file, or a folder (with a trailing slash), that was not examined, with the reason."""
 
     path: str
     kind: SkipKind
@@ -98,7 +98,7 @@ class SkippedFile:
 
 @noun
 class SkippedFiles:
-    """The number of skipped files of each kind, and the first of them by name."""
+    """The number of skipped files of each kind, and the names of the first of them."""
 
     counts: Mapping[SkipKind, int]
     named: tuple[SkippedFile, ...]
@@ -106,7 +106,7 @@ class SkippedFiles:
 
 @noun
 class Cut:
-    """A limit that was reached: the file at that point, and the number of remaining items."""
+    """A limit that was reached: the file at which it was reached, and the number of remaining items."""
 
     limit: Literal["files", "matches"]
     at: str
@@ -117,9 +117,9 @@ class Cut:
 class SearchResult:
     """The result of a search.
 
-    count  all matches, including those beyond the limit
-    files  examined files
-    hints  notes about a suspicious pattern
+    count  the number of all matches, including matches beyond the limit
+    files  the number of examined files
+    hints  notes on possible faults of the pattern
     """
 
     matches: tuple[Match, ...]
@@ -142,8 +142,8 @@ class RewrittenFile:
 class Rewritten:
     """The result of a rewrite.
 
-    changes    all that would be written, without files held back by ``overlaps``, ``skipped`` or ``cuts``
-    rewritten  the same for display, file by file
+    changes    the changes to write, without files omitted because of ``overlaps``, ``skipped`` or ``cuts``
+    rewritten  the replacements for display, file by file
     """
 
     changes: ChangeSet

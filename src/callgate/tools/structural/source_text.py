@@ -1,4 +1,4 @@
-"""The text of one file: positions in it, replacements, and the scripts and styles inside HTML."""
+"""The text of one file: positions in the text, replacements, and the scripts and styles inside HTML."""
 
 import re
 from bisect import bisect_left
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @noun
 class SpanEdit:
-    """A replacement of the characters from ``start`` to ``end`` by the op with this number."""
+    """A replacement of the characters from ``start`` to ``end``. ``op`` is the index of the op that makes it."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class SpanEdit:
 
 
 class SourceText:
-    """``most`` is the number of characters shown of a match."""
+    """The text of one file. ``most`` is the number of characters shown of a match."""
 
     def __init__(self, path: str, text: str, most: int) -> None:
         self.text = text
@@ -33,7 +33,6 @@ class SourceText:
         self._ends = [found.start() for found in re.finditer("\n", text)]
 
     def spot(self, at: int) -> tuple[int, int]:
-        """Return the line and column of a character."""
         line = bisect_left(self._ends, at)
         return line + 1, at - (self._ends[line - 1] + 1 if line else 0) + 1
 
@@ -54,7 +53,7 @@ class SourceText:
         return Overlap(self._path, self.replacement(first), self.replacement(second), held)
 
     def applied(self, edits: Sequence[SpanEdit]) -> str:
-        """Return the text with the edits, which must be ordered and must not overlap."""
+        """Return the text after the edits, which must be ordered and must not overlap."""
         parts: list[str] = []
         end = 0
         for edit in edits:
@@ -68,9 +67,12 @@ class SourceText:
 
 
 def apart(edits: Sequence[SpanEdit]) -> tuple[list[SpanEdit], list[tuple[SpanEdit, SpanEdit]], bool]:
-    """Return the edits that can all be made, the pairs that overlap, and whether the file must stay unchanged: that is
-    so if two ops overlap. Of nested matches of one op the outer one is replaced, as by ast-grep's command line. The
-    edits must be ordered, outer ones before inner ones."""
+    """Return the edits that do not overlap, the pairs of overlapping edits, and True if edits of different ops overlap,
+    so that the file must not be changed.
+
+    Of nested matches of one op the outer match is replaced, like on the command line of ast-grep. The edits must be
+    ordered, outer edits before inner edits.
+    """
     kept: list[SpanEdit] = []
     pairs: list[tuple[SpanEdit, SpanEdit]] = []
     held = False
@@ -111,7 +113,8 @@ _ELEMENTS = (("script_element", "javascript"), ("style_element", "css"))
 
 
 def embedded(root: "SgNode", text: str) -> Iterator[tuple[str, str]]:
-    """Yield the language and text of each embedded part. Spaces before the text preserve its position in the file."""
+    """Yield the language and the text of each script and style in an HTML file. Spaces before the text preserve its
+    position in the file."""
     for kind, usual in _ELEMENTS:
         for element in root.find_all(kind=kind):
             language = _NAMES.get(_said(element).lower() or usual)
@@ -122,7 +125,6 @@ def embedded(root: "SgNode", text: str) -> Iterator[tuple[str, str]]:
 
 
 def _said(element: "SgNode") -> str:
-    """Return the value of the attribute ``lang``."""
     for attribute in element.find_all(kind="attribute"):
         name, value = attribute.find(kind="attribute_name"), attribute.find(kind="attribute_value")
         if name is not None and value is not None and name.text() == "lang":

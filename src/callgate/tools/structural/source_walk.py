@@ -1,4 +1,4 @@
-"""Finds the source files to examine, in a stable order.
+"""Finds the source files to examine, always in the same order.
 
 Like ast-grep's command line, the walk skips names that begin with a dot, does not follow links, and obeys
 ``.gitignore`` and ``.ignore``, also outside of repositories. It also skips ``node_modules``. A named file or folder is
@@ -25,7 +25,8 @@ _MOST_IGNORE_BYTES = 1_000_000
 
 @noun
 class SourceFile:
-    """``path`` is relative to the root, with ``/`` as separator; ``language`` is the engine's name for it."""
+    """A file to examine. ``path`` is relative to the root, with ``/`` as separator; ``language`` is the name used by
+    the engine."""
 
     path: str
     language: str
@@ -39,7 +40,7 @@ class Walked:
 
 
 IgnoreFiles = tuple[IgnoreFile, ...]
-"""From the outermost folder to the innermost; in one folder ``.ignore`` precedes ``.gitignore``."""
+"""Ignore files from the outermost folder to the innermost; in one folder ``.ignore`` precedes ``.gitignore``."""
 
 
 def walk(
@@ -49,7 +50,8 @@ def walk(
     glob: str | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Walked:
-    """Find the files. ToolFailure for a path that does not exist or leads out of the root. Blocks."""
+    """Return the files to examine. Raise ToolFailure for a path that does not exist or leads out of the root.
+    Blocks."""
     walker = _Walker(Resolver(root), language, _filter(glob), stopped)
     for path in paths or (".",):
         walker.take(path)
@@ -98,7 +100,8 @@ class _Walker:
             raise ToolFailure(f"{path} is neither a file nor a folder")
 
     def _take_file(self, path: str, size: int, language: Language | None) -> None:
-        """Add a named file, in the requested language whatever its ending is."""
+        """Add a named file. If a language was requested, the file is examined in this language, whatever its extension
+        is."""
         if language is None:
             reason = "its ending is that of no known language; say which it is in"
             self.skipped[path] = SkippedFile(path, "language", reason)
@@ -112,7 +115,6 @@ class _Walker:
             todo += self._list(folder, self._with(ignored, folder))
 
     def _list(self, folder: str, ignored: IgnoreFiles) -> list[tuple[str, IgnoreFiles]]:
-        """Add the files of a folder and return the subfolders to walk."""
         folders: list[tuple[str, IgnoreFiles]] = []
         try:
             entries = list(os.scandir(os.path.join(self._root, folder)))
@@ -143,7 +145,7 @@ class _Walker:
             self.files[path] = SourceFile(path, language.name, entry.stat(follow_symlinks=False).st_size)
 
     def _wants(self, language: Language | None) -> bool:
-        """Return True for files of the requested language, and for HTML that may contain it."""
+        """Return True for a file of the requested language, and for an HTML file, which may contain it."""
         wanted = self._language
         inside = wanted is not None and language is not None and language.name == HOST and wanted.name in GUESTS
         return wanted is None or language == wanted or inside
@@ -160,7 +162,6 @@ class _Walker:
         return True
 
     def _fits(self, path: str) -> bool:
-        """Return True if the glob matches the file or a folder above it."""
         glob = self._glob
         if glob is None:
             return True
@@ -169,7 +170,7 @@ class _Walker:
         return (above or (not glob.folders and glob.matches(path))) == glob.excludes
 
     def _ignored_above(self, folder: str) -> IgnoreFiles:
-        """Return the ignore files of the folders above, up to the repository."""
+        """Return the ignore files of the folders above a folder, up to the root of the repository."""
         found = self._outside()
         parts = folder.split("/") if folder else []
         for depth in range(len(parts)):
@@ -199,7 +200,7 @@ def _ignore_files(path: str, folder: str = "", lead: str = "") -> Iterator[Ignor
 
 
 def read_ignore(path: str) -> str:
-    """Return the text of an ignore file; empty if it is not a regular file, because git does not follow links
+    """Return the text of an ignore file. Return an empty text if it is not a regular file: git does not follow links
     either."""
     try:
         return read_regular(path, _MOST_IGNORE_BYTES, follow=False).data.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The text of the results of AstGrep and AstEdit: matches, replacements, counts and skipped files."""
+"""Formats the results of AstGrep and AstEdit: matches, replacements, counts and skipped files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
 
 _IGNORED_NAMED = 5
-"""Ignored files that are listed by name."""
+"""The most ignored files that are listed by name."""
 
 _SAID: Mapping[SkipKind, str] = {
     "syntax": "syntax errors",
@@ -40,7 +40,7 @@ People see the whole diff."""
 _LINES, _WIDTH = 6, 200
 """The lines of one side of a replacement, and their width."""
 _NAMED = 20
-"""Files listed without replacements."""
+"""The most files that are listed without their replacements."""
 
 
 def _many(count: int, one: str, several: str) -> str:
@@ -48,7 +48,8 @@ def _many(count: int, one: str, several: str) -> str:
 
 
 def _first_lines(text: str, most: int) -> Iterator[str]:
-    """Yield the first lines of a match, and the number of the others (a lower bound if the text was cut)."""
+    """Yield the first lines of a match, and the number of omitted lines. The number is a lower bound if the text was
+    cut."""
     lines = text.split("\n")
     yield from lines[:most]
     more = len(lines) - most
@@ -58,12 +59,11 @@ def _first_lines(text: str, most: int) -> Iterator[str]:
 
 
 def _not_looked_at(cut: Cut) -> str:
-    """Return the sentence on a reached limit of files."""
     return f"{_many(cut.more, 'file was', 'files were')} not looked at, from {quoted(cut.at)} on"
 
 
 def _left_out(skips: SkippedFiles, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
-    """Yield a line for each kind of skipped files with the first names, and the places of syntax errors."""
+    """Yield a line for each kind of skipped files, with the first names, and the places of syntax errors."""
     for kind, words in _SAID.items():
         count = skips.counts.get(kind, 0)
         if not count or kind in unsaid:
@@ -147,7 +147,8 @@ def _edit_lines(made: Rewritten) -> Iterator[str]:
 
 
 def _preview(rewritten: Sequence[RewrittenFile]) -> Iterator[str]:
-    """Yield each file with its first replacements; when the space is used up, the names of the remaining files."""
+    """Yield each file with its first replacements. When the size limit is reached, yield the names of the remaining
+    files."""
     room = _SHOWN_CHARACTERS
     for at, file in enumerate(rewritten):
         blocks: list[str] = []

@@ -1,9 +1,8 @@
-"""Fills in the metavariables of a rewrite, and indents its lines like ast-grep's command line:
+"""Inserts the captured metavariables in a rewrite, and indents its lines like the command line of ast-grep.
 
-the lines of a metavariable are re-indented from their indentation in the source to that in the rewrite;
-then all lines but the first get the indentation of the line on which the match begins.
-
-Only spaces count as indentation.
+The lines of a metavariable are re-indented from their indentation in the source to its indentation in the rewrite. Then
+all lines except the first get the indentation of the line on which the match begins. Only spaces are treated as
+indentation.
 """
 
 import re
@@ -31,13 +30,12 @@ class _Variable:
 
 @noun
 class Template:
-    """The ``fragments`` are the texts around the ``variables``; there is always one more of them."""
+    """A parsed rewrite. The ``fragments`` are the texts around the ``variables``; there is always one fragment more."""
 
     fragments: tuple[str, ...]
     variables: tuple[_Variable, ...]
 
     def fill(self, source: str, start: int, captures: Captures) -> str:
-        """Return the replacement of a match that begins at ``start``."""
         parts = [self.fragments[0]]
         for variable, fragment in zip(self.variables, self.fragments[1:], strict=True):
             span = captures(variable.name, variable.kind)
@@ -48,7 +46,7 @@ class Template:
 
 
 def variables_of(pattern: str) -> dict[str, VariableKind]:
-    """Return the metavariables that a pattern captures, in order. Names that begin with an underscore capture
+    """Return the metavariables that a pattern captures, in order. A name that begins with an underscore captures
     nothing."""
     found: dict[str, VariableKind] = {}
     for each in _IN_PATTERN.finditer(pattern):
@@ -59,8 +57,8 @@ def variables_of(pattern: str) -> dict[str, VariableKind]:
 
 
 def parse_template(rewrite: str, pattern: str) -> Template:
-    """Parse a rewrite. ToolFailure for a metavariable that the pattern does not capture, which the engine would replace
-    by nothing."""
+    """Parse a rewrite. Raise ToolFailure for a metavariable that the pattern does not capture; the engine would replace
+    it by an empty text."""
     known = variables_of(pattern)
     fragments, variables, end = list[str](), list[_Variable](), 0
     for each in _IN_REWRITE.finditer(rewrite):
@@ -74,7 +72,7 @@ def parse_template(rewrite: str, pattern: str) -> Template:
 
 
 def indent_at(text: str, at: int) -> int:
-    """Return the number of spaces at the beginning of the line of ``at``."""
+    """Return the number of spaces at the beginning of the line that contains the position ``at``."""
     begin = text.rfind("\n", 0, at) + 1
     before = text[begin:at]
     room = _LOOK_BACK - (1 if begin else 0)

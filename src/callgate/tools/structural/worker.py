@@ -1,9 +1,7 @@
-"""The worker process: reads a request, then batches of files, and writes the results of each batch.
+"""The worker process: reads a request and then batches of files, and writes the results of each batch.
 
-The engine holds the GIL while it works, so threads would gain nothing, and one large file would block the event loop. A
-process can also be killed at any time, and a crash ends nothing else.
-
-A message is a pickle.
+The engine holds the GIL while it works, so threads would not be faster, and one large file would block the event loop.
+A process can also be killed at any time, and a crash affects no other process. Each message is a pickle.
 """
 
 import gc
@@ -20,7 +18,7 @@ START = "import sys; sys.path[:] = sys.argv[1:]; from callgate.tools.structural.
 
 
 def serve() -> None:
-    """Work until the input ends."""
+    """Process batches of files until the input ends."""
     gc.disable()  # there are no reference cycles to collect
     taken, given = sys.stdin.buffer, sys.stdout.buffer
     asked: ScanRequest | None = receive(taken)
@@ -37,7 +35,7 @@ def send(stream: IO[bytes], value: object) -> None:
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """Return the next value; None if the other side has ended, also in the middle of one."""
+    """Return the next message, or None if the other process has ended, even in the middle of a message."""
     try:
         return pickle.load(stream)
     except (EOFError, pickle.UnpicklingError):

@@ -21,7 +21,7 @@ from callgate.words.errors import ToolFailure
 BATCH_FILES = 32
 BATCH_BYTES = 256_000
 _TRIES = 5
-"""Consecutive crashes after which the engine itself counts as broken."""
+"""The number of consecutive crashes after which a worker gives up."""
 
 Batch = tuple[SourceFile, ...]
 
@@ -29,8 +29,8 @@ Batch = tuple[SourceFile, ...]
 async def examine_all(
     request: ScanRequest, files: Sequence[SourceFile], progress: ScanProgress = silent, *, argv: Sequence[str] = ()
 ) -> list[FileResult]:
-    """Examine all files. A cancel kills the workers at once. A file that crashes a worker, or takes too long, is
-    skipped by name.
+    """Return the results of examining all files. A cancel kills the workers at once. A file that crashes a worker or
+    takes too long is skipped, and its name is reported.
 
     argv  the program to run instead of this package's worker
     """
@@ -66,8 +66,8 @@ def _batches(files: Sequence[SourceFile]) -> Iterator[Batch]:
 
 
 class _Work:
-    """The batches, which the threads of the workers take in turn. Beyond the limit of matches only counts are kept, to
-    save memory."""
+    """The queue of batches, shared by the threads of the workers. Beyond the limit on matches only their number is
+    stored, to save memory."""
 
     def __init__(self, batches: Sequence[Batch], most: int, progress: ScanProgress) -> None:
         self.todo = deque(enumerate(batches))
@@ -87,7 +87,8 @@ class _Work:
 
 
 class _Worker:
-    """One worker process at a time, and the thread that feeds it. Only ``stop`` may be called from other threads."""
+    """A worker process and the thread that sends batches to it. A new process is started after a crash. Only ``stop``
+    may be called from other threads."""
 
     def __init__(self, request: ScanRequest, argv: Sequence[str]) -> None:
         self._request = request
@@ -124,7 +125,7 @@ class _Worker:
         return results[0] if results else left_out(file, "crashed", "the engine died of it, or took too long")
 
     def _examined(self, batch: Batch) -> list[FileResult] | None:
-        """Return the results, or None if the process died first."""
+        """Return the results of a batch, or None if the process ended first."""
         results: list[FileResult] | None = None
         with suppress(OSError):
             program = self._program or self._start()
