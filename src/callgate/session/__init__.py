@@ -1,14 +1,15 @@
-"""A session: inputs in, events out. ``assembly`` makes one of a model, tools and settings.
+"""A session receives inputs and publishes events. The package ``assembly`` creates a session from a model, tools and
+settings.
 
-conversation    the session as its users see it
+conversation    the methods and properties for callers of a session
 view            the state as properties
 run             one run, from an input to its end
-work            runs the turns: the next prompt, work left open, tasks between turns
-history         edits of the conversation: rewind, branch, snip, trim, and settings on record
+work            runs the turns: the next prompt, unfinished work, tasks between turns
+history         edits of the conversation: rewind, branch, snip, trim, and recorded settings
 meter           measures requests and turns
-nesting         sessions inside sessions: names, costs, questions and modes; ``nested_gate`` judges their calls
-answer_mailbox  answers of other programs
-user_questions  questions that no call asks
-hooks           hooks for everything but calls
+nesting         nested sessions: names, costs, questions and modes; ``nested_gate`` checks their calls
+answer_mailbox  answers that other programs write next to the log
+user_questions  questions to the user outside of calls
+hooks           hooks for all events except calls
 remembered      answers that are remembered beyond the session
 """

@@ -1,4 +1,4 @@
-"""Answers that other programs leave beside the log of a session."""
+"""The mailbox for answers that other programs write next to the log of a session."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,11 +11,11 @@ _EVERY = 0.25  # seconds; only while a question is open
 
 
 class AnswerMailbox:
-    """Polls the journal for answers of other programs while questions are open.
+    """A mailbox that polls the journal for answers of other programs while questions are open.
 
-    take    acts on an answer; False leaves it in the mailbox
+    take    callback for an answer; if it returns False, the answer stays in the mailbox
     waits   returns True while a question is open
-    report  is called with a text for each answer that cannot be read
+    report  callback for the error text of each answer that cannot be read
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class AnswerMailbox:
         self._closed = False
 
     def open(self) -> None:
-        """Start to poll, until the last open question is answered."""
+        """Start polling. Polling stops when the last open question has an answer."""
         if self._timer is None and self._task is None and not self._closed and self._journal.session:
             self._timer = self._clock.call_later(_EVERY, self._look)
 

@@ -1,4 +1,4 @@
-"""A session as its users see it: inputs in, events out."""
+"""The session as its callers use it: methods to send inputs, to receive events and to close the session."""
 
 # An input comes from outside and may not keep to its type.
 # pyright: reportUnnecessaryIsInstance=false
@@ -41,7 +41,8 @@ _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
 
 
 class Conversation(SessionView):
-    """One conversation with a model that may call tools. ``callgate.Session`` creates its parts."""
+    """One conversation with a model that may call tools. ``callgate.Session`` creates the objects that a
+    conversation uses."""
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class Conversation(SessionView):
         return self
 
     def __enter__(self) -> Self:
-        """Support ``with`` in synchronous code, together with ``run_sync``."""
+        """Return the session. Use ``with`` in synchronous code, together with ``run_sync``."""
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -105,8 +106,8 @@ class Conversation(SessionView):
 
     @property
     def status(self) -> SessionStatus:
-        """The status. ``paused``: a turn is unfinished or prompts of an earlier program are queued. Send Continue or a
-        new Prompt."""
+        """The status of the session. ``paused``: a turn is unfinished, or prompts of an earlier program are queued;
+        send Continue or a new Prompt."""
         return self._work.status
 
     @property
@@ -116,43 +117,45 @@ class Conversation(SessionView):
 
     @property
     def window(self) -> int | None:
-        """The tokens that the model's context may have; None if that is not known."""
+        """The size of the model's context window in tokens; None if it is unknown."""
         return self._work.window
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for people about this start, such as skipped settings. Each becomes a Noted event with the first work;
-        an interface can show them before that."""
+        """Notes for the user about the start of the session, such as skipped settings. An interface may show them at
+        once; the first work writes each of them as a Noted event."""
         return self._work.notes
 
     @property
     def effort_in_force(self) -> EffortInForce:
-        """The effort of the next request: the wanted one, its source, and the level that is sent to the model."""
+        """The effort of the next request: the wanted effort, its source, and the level that is sent to the model."""
         return self._work.effort
 
     @property
     def efforts(self) -> tuple[Effort, ...]:
-        """The levels of effort that the model supports, lowest first."""
+        """The effort levels that the model supports, lowest first."""
         return self._work.answerer.abilities.efforts
 
     @property
     def open_spent(self) -> Spent | None:
-        """Tokens and price of the message of a turn that is still open; ``costs`` has it once the turn has ended."""
+        """Tokens and price of the message in an open turn; None without one. When the turn has ended, they are
+        included in ``costs``."""
         return self._work.open_spent
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The open questions of this session and of those inside it."""
+        """The open questions of this session and of its nested sessions."""
         return self.nesting.open
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 
     def send(self, sent: Input | str, *, until: Literal["rest", "idle"] = "rest") -> Reply:
-        """Send an input (a text is a Prompt) and return the events that follow: iterate over the reply, or await it.
-        They are the events of this session, and the questions of the sessions inside it.
+        """Send an input and return a reply with the events that follow: iterate over the reply, or await it. A string
+        is sent as a Prompt.
 
-        The reply ends when the session rests, an open question included; with ``until="idle"`` it continues after
-        questions, for answers that come from another interface.
+        The reply has the events of this session, and the questions of its nested sessions. It ends when the session
+        rests or waits for the answer to a question. With ``until="idle"`` the reply continues after a question, for
+        answers that another interface sends.
         """
         reply = Reply(self, AT_REST if until == "rest" else _AT_END)
         self.post(sent)
@@ -165,7 +168,8 @@ class Conversation(SessionView):
     async def run(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
         """Send an input, wait until the session rests, and return a RunResult.
 
-        output  a type: the model receives its JSON Schema and the answer is validated; an invalid one is sent back once
+        output  the type of the answer: the model receives its JSON Schema and the answer is validated; an invalid
+                answer is sent back to the model once
         """
         return await run(self, sent, output)
 
@@ -174,16 +178,18 @@ class Conversation(SessionView):
     @overload
     def run_sync(self, sent: Input | str, *, output: type[T]) -> RunResult[T]: ...
     def run_sync(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
-        """``run`` for synchronous code, in ``with Session(…) as session``. The session works only while this
-        call waits. UsageError inside a running event loop."""
+        """Do the same as ``run`` in synchronous code, within ``with Session(…) as session``. The session works only
+        during this call. Raise UsageError inside a running event loop."""
         return self._sync.wait_for(self.run(sent, output=output), "run_sync")
 
     def events(self, *, after: int | None = None) -> EventStream[SessionEvent]:
-        """Return every event of this session and of the sessions inside it from now on, until the session is closed.
+        """Return a stream of the events of this session and of its nested sessions. The stream starts now and ends when
+        the session is closed.
 
-        With ``after``, the ``position`` of an earlier stream of this session, its own durable events since then come
-        first, each once: also after a restart, and those that were rewound. Events that are not on record are not
-        repeated; earlier events of a nested session are in its own log.
+        With ``after``, the ``position`` of an earlier stream, the recorded events of this session after that
+        position come first, each once. This also works after a restart, and includes rewound events. Events that are
+        not recorded are not repeated; earlier events of a nested session are in the log of the nested session. Raise
+        UsageError if ``after`` is not a position of this session.
         """
         if after is not None and (type(after) is not int or not 0 <= after <= self.position):
             raise UsageError(f"after= takes a position of this session, 0 to {self.position}, not {after!r:.40}")
@@ -191,37 +197,38 @@ class Conversation(SessionView):
 
     @property
     def position(self) -> int:
-        """The number on record of the last event of this session that was published."""
+        """The record number of the last published event of this session."""
         return self._record.position
 
     async def events_after(self, number: int) -> Sequence[tuple[int, Event]]:
-        """Return the events on record after this number, with their numbers; without secrets in a session that is
-        kept."""
+        """Return the recorded events with a higher number, with their numbers. In a stored session secrets are
+        masked."""
         return await self._journal.after(number)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
-        """Make a call that no model asked for, and return its result. It passes every stage of a call of the model:
-        gate, questions, hooks, locks, staging and record. The model reads it with the next request.
+        """Run a tool call for a program and return the result. The call passes the same stages as a call of the model:
+        gate, questions, hooks, locks, staging and record. The next request sends the call and its result to the model.
 
-        Calls of one program share a message and run beside each other as their locks allow. While the model works,
-        they wait for the end of its turn. Every outcome is a Result: ``never_started`` if the session is closed, a hook
-        refuses the program, or an unfinished turn waits for Continue. After a crash the log says what is known of the
-        call; it is never run again. May be cancelled, which cancels the call. StateError in a tool of this session.
+        Calls of one program share a message and run concurrently if their locks allow it. While a turn of the model is
+        open, they wait for its end. Every outcome is a Result; its code is ``never_started`` if the session is closed,
+        a hook refuses the program, or an unfinished turn waits for Continue. After a crash the call is not run again;
+        the log has the recorded part of it. A cancel cancels the call. Raise StateError inside a tool of this session.
 
-        name       the tool
-        arguments  its arguments, as a JSON object
-        by         who makes the call, for people and the model
-        id         the id of the call in events, such as CallProgressed; a new one unless given
+        name       the name of the tool
+        arguments  the arguments of the tool, as a JSON object
+        by         the name of the program, shown to the user and the model
+        id         the id of the call in events, such as CallProgressed; empty for a new id
         """
         return await self._work.calls.call(name, arguments or {}, by=by, id=id)
 
     def call_sync(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
-        """``call`` for plain code, in ``with Session(…) as session``. UsageError inside a running event loop."""
+        """Do the same as ``call`` in synchronous code, within ``with Session(…) as session``. Raise UsageError
+        inside a running event loop."""
         return self._sync.wait_for(self.call(name, arguments, by=by, id=id), "call_sync")
 
     async def recap(self) -> str:
-        """Return a summary of the work in at most 40 words, written by the cheap model. UsageError if there is no
-        message yet, ModelError if the model fails."""
+        """Return a summary of the work in at most 40 words, written by the cheap model. Raise UsageError if the
+        session has no messages, and ModelError if the model fails."""
         from callgate.compaction.plain_request import UnusedAnswers  # seldom used
         from callgate.compaction.summaries import recap_of
 
@@ -231,12 +238,13 @@ class Conversation(SessionView):
         return await recap_of(self.messages, self.cheap or self._work.answerer, paid)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call the listener with every event of this session and of the sessions inside it from now on. Return a
-        function that stops this. The path names the session that wrote the event, see ``SessionEvent``."""
+        """Call the listener with each new event of this session and of its nested sessions. Return a function that
+        removes the listener. The path of an event names the session that wrote the event, see ``SessionEvent``."""
         return self._record.listen(listener)
 
     def post(self, sent: Input | str) -> None:
-        """Send an input without waiting for events. An input that is refused causes an InputRefused event."""
+        """Send an input and return at once. A refused input is reported by an InputRefused event. Raise StateError
+        if the session is closed."""
         if self.status == "closed":
             raise StateError("the session is closed")
         sent = Prompt(sent) if isinstance(sent, str) else sent
@@ -249,40 +257,42 @@ class Conversation(SessionView):
     async def ask(
         self, fields: Sequence[AskedField] = (), *, by: str, text: str = "", name: str = "question", id: str = ""
     ) -> tuple[FieldAnswer, ...] | None:
-        """Ask the user a question that belongs to no call, at every interface, and return the answers to the fields;
-        None for a no, for no answer in time, and in a mode that never asks. May be cancelled, which withdraws it.
+        """Ask the user a question that belongs to no call, in every interface. Return the answers to the fields, or
+        None if the user refuses, if there is no answer before the timeout, or if the mode never asks. A cancel
+        withdraws the question.
 
-        fields  the fields to fill in; without any, the question is answered by yes or no
-        by      who asks
-        text    what is asked
-        name    a name for the kind of question, shown in place of a tool's
-        id      keeps the question open over a restart: the next asker with this id gets the answer, which is given once
+        fields  the fields of the question; without fields it is answered by yes or no
+        by      the name of the program that asks
+        text    the text of the question
+        name    a name for the kind of question, shown instead of a tool name
+        id      keeps the question open across a restart: the next ``ask`` with this id returns the answer, which is
+                returned once
         """
         return await self._work.ask(fields, by=by, text=text, name=name, id=id)
 
     def note(self, text: str) -> None:
-        """Put a note for people on record."""
+        """Write a note for the user as a Noted event. Do nothing if the session is closed."""
         if self.status != "closed":
             self._record.write(Noted(self._now(), text))
 
     def inform(self, text: str) -> None:
-        """Put a note for people on record, and a notice with the same text for the model."""
+        """Write a note for the user, and a notice with the same text for the model."""
         self.note(text)
         if self.status != "closed" and self._notices is not None:
             self._notices.add("server", text)
 
     def deliver(self) -> bool:
-        """Call the listeners with all events so far now, not in the next iteration of the event loop. Return False if
-        some events are not durable yet."""
+        """Call the listeners with all pending events at once, not in the next iteration of the event loop. Return
+        False if some events are not durable yet."""
         return self._record.deliver()
 
     def take_failure(self) -> Exception | None:
-        """Return the exception that ended the last work, once."""
+        """Return the exception that ended the last work and clear it; None if there is none."""
         failure, self._work.failure = self._work.failure, None
         return failure
 
     def _take(self, sent: Input) -> str | None:
-        """Act on an input. Return the reason for a refusal."""
+        """Handle an input. Return None, or the reason if the input is refused."""
         name = type(sent).__name__
         match sent:
             case Prompt():
@@ -363,7 +373,7 @@ class Conversation(SessionView):
         return None
 
     async def _open_and_use(self, open_model: Callable[[str], Model], name: str) -> str | None:
-        """Open a model in a thread, because a command may print its key. Return the reason for a failure."""
+        """Open a model in a thread, because a command may print its key. Return None, or the reason for a failure."""
         try:
             model = await asyncio.to_thread(open_model, name)
         except CallgateError as error:
@@ -377,8 +387,8 @@ class Conversation(SessionView):
         self._work.use_model(model)
 
     def context_use(self) -> ContextUse:
-        """Return the use of the context window by the next request: its tokens, the share of each kind of content, and
-        the limits for a warning, a compaction, and a refusal."""
+        """Return the use of the context window by the next request: its tokens, the share of each kind of content,
+        and the limits for a warning, a compaction and a refusal."""
         from callgate.compaction.compaction_feature import CompactionPart
 
         found = self._opened.part("compaction", CompactionPart)
@@ -394,8 +404,11 @@ class Conversation(SessionView):
     # ---- for sessions inside this one ---------------------------------------------------------------------------
 
     def running_call(self) -> tuple[str, ...]:
-        """Return the lineage of the call whose task this is, or of the only running call. A session that is opened
-        there uses it and so never waits for locks of that call."""
+        """Return the lineage of the call that runs in the current task, or of the only running call; empty if there is
+        none.
+
+        A nested session with this lineage never waits for locks of that call.
+        """
         executor = self._work.executor
         try:
             task = asyncio.current_task()
@@ -406,8 +419,8 @@ class Conversation(SessionView):
     # ---- the end ------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Stop the current work, wait for its end, and close. A stored session can be continued from there.
-        JournalError if its last events could not be written."""
+        """Stop the current work, wait for its end, and close the session. A stored session can be continued later.
+        Raise JournalError if the last events could not be written."""
         await asyncio.shield(self._begin_to_end())
 
     def _begin_to_end(self) -> asyncio.Task[None]:

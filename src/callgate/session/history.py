@@ -1,4 +1,4 @@
-"""Edits of a conversation between turns: rewind, branch, snip, trim; and settings on record."""
+"""Edits of a conversation between turns: rewind, branch, snip and trim; and changes of recorded settings."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from callgate.words.inputs import Branch, Rewind, SetMode, SetTags, SetTitle, Sn
 
 
 class HistoryEdits:
-    """Edits the conversation. Each edit returns None, or the reason why it was not done."""
+    """The edits of one conversation. Each edit returns None, or the reason why it was not done."""
 
     def __init__(self, opened: OpenSession, features: FeatureSet) -> None:
         self._record = opened.record
@@ -26,11 +26,11 @@ class HistoryEdits:
         return self._record.ledger
 
     def touched(self) -> None:
-        """Mark the state as outdated if the log is being read now: an input has arrived."""
+        """Mark the state as outdated if an input arrives while the log is being read."""
         self._is_stale = self._is_stale or self._is_reading
 
     def settle(self, sent: SetMode | SetTitle | SetTags | Snip | Trim) -> str | None:
-        """Do an edit that is allowed during a turn."""
+        """Do an edit that is also allowed during a turn. Return None, or the reason why it was not done."""
         match sent:
             case SetMode():
                 self._record.write(ModeSet(self._now(), sent.mode))
@@ -63,7 +63,8 @@ class HistoryEdits:
         return None if found else "no result is that long"
 
     async def move(self, sent: Rewind | Branch) -> str | None:
-        """Move to another message of the tree, then read the live events from the log."""
+        """Rewind to or branch from a message, then rebuild the ledger. Return None, or the reason why this was not
+        done."""
         await self.read_again()
         message = next((each for each in self._ledger.messages if each.id == sent.message_id), None)
         message = message or await self._journal.recall(sent.message_id)
@@ -81,7 +82,7 @@ class HistoryEdits:
         return None
 
     async def read_again(self) -> None:
-        """Build the ledger again from the live events of the log, after a move."""
+        """Rebuild the ledger from the live events of the log, if it is outdated."""
         while self._is_stale:
             self._is_stale, self._is_reading = False, True
             try:

@@ -1,4 +1,5 @@
-"""The feature ``hooks``: a person's programs at the start, prompts, compactions, questions and the end of a session."""
+"""The feature ``hooks``: runs the hooks of the user at the start and the end of a session, at prompts, compactions
+and questions."""
 
 import asyncio
 import os
@@ -30,8 +31,11 @@ _INTERRUPTED = "it was interrupted"
 
 @noun
 class Agent:
-    """A nested session whose work hooks observe: its type and its path from the root. ``borrowed``: the hooks belong to
-    the session above, and run only for the start and the end of the agent."""
+    """A nested session for which hooks are run: its type, its path from the root, and a function that returns its
+    result.
+
+    borrowed  True if the hooks belong to the parent session; they run only at the start and the end of the agent
+    """
 
     kind: str
     path: tuple[str, ...]
@@ -44,7 +48,10 @@ def agent_of(kind: str, path: tuple[str, ...], record: Record) -> Agent:
 
 
 class GateHooks(FeaturePart):
-    """The hooks of calls. ``concerns`` says whether the condition of a hook covers a call; the gate sets it."""
+    """The hooks for calls.
+
+    concerns  returns True if the condition of a hook matches a call; set by the gate
+    """
 
     def __init__(self, hooks: Hooks) -> None:
         self.hooks = hooks
@@ -56,10 +63,10 @@ class GateHooks(FeaturePart):
 
 
 class SessionHooks(GateHooks):
-    """Runs the hooks of each event and reads their answers.
+    """The hooks of one session. It runs the hooks of each event and applies their answers.
 
-    notify  a command line that is run for every question, to notify people who are away
-    agent   given for a nested session: SubagentStart and SubagentStop are run, and never Stop
+    notify  a command line that is run for every question, to notify an absent user
+    agent   set for a nested session: SubagentStart and SubagentStop are run instead of Stop
     """
 
     def __init__(
@@ -79,7 +86,7 @@ class SessionHooks(GateHooks):
         self._given_up: asyncio.Future[None] | None = None
 
     def for_agent(self, agent: Agent, opened: OpenSession) -> "SessionHooks":
-        """The same hooks for a nested session that has none of its own."""
+        """Return the hooks of this session for a nested session without own hooks."""
         return SessionHooks(self.hooks, opened, root=self._root, agent=replace(agent, borrowed=True))
 
     @property
@@ -95,13 +102,13 @@ class SessionHooks(GateHooks):
             self._notify_of(event.question)
 
     def interrupt(self, because: str) -> bool:
-        """Cancel the hooks under way. They are no work of their own that a person could interrupt."""
+        """Cancel the running hooks. Return False, because hooks are not work that the user interrupts."""
         if self._given_up is not None and not self._given_up.done():
             self._given_up.set_result(None)
         return False
 
     async def _run(self, event: str, **payload: Any) -> Outcome | None:
-        """Run the hooks of an event; None when they were interrupted."""
+        """Run the hooks of an event and return their outcome, or None if they were interrupted."""
         if self._borrowed and event not in AGENT_EVENTS:
             return UNTOUCHED
         loop = asyncio.get_running_loop()
@@ -145,7 +152,7 @@ class SessionHooks(GateHooks):
         return (*parts, *(Text(f"{HOOK_ADDED}{each}]") for each in said))
 
     async def calling(self, by: str) -> str | None:
-        """Run the hooks of prompts before the first calls of a program."""
+        """Run the prompt hooks before the first calls of a program. Return the reason if a hook refuses the program."""
         if by in self._programs:
             return None
         found = await self.prompted((Text(f"{by} calls tools."),))
@@ -181,8 +188,8 @@ class SessionHooks(GateHooks):
             self._start(self._run_notify(self._notify, message))
 
     async def close(self, *, discard: bool) -> None:
-        """Run SessionEnd, and SubagentStop of an agent whose work was cut short, and wait for every hook up to a time
-        limit."""
+        """Run the SessionEnd hooks, and the SubagentStop hooks of an unfinished agent. Wait for all hooks, up to a
+        time limit."""
         if self._agent is not None and self._working:
             told = {**self._about(self._agent), "result": self._agent.result()}
             self._start(self.hooks.happened("SubagentStop", stop_hook_active=False, **told))
@@ -228,7 +235,7 @@ class SessionHooks(GateHooks):
 
 
 def inherited_hooks(outer: FeaturePart) -> Feature:
-    """The hooks of the session around one that has none of its own."""
+    """Return the hooks feature of a nested session without own hooks. It uses the hooks of the parent session."""
 
     def open_hooks(opened: OpenSession) -> FeaturePart:
         if not isinstance(outer, SessionHooks):

@@ -1,4 +1,4 @@
-"""Measures the requests of a session: times, speed, and which part of a request cost it the provider's cache."""
+"""Measures the requests of a session: times, speed, and the part of a request that invalidated the provider's cache."""
 
 from collections.abc import Callable, Iterable
 from math import isfinite
@@ -13,7 +13,10 @@ Span = tuple[float, float]
 
 
 class SessionMeter:
-    """Implements ``callgate.core.ports.Meter``. ``hook_seconds`` is the time that all hooks have taken so far."""
+    """The meter of one session; it implements ``callgate.core.ports.Meter``.
+
+    hook_seconds  returns the total time of all hooks so far
+    """
 
     def __init__(self, clock: Clock, hook_seconds: Callable[[], float] = lambda: 0.0) -> None:
         self._clock = clock
@@ -74,8 +77,8 @@ class SessionMeter:
         )
 
     def _lost_by(self, model: str, request: Request, usage: Usage) -> str:
-        """Return the changed part of the request if it read less from the cache than the request before; otherwise
-        an empty string."""
+        """Return the name of the part that differs from the previous request, if the request read less from the
+        cache; else an empty string."""
         if self._before is None:
             return ""
         model_before, before, used = self._before
@@ -93,12 +96,12 @@ class SessionMeter:
 
 
 def _seconds(measured: float) -> float:
-    """Return the number, or 0.0 if it is negative or infinite because the clock jumped."""
+    """Return the measured seconds, or 0.0 if they are negative or infinite because the clock jumped."""
     return measured if isfinite(measured) and measured > 0 else 0.0
 
 
 def _covered(spans: Iterable[Span]) -> float:
-    """Return the seconds that at least one of the spans covers."""
+    """Return the number of seconds that at least one of the spans covers."""
     total, upto = 0.0, float("-inf")
     for start, end in sorted(spans):
         if end > upto:

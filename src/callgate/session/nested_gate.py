@@ -1,4 +1,4 @@
-"""The gate of a nested session: every session around it judges its calls too."""
+"""The gate of a nested session, which also asks the gates of all parent sessions."""
 
 # Gates come from outside and may not keep to their types.
 # pyright: reportUnnecessaryIsInstance=false
@@ -22,10 +22,10 @@ Level = tuple[Gate, Callable[[Case], Case]]
 
 
 class NestedGate:
-    """Judges with the gates of all sessions around this one, the root first, and then with the session's own gate.
+    """A gate that asks the gates of all parent sessions, the root first, and then the session's own gate.
 
-    A Deny of any of them stands, an Ask of any asks, and an Allow needs all of them. A question that one gate asks is
-    answered by hooks of the same session or of a session around it, and by an "always" that all gates accept.
+    One Deny denies the call, one Ask asks the user, and an Allow needs all gates. A question of one gate may be
+    answered by hooks of the same session or of a parent session, and by a remembered answer that all gates accept.
     """
 
     def __init__(self, own: Gate, place: NestingPart) -> None:
@@ -126,7 +126,7 @@ class NestedGate:
         return driven(self._run_after(case, result))
 
     def _run_after(self, case: Case, result: Result) -> Steps[Result]:
-        """Run what follows a call, innermost first."""
+        """Run the ``after`` step of each gate, the innermost gate first, and return the result."""
         levels = {id(gate): (gate, seen) for gate, seen in self._levels()}
         for gate, seen in reversed(levels.values()):
             found: Any = gate.after(seen(case), result)
@@ -135,12 +135,13 @@ class NestedGate:
 
 
 def _in_own_mode(part: NestingPart, place: NestingPart, case: Case) -> Case:
-    """Return the case for the rules of a session around it in the mode of this one. Its hooks have been asked."""
+    """Return the case for the rules of a parent session, with the mode of the nested session. Hooks are not run
+    again."""
     return replace(_seen_from(part, place, case), mode=case.mode, hooked=Hooked())
 
 
 def _seen_from(part: NestingPart, place: NestingPart, case: Case) -> Case:
-    """Return the case of a call of ``place`` as the gate of a session around it judges it."""
+    """Return the case of a call in the nested session ``place`` for the gate of its parent session ``part``."""
     answers = (each for each in case.policies if each.scope == "session" and each not in part.policies)
     policies = (*part.policies, *answers) if case.policies else part.policies
     return replace(case, path=place.path[len(part.path) :], mode=part.mode, policies=policies)

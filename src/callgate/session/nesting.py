@@ -1,7 +1,7 @@
-"""The feature ``nesting``: the place of a session in a tree of sessions.
+"""The feature ``nesting``: connects a session with its parent session and its nested sessions.
 
-Questions go up to the root, answers go down to the session that asked, remembered answers go to every session, and
-events, costs and the limits of a session hold for all sessions around it.
+Questions are passed to the root, answers to the session that asked, and remembered answers to all sessions. Events
+and costs are passed to all parent sessions, and the limits of a session apply to all its nested sessions.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _LONGEST_NAME = 40
 
 
 class NestingPart(FeaturePart):
-    """One session in the tree, with the sessions inside it that are open.
+    """A session in a tree of sessions, with its open nested sessions.
 
     path           names the session
-    parent         the part of the session around it
+    parent         the part of the parent session; None for the root
     gate           the gate of the session alone
-    inherits_gate  its gate has only checks of its own: the rules are those of the sessions around it
+    inherits_gate  True if the gate has only own checks, and the rules are those of the parent sessions
     tools          the tools that are bound to the session
     """
 
@@ -121,24 +121,25 @@ class NestingPart(FeaturePart):
 
     @property
     def around(self) -> tuple[NestingPart, ...]:
-        """The parts of the sessions around this one, the root's first."""
+        """The parts of all parent sessions, the root first."""
         return () if self.parent is None else (*self.parent.around, self.parent)
 
     @property
     def id(self) -> str:
-        """An id of the session that no other session has."""
+        """A unique id of the session."""
         return self._opened.lineage[-1]
 
     def has_log_of(self, journal: Journal) -> bool:
-        """Return whether the log of a journal is in the folder of the sessions inside this one."""
+        """Return True if the log of the journal is in the folder for nested sessions of this session."""
         own, log = self._opened.journal.path, journal.path
         return own is not None and log is not None and log == agent_log(own, journal.session)
 
     def open_agent(self, label: str, name: str, journal: Masking) -> tuple[AgentPath, Masking]:
-        """Return the path and the journal of a session inside this one.
+        """Return the path and the journal of a nested session. Raise UsageError if the name is unknown, or if the
+        nested session is already open.
 
-        name     the name of a session on record that is opened again; the journal may name it too
-        journal  replaced for a new session if it stores nothing and this session has a log
+        name     the name of a recorded nested session to reopen; the journal may also name it
+        journal  replaced for a new nested session if it stores nothing and this session has a log
         """
         name = name or (journal.session if self.has_log_of(journal) else "")
         if name:
@@ -165,12 +166,13 @@ class NestingPart(FeaturePart):
         return name
 
     def _has_log(self, name: str) -> bool:
-        """Return whether a crash left the log of a session whose name is not on record."""
+        """Return True if there is a log of this name. A crash may leave a log before its name is recorded."""
         own = self._opened.journal.path
         return own is not None and agent_log(own, name).exists()
 
     def _in_own_thread(self, step: Callable[[], T], *, wait: bool = True) -> T:
-        """Call the function in the thread of this session's event loop, and wait for it in any other thread."""
+        """Call the function in the thread of this session's event loop. Another thread waits for the result, unless
+        ``wait`` is False."""
         loop = self._work.loop_of_events
         if loop is None or not loop.is_running() or _running_loop() is loop:
             return step()
@@ -192,7 +194,7 @@ class NestingPart(FeaturePart):
             self._charge(self._opened.journal.number, spent)
 
     def _charge(self, number: int, spent: Spent) -> None:
-        """Put costs of this session on record in the session around it, which does the same."""
+        """Record costs of this session in the parent session, which charges its own parent session."""
         assert self.parent is not None
         charge = AgentSpent(self._now(), self.path[-1], number, spent)
         self.parent._in_own_thread(partial(self.parent._write_charge, charge))
@@ -202,7 +204,7 @@ class NestingPart(FeaturePart):
             self._record.write(charge)
 
     async def recover(self) -> None:
-        """Charge the session around this one with the costs that a crash kept from its record."""
+        """Charge the parent session with costs that a crash left unrecorded there."""
         if self.parent is None or self._is_charged:
             return
         self._is_charged = True
@@ -218,7 +220,7 @@ class NestingPart(FeaturePart):
             self._charge(number, spent)
 
     def unsettled(self) -> Iterator[Spent]:
-        """Yield the costs of messages whose turns have not ended, of this session and of those inside it."""
+        """Yield the costs of messages in open turns, for this session and its nested sessions."""
         if self._work.open_spent is not None:
             yield self._work.open_spent
         for child in tuple(self._children.values()):
@@ -226,7 +228,7 @@ class NestingPart(FeaturePart):
 
     @property
     def allowance(self) -> Allowance:
-        """The limits of this session, for the sessions inside it."""
+        """The limits of this session, used by its nested sessions."""
         return self._work.allowance
 
     # ---- questions and answers ----------------------------------------------------------------------------------
@@ -238,12 +240,13 @@ class NestingPart(FeaturePart):
 
     @property
     def open(self) -> tuple[Question, ...]:
-        """The open questions of this session and of those inside it."""
+        """The open questions of this session and of its nested sessions."""
         below = (question for child in self._children.values() for question in child.open)
         return (*self._own, *below)
 
     def answer(self, confirmation: Confirmation) -> str | None:
-        """Act on an answer to a question of this session or of one inside it. Return the reason if it cannot."""
+        """Apply an answer to a question of this session or of a nested session. Return None, or the reason if the
+        answer is refused."""
         if confirmation.path != self.path:
             below = confirmation.path[: len(self.path)] == self.path
             child = self._children.get(confirmation.path[len(self.path)]) if below else None
@@ -275,7 +278,7 @@ class NestingPart(FeaturePart):
                 part._in_own_thread(partial(part._adopt, event.policy), wait=False)
 
     def _adopt(self, policy: ApprovalPolicy) -> None:
-        """Add an answer that was remembered by a neighbour in the tree."""
+        """Record an answer that the parent session or a nested session remembers."""
         if policy not in self._record.ledger.policies and not self._work.closing:
             self._record.write(PolicyAdded(self._now(), policy))
 
@@ -292,13 +295,13 @@ class NestingPart(FeaturePart):
 
     @property
     def configs(self) -> tuple[Any, ...]:
-        """The configs of the sessions around this one and of itself, the root's first."""
+        """The configs of all parent sessions, the root first, and of this session."""
         found = (part._opened.config for part in (*self.around, self))
         return tuple(config for config in found if config is not None)
 
     def open_mode(self, wanted: Mode | None) -> None:
-        """Set the mode of a nested session that is opened: the wanted one, or the one of the session around it if that
-        is stricter. Adopt the answers that are remembered there for the session."""
+        """Set the mode of a newly opened nested session: the wanted mode, or the mode of the parent session if it is
+        stricter. Copy the answers remembered for the parent session."""
         self._wanted = wanted or LOOSEST
         assert self.parent is not None
         mode = strictest(self._wanted, self.parent.mode)
@@ -311,7 +314,7 @@ class NestingPart(FeaturePart):
                     self._record.write(PolicyAdded(self._now(), policy))
 
     def refuse_mode(self, wanted: Mode) -> str | None:
-        """Return the reason why the session cannot be in this mode."""
+        """Return the reason why the session cannot use this mode, or None."""
         if self.parent is None or strictest(wanted, self.parent.mode) == wanted:
             return None
         return f"the session around this one is in mode {self.parent.mode}, which is stricter than {wanted}"
@@ -325,7 +328,8 @@ class NestingPart(FeaturePart):
             self._in_own_thread(lambda: self._record.write(ModeSet(self._now(), mode)), wait=False)
 
     def _take_left(self, confirmation: Confirmation) -> bool:
-        """Act on an answer that another program left. False: its question is not open yet, so the answer stays."""
+        """Apply an answer that another program left. Return False if the question is not open yet; the answer then
+        stays in the mailbox."""
         if confirmation.call_id not in {question.call_id for question in self._own}:
             return False
         refusal = self.answer(confirmation)
@@ -338,7 +342,7 @@ class NestingPart(FeaturePart):
 
 
 def nesting_feature(parent: NestingPart | None) -> Feature:
-    """The place of a session in a tree of sessions."""
+    """Return the feature that connects a session with its parent session; None for a root session."""
     return Feature(NAME, lambda opened: NestingPart(opened, parent), needs=frozenset({QUESTIONS}))
 
 

@@ -1,4 +1,4 @@
-"""Calls that programs make in a session: ``Session.call``."""
+"""Calls that programs make with ``Session.call``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CLOSED = "The session was closed."
 
 
 class ProgramCalls:
-    """The calls of programs that have no result yet. Each is made in a message of its program.
+    """The calls of programs that have no result yet. Each call belongs to a message of its program.
 
-    start      called when calls wait for a message
-    executor   returns the executor of the message under way
-    message    the message under way, which later calls may join
-    is_closed  no call is made any more
+    start      callback for calls that wait for a message
+    executor   returns the executor of the current message
+    message    the current message, which later calls may join
+    is_closed  True if new calls are refused
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ProgramCalls:
         self._stop_listening: Callable[[], None] = lambda: None
 
     async def call(self, name: str, arguments: Mapping[str, Any], *, by: str, id: str) -> Result:
-        """Make a call, and return its result. See ``Session.call``."""
+        """Run a call and return its result. See ``Session.call``."""
         call = self._checked(name, arguments, by, id)
         if self.is_closed:
             return _never_started(CLOSED)
@@ -76,7 +76,7 @@ class ProgramCalls:
         return InjectedCall(id, name, arguments)
 
     def cancel(self, call_id: str, because: str) -> bool:
-        """Cancel a call, also one of the model. Return False if there is none that waits or runs."""
+        """Cancel a call of a program or of the model. Return False if no call with this id is queued or running."""
         if self._withdraw(call_id):
             self._settle(call_id, Result.failed("cancelled_by_user", because, effects="none"))
             return True
@@ -111,11 +111,11 @@ class ProgramCalls:
     # ---- results ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Settle the calls that have no result, at the end of the session."""
+        """Settle the calls without a result at the end of the session."""
         self.failed(CLOSED)
 
     def failed(self, why: str) -> None:
-        """The work of the session ended with an exception: settle the calls that have no result."""
+        """Settle the calls without a result after the work of the session has failed."""
         for call_id in self._results:
             if self._withdraw(call_id):
                 self._settle(call_id, _never_started(why))

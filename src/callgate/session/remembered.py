@@ -1,4 +1,5 @@
-"""The feature ``remembered``: answers that outlive the session, read before each prompt and written when given."""
+"""The feature ``remembered``: answers that are remembered beyond the session. They are read before each prompt and
+written when given."""
 
 from functools import partial
 
@@ -13,8 +14,10 @@ from callgate.words.events import Event, Noted, PolicyAdded
 
 
 class RememberedAnswers(FeaturePart):
-    """Stores the answers of wider scope than the session, with a copy in memory, so that deciding reads no file.
-    ``memory`` is None if there is no place for them."""
+    """The remembered answers with a wider scope than the session. A copy in memory avoids file access during decisions.
+
+    memory  the files with the answers; None if answers are not stored
+    """
 
     def __init__(self, opened: OpenSession, memory: Memory | None) -> None:
         self._opened = opened
@@ -24,7 +27,8 @@ class RememberedAnswers(FeaturePart):
         self._known: tuple[ApprovalPolicy, ...] = () if memory is None else memory.in_force()
 
     def folded(self, ledger: Ledger) -> None:
-        """Replace the ledger's answers of wider scope by those in the files: others may have been revoked."""
+        """Replace the answers of wider scope in the ledger by the stored answers, because an answer may have been
+        revoked."""
         own = [policy for policy in ledger.policies if policy.scope == "session"]
         ledger.policies = [*own, *self._known]
 
@@ -32,7 +36,7 @@ class RememberedAnswers(FeaturePart):
         self._opened.record.on_event(self._on_event)
 
     async def recover(self) -> None:
-        """Read the files again, once all answers are written."""
+        """Wait until all answers are written, then read the files again."""
         if self._memory is not None:
             await self._writing.finished()
             self._known = (*await in_thread(self._memory.in_force), *self._unwritten)
@@ -58,5 +62,5 @@ class RememberedAnswers(FeaturePart):
 
 
 def remembered_feature(memory: Memory | None) -> Feature:
-    """Answers that are remembered beyond the session, in files."""
+    """Return the feature that remembers answers beyond the session, in files."""
     return Feature("remembered", lambda opened: RememberedAnswers(opened, memory))

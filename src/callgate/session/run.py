@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Runs(Protocol):
-    """The part of a session that a run needs."""
+    """The members of a session that a run uses."""
 
     @property
     def status(self) -> SessionStatus: ...
@@ -33,11 +33,15 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class RunResult(Generic[T]):
-    """``text`` is the model's last message, ``output`` the same as a value of the type that was asked for.
+    """The result of a run.
 
-    ``reason`` is that of RunEnded, or ``question`` (a person has to answer one of ``questions`` first), ``paused``
-    (send Continue) or ``refused``. ``error`` says in words why there is no output. ``costs`` are the tokens and dollars
-    of the run by model, those of nested sessions included.
+    text       the last message of the model
+    output     the last message as a value of the requested type; None without a valid answer
+    reason     the reason of RunEnded, or ``question`` (the user must answer one of ``questions`` first), ``paused``
+               (send Continue) or ``refused``
+    error      the reason in words if there is no output
+    questions  the open questions
+    costs      tokens and dollars of the run by model, including nested sessions
     """
 
     text: str
@@ -53,12 +57,13 @@ class RunResult(Generic[T]):
 
     @property
     def cost(self) -> float:
-        """Dollars, as far as prices are known."""
+        """The costs in dollars; models without a known price are left out."""
         return sum(spent.cost or 0.0 for spent in self.costs)
 
 
 async def run(session: Runs, sent: Input | str, kind: Any) -> RunResult[Any]:
-    """Send the input and wait for the end. An answer that does not fit ``kind`` is sent back once with its faults."""
+    """Send the input and wait for the end of the run. An answer that does not match ``kind`` is sent back to the
+    model once, with its errors."""
     sent = Prompt(sent) if isinstance(sent, str) else sent
     if kind is str:
         return await _run_once(session, sent)
@@ -99,19 +104,20 @@ async def _run_once(session: Runs, sent: Input) -> RunResult[Any]:
 
 
 def last_answer(messages: Sequence[Message]) -> str:
-    """Return the text of the last message of the model, or an empty string."""
+    """Return the text of the last message of the model; empty if there is none."""
     return next((message.text for message in reversed(messages) if message.role == "assistant"), "")
 
 
 class SyncLoop:
-    """The event loop of a session in synchronous code. It runs only while a call waits."""
+    """The event loop of a session in synchronous code. It runs only during ``wait_for``."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
         self._closed = False
 
     def wait_for(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """Run the coroutine to its end. UsageError inside a running event loop."""
+        """Run the coroutine and return its result. Raise UsageError inside a running event loop, and StateError if
+        the loop is closed."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:

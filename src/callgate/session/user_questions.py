@@ -1,8 +1,8 @@
-"""The feature ``questions``: questions to the user that no call asks.
+"""The feature ``questions``: questions to the user that belong to no call.
 
-A question is on record before it is shown, and takes the way of the questions about calls: every interface shows it,
-another program may answer it, and the first answer counts. A question with an id of its asker survives a restart: its
-answer is given to the next asker with the same id, once.
+A question is recorded before it is shown. Every interface shows it, another program may answer it, and the first
+answer is used. A question with an id survives a restart: its answer is returned once, to the next ``ask`` with the
+same id.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _WITHDRAWN = "The program that asked no longer waits for an answer."
 
 
 class UserQuestions(FeaturePart):
-    """The questions of one session that no call asks."""
+    """The questions of one session that belong to no call."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._opened = opened
@@ -69,17 +69,17 @@ class UserQuestions(FeaturePart):
             self._answers.pop(str(event.data.get("id")), None)
 
     def _forked(self, event: Forked) -> None:
-        """The questions belong to the session from which this one was forked."""
+        """Drop the questions, because they belong to the session that was forked."""
         self.reset()
 
     def folded(self, ledger: Ledger) -> None:
-        """Answer no to the questions that a move in the conversation removed."""
+        """Answer no to questions that a rewind or branch has removed."""
         for name, waiting in self._waiting.items():
             if name not in self._open and not waiting.done():
                 waiting.set_result(Confirmation(name, "no", "", by="callgate"))
 
     async def recover(self) -> None:
-        """Withdraw the questions of an earlier program that nobody can ask for again."""
+        """Withdraw the questions without an id that an earlier program asked."""
         for name, question in [*self._open.items()]:
             if name not in self._waiting and _is_numbered(name):
                 self._withdraw(question)
@@ -94,7 +94,7 @@ class UserQuestions(FeaturePart):
     async def ask(
         self, fields: Sequence[AskedField], *, by: str, text: str, name: str, id: str
     ) -> tuple[FieldAnswer, ...] | None:
-        """Ask, and return the answers; None for a no. See ``Session.ask``."""
+        """Ask the user and return the answers, or None for a no. See ``Session.ask``."""
         if self._is_closing:
             raise StateError("the session is closed")
         if id.isdecimal():
@@ -160,7 +160,8 @@ class UserQuestions(FeaturePart):
         self._answers.pop(question.call_id, None)
 
     def answer(self, given: Confirmation) -> str | None:
-        """Act on an answer; otherwise return why not, and change nothing."""
+        """Record an answer and pass it to the waiting ``ask``. If it is refused, return the reason and change
+        nothing."""
         question = self._open.get(given.call_id)
         if question is None:
             return f"the question {given.call_id} is not open"
@@ -186,7 +187,7 @@ class UserQuestions(FeaturePart):
             waiting.set_exception(error)
 
     async def close(self, *, discard: bool) -> None:
-        """Stop every asker; questions with an id stay open on record."""
+        """Raise StateError in every waiting ``ask``. Questions with an id stay open in the record."""
         self._is_closing = True
         for waiting in self._waiting.values():
             if not waiting.done():
@@ -208,5 +209,5 @@ def _is_numbered(key: str) -> bool:
 
 
 def questions_feature() -> Feature:
-    """Questions to the user that no call asks."""
+    """Return the feature for questions to the user that belong to no call."""
     return Feature(NAME, UserQuestions)

@@ -1,4 +1,4 @@
-"""The state of a session, read from its record."""
+"""The state of a session as properties."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SessionView:
-    """Properties that read the ledger and the features, so they are current at any time."""
+    """The state of a session, read from the ledger and the features at each access."""
 
     _record: Record
     _opened: OpenSession
@@ -55,7 +55,7 @@ class SessionView:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Facts about the session itself, such as its title; see MetadataSet."""
+        """The metadata of the session, such as its title; see MetadataSet."""
         return self._ledger.metadata
 
     @property
@@ -64,7 +64,7 @@ class SessionView:
 
     @property
     def effort(self) -> WantedEffort | None:
-        """The effort that was set for this session; None leaves it to settings and model."""
+        """The effort that was set for this session; None if the settings and the model decide."""
         return self._ledger.effort
 
     @property
@@ -77,12 +77,12 @@ class SessionView:
 
     @property
     def waiting(self) -> tuple[PromptQueued, ...]:
-        """The prompts that wait for the agent, in the order in which they will be delivered."""
+        """The queued prompts, in the order of their delivery."""
         return tuple(self._ledger.waiting.values())
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the turn under way."""
+        """The calls of the current turn."""
         return tuple(entry.snapshot() for entry in self._ledger.calls.values())
 
     @property
@@ -91,17 +91,17 @@ class SessionView:
 
     @property
     def changed_files(self) -> tuple[str, ...]:
-        """The paths of the files that were changed in this program, oldest change first."""
+        """The paths of the files that this program has changed, oldest change first."""
         return tuple(host_part(self._opened.host, "changed") or ())
 
     @property
     def todos(self) -> tuple[TodoItem, ...]:
-        """The to-do list that the model keeps with TodoWrite."""
+        """The to-do list of the model, written with TodoWrite."""
         return todos_of(self._ledger.context)
 
     @property
     def folder(self) -> str | None:
-        """The folder in which the next command runs; None is the workspace."""
+        """The folder in which the next command runs; None for the workspace."""
         return folder_of(self._ledger.context)
 
     @property
@@ -110,18 +110,18 @@ class SessionView:
 
     @property
     def costs(self) -> tuple[Spent, ...]:
-        """Tokens and dollars by model, over all lives of the session, branches that were left included."""
+        """Tokens and dollars by model for the whole session, including abandoned branches and earlier programs."""
         return tuple(self._ledger.costs.values())
 
     @property
     def cost(self) -> float:
-        """Dollars of the whole session, as far as prices are known."""
+        """The costs of the whole session in dollars; models without a known price are left out."""
         return self._ledger.cost
 
     # ---- tools and features --------------------------------------------------------------------------------------
 
     def part(self, name: str) -> FeaturePart | None:
-        """The part of the feature with this name; None if the session has no such feature."""
+        """Return the part of the feature with this name, or None if the session has no such feature."""
         return self._features.parts.get(name)
 
     @property
@@ -135,7 +135,7 @@ class SessionView:
 
     @property
     def tool_specs(self) -> tuple[ToolSpec, ...]:
-        """The tools as the model is told about them."""
+        """The specifications of the tools, as sent to the model."""
         return tuple(each.spec for each in self._toolbox.tools())
 
     @property
@@ -145,27 +145,27 @@ class SessionView:
 
     @property
     def servers(self) -> ServerList | None:
-        """All MCP servers of the session, if it has any."""
+        """The list of MCP servers, or None if the session has none."""
         found = cast("ServersPart | None", self.part("mcp"))
         return None if found is None else found.servers
 
     @property
     def deferred_specs(self) -> tuple[ToolSpec, ...]:
-        """The tools that the model finds by search."""
+        """The specifications of the tools that the model finds by search."""
         return () if self._search is None else tuple(each.spec for each in self._search.deferred())
 
     @property
     def tool_search(self) -> SearchUse | None:
-        """The mode of tool search, the number of deferred tools and their cost; None where none can be deferred."""
+        """The mode of tool search, the number of deferred tools and their cost; None without tool search."""
         return None if self._search is None else self._search.use()
 
     def face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
-        """The title, icon and line by which a door shows a call of this tool, on its way or on record."""
+        """Return the title, icon and line with which an interface shows a call of this tool."""
         named = [each for each in all_tools(self._toolbox) if name in (each.spec.name, *each.aliases)]
         return face_of(named[0], arguments) if named else unknown_face(name, arguments)
 
     def hints(self) -> Mapping[str, ToolHints]:
-        """The tools by their names, with what other programs are told about each."""
+        """Return the hints of each tool for other programs, by tool name."""
         return {each.spec.name: hints_of(each) for each in self._toolbox.tools()}
 
     @property
@@ -174,7 +174,7 @@ class SessionView:
 
     @property
     def background(self) -> Mapping[str, int]:
-        """The number of background tasks that run, by kind: command, agent, workflow, watch."""
+        """The number of running background tasks by kind: command, agent, workflow, watch."""
         return {} if self._notices is None else self._notices.running()
 
     @property
@@ -183,7 +183,7 @@ class SessionView:
         return () if self._notices is None else self._notices.tasks
 
     async def stop_background(self, task_id: str) -> None:
-        """End a background task and wait until it has ended. ToolFailure if there is none."""
+        """Stop a background task and wait until it has ended. Raise ToolFailure if there is no such task."""
         if self._notices is None:
             raise ToolFailure(f"There is no background task {task_id!r}.")
         await self._notices.stop(task_id)
@@ -194,5 +194,5 @@ class SessionView:
 
     @property
     def pending(self) -> tuple[Staged, ...]:
-        """The pending actions, to be applied or discarded, newest first."""
+        """The pending actions, newest first."""
         return () if self._staging is None else self._staging.pending

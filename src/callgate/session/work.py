@@ -1,4 +1,4 @@
-"""The work of a session: runs the loop for each prompt, continues what was left open, and runs tasks between turns."""
+"""The work of a session: runs the loop for each prompt, continues unfinished runs, and runs tasks between turns."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -30,13 +30,13 @@ BUSY = "interrupt the work under way first"
 
 
 class Work:
-    """Runs one task at a time: the loop, or an edit between turns.
+    """The work of one session. It runs one task at a time: the loop, or an edit between turns.
 
-    status      the status of the session
-    loop        the loop under way
-    calls       the calls of programs
-    closing     no further work may begin
-    failure     the exception that ended the last work
+    status   the status of the session
+    loop     the running loop; None without one
+    calls    the calls of programs
+    closing  True if no further work may begin
+    failure  the exception that ended the last work
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Work:
         return await questions.ask(fields, by=by, text=text, name=name, id=id)
 
     def set_status(self, status: SessionStatus) -> None:
-        """Set the status and publish a change. While tasks run beside the turn, the status is ``working``."""
+        """Set the status and publish a change. While background work runs, the published status is ``working``."""
         self._own_status = status
         shown: SessionStatus = "working" if self._beside and status != "closed" else status
         if shown != self.status:
@@ -84,12 +84,12 @@ class Work:
 
     @property
     def executor(self) -> CallExecutor | None:
-        """The executor of the current message."""
+        """The executor of the current message; None without a running loop."""
         return None if self.loop is None else self.loop.executor
 
     @property
     def loop_of_events(self) -> asyncio.AbstractEventLoop | None:
-        """The event loop of the work under way."""
+        """The asyncio event loop of the current work; None without one."""
         return None if self._task is None else self._task.get_loop()
 
     @property
@@ -111,7 +111,8 @@ class Work:
 
     @property
     def open_spent(self) -> Spent | None:
-        """Tokens and price of the recorded message of the open turn; its TurnEnded is not recorded yet."""
+        """Tokens and price of the recorded message of the open turn, or None. The TurnEnded event is not recorded
+        yet."""
         opened, price = self._ledger.open_message, self.equipment.price
         if opened is None or opened.message.usage is None:
             return None
@@ -128,7 +129,7 @@ class Work:
         return self._record.ledger
 
     def prompt(self, sent: Prompt) -> None:
-        """Start to work on a prompt, or queue it."""
+        """Start a run for the prompt, or queue the prompt."""
         sent = _with_budget(sent)
         self._delivers = self._may_resume = True
         if self._task is None and self._prompt is None and not self._ledger.waiting:
@@ -139,7 +140,7 @@ class Work:
         self._start()
 
     def change_waiting(self, sent: EditPrompt | WithdrawPrompt) -> str | None:
-        """Change or remove a queued prompt. Return the reason if there is none."""
+        """Change or remove a queued prompt. Return None, or the reason if no such prompt is queued."""
         queued = self._ledger.waiting.get(sent.id)
         if queued is None:
             return f"no prompt {sent.id!r} waits: it was delivered or withdrawn"
@@ -150,7 +151,7 @@ class Work:
         return None
 
     def go_on(self) -> str | None:
-        """Continue an unfinished or paused run. Return the reason if there is none."""
+        """Continue an unfinished or paused run. Return None, or the reason if there is no such run."""
         if self.status != "paused" and (self._task is not None or not self._ledger.continues):
             return "nothing was left unfinished"
         open_turn = self._ledger.open_turn
@@ -160,20 +161,21 @@ class Work:
         return None
 
     def steer(self, text: str) -> None:
-        """Deliver the text after the current calls of a run. Without a run, it is a prompt."""
+        """Deliver the text after the current calls of the run. Without a run the text is sent as a prompt."""
         if self.loop is None or self._makes_calls:
             self.prompt(Prompt(text))
         else:
             self.loop.steer(text)
 
     def person_call(self) -> PersonCall:
-        """Return a call of a person beside the turn, which has not started."""
+        """Return a new call by the user, to be run outside the turn."""
         from callgate.conversation.person_calls import UnrecordedCall  # loaded with the first one
 
         return UnrecordedCall(self.equipment)
 
     def end_message(self) -> None:
-        """Take no more calls into the message of a program: one of its calls waits for the end of the message."""
+        """Close the message of a program for further calls, because one of its calls waits for the end of the
+        message."""
         if self.loop is not None:
             self.loop.end_message()
 
@@ -194,7 +196,7 @@ class Work:
         return EffortInForce(wanted, source, None if wanted == "auto" else wanted)
 
     def use_effort(self, effort: WantedEffort) -> None:
-        """Use this effort from the next request on, except for prompts with their own."""
+        """Use this effort from the next request on, except for prompts with their own effort."""
         self._equip(replace(self.equipment, options=replace(self.equipment.options, effort=effort)))
 
     def _equip(self, equipment: Equipment) -> None:
@@ -203,7 +205,7 @@ class Work:
             self.loop.equipment = equipment
 
     def wake(self) -> None:
-        """Start a turn if the session is idle and a part has a new reason for one."""
+        """Start a turn if the session is idle and a feature has a new reason for a turn."""
         reasons = {*self._features.wakes} - self._woken_for
         if reasons and self._task is None and not self.closing and self.failure is None and self.status == "idle":
             self._woken_for |= reasons
@@ -211,11 +213,11 @@ class Work:
             self._start()
 
     def warn(self, text: str) -> None:
-        """Put a note on record before the first work."""
+        """Add a note for the user. The first work writes it as a Noted event."""
         self._notes = (*self._notes, text)
 
     def run_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> str | None:
-        """Run an edit as the task of the session. Return the reason if a turn is running."""
+        """Run an edit as the current task. Return None, or the reason if another task is running."""
         if self._task is not None:
             work.close()
             return BUSY
@@ -225,12 +227,13 @@ class Work:
         return None
 
     def run_beside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
-        """Run the work beside a turn."""
+        """Run the coroutine concurrently with the turn."""
         self._beside.start(self._do(name, work))
         self.set_status(self._own_status)
 
     async def ended(self, because: str) -> None:
-        """Stop the current work and wait for its end. In a stored session, the turn stays open on record."""
+        """Stop the current work and wait for its end. In a stored session the turn stays open, so that it can be
+        resumed."""
         if self._task is not None and not self._task.done():
             self._features.interrupt(because)
             if self.loop is not None:
@@ -274,7 +277,7 @@ class Work:
 
     @property
     def allowance(self) -> Allowance:
-        """The limits of the run under way, or of the last one, for the sessions inside this one."""
+        """The limits of the current or last run, used by nested sessions."""
         if self._allowance is None:
             kit = self.equipment
             self._allowance = Allowance(
@@ -305,7 +308,7 @@ class Work:
             self._come_to_rest()
 
     async def _take_calls(self, loop: Loop) -> Loop:
-        """Make the calls of programs that wait, and return the loop for the next run."""
+        """Run the queued calls of programs. Return the loop for the next run."""
         open_turn = self._ledger.open_turn
         if open_turn is not None and open_turn.because != "call":
             while self.calls.next_by is not None and not self._may_resume:
@@ -321,12 +324,13 @@ class Work:
         return self._new_loop()  # an interrupt of the calls is none of the run
 
     async def recover(self) -> None:
-        """Bring everything outside of the log in line with it."""
+        """Rebuild the ledger if it is outdated, and let the features recover from a crash."""
         await self._history.read_again()
         await self._features.recover()
 
     async def _has_work(self, loop: Loop) -> bool:
-        """Put the next prompt that the features accept on record. Return True also for a run that may continue."""
+        """Record the next prompt that the features accept. Return True if the loop has a prompt or may continue a
+        run."""
         if self._ledger.running and self._may_resume:
             return self._allowed("Continue", await self._features.starting(resumed=True))
         while self._more:
@@ -348,7 +352,7 @@ class Work:
         return self._ledger.continues and self._continues
 
     async def _prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
-        """Return the prompt with the additions of features; None if a feature refuses it."""
+        """Return the prompt with the additions of the features, or None if a feature refuses the prompt."""
         refusal = await self._features.starting(resumed=bool(self._ledger.added))
         found = await self._features.prompted(parts) if refusal is None else refusal
         if isinstance(found, str):
@@ -386,7 +390,7 @@ class Work:
 
 
 def _with_budget(sent: Prompt) -> Prompt:
-    """Return the prompt with the token budget that its text names, unless it has one."""
+    """Return the prompt with the token budget that its text names. A prompt that has a budget is returned unchanged."""
     options = sent.options or RunOptions()
     text = "".join(part.text for part in sent.parts if isinstance(part, Text))
     budget = budget_in(text) if options.budget is None and not options.quoted else None
