@@ -199,8 +199,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """A selector that calls ``VirtualLoop.pass_time`` instead of waiting."""
-
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop

@@ -51,7 +51,6 @@ class MemoryHost:
         return ResolvedPath(path, (found,), found, inside=inside, kind=kind, fault=oddity(path))
 
     def text(self, path: str) -> str:
-        """Return the content of a file as text."""
         return self.files[self.normal(path)].decode()
 
     async def keep(self, name: str, data: bytes) -> str:

@@ -123,8 +123,6 @@ class Recorder:
 
 
 class _WatchedTool:
-    """A tool that records the start and the end of each run of another tool."""
-
     def __init__(self, tool: Tool, moments: list[Moment]) -> None:
         self._tool = tool
         self._moments = moments

@@ -1,9 +1,9 @@
-"""Answers from other programs to questions of an open session: one file for each question.
+"""Answer files: answers from other programs to questions of an open session, one file for each question.
 
-``<session id>/answers/<key>.json`` is created atomically and only once: while it exists, other answers are refused.
-Files are written under a lock on the folder, so unfinished files there are from a killed program if the lock is free.
-A file is readable by its owner only. It has the exact answer, secrets included, so it is removed as soon as the answer
-is in the log. It is read only if it is a regular file of the same user that no other user can write.
+``<session id>/answers/<key>.json`` is created atomically. While it exists, other answers to the question are
+refused. Files are written under a lock on the folder; if the lock is free, unfinished files are from killed
+programs. An answer file may contain secrets, so it is readable by its owner only and is removed as soon as the
+answer is in the log. It is read only if it is a regular file of the same user and no other user can write to it.
 """
 
 import os
@@ -50,7 +50,7 @@ class AnswerRefused(CallgateError):
 
 
 class _Unusable(Exception):
-    """An answer file is invalid; the message says why."""
+    pass
 
 
 @noun
@@ -158,7 +158,7 @@ def _written(asked: AskedQuestion, confirmation: Confirmation) -> bytes:
 
 
 def waiting_answers(log: Path) -> FoundAnswers:
-    """Return all answer files of a session. Blocks; must not raise."""
+    """Return all answer files of a session. Blocks; never raises."""
     answers: dict[str, Confirmation] = {}
     faults: list[str] = []
     place = answers_folder(log)
@@ -181,7 +181,7 @@ def waiting_answers(log: Path) -> FoundAnswers:
 
 
 def read_answer(log: Path, key: str) -> Confirmation | None:
-    """Return the answer in the file of a question, or None if there is no valid file. Must not raise."""
+    """Return the answer in the file of a question, or None if there is no valid file. Never raises."""
     try:
         with _opened(answers_folder(log)) as folder:
             return _read(folder, f"{key}.json")
@@ -190,15 +190,15 @@ def read_answer(log: Path, key: str) -> Confirmation | None:
 
 
 def forget_answers(log: Path, keys: Iterable[str]) -> None:
-    """Remove the answer files of these questions. Blocks; must not raise."""
+    """Remove the answer files of these questions. Blocks; never raises."""
     for key in keys:
         with suppress(OSError):
             (answers_folder(log) / f"{key}.json").unlink()
 
 
 def tidy_answers(log: Path, keys: Collection[str]) -> None:
-    """Remove temporary files of killed programs, and answer files of questions that are not in ``keys``. Must not
-    raise."""
+    """Remove temporary files of killed programs, and answer files of questions that are not in ``keys``. Never
+    raises."""
     with suppress(OSError), _opened(answers_folder(log)) as folder:
         for name in _names(folder, _ANSWER):
             if name[:32] not in keys:

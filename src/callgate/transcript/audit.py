@@ -26,7 +26,7 @@ class AuditRow:
     by, decided_at  author and time of the last decision
     reason          the reason of the last decision, and the earlier decisions and answers
     question        empty, ``asked``, or the answer; ``door`` is the interface where the answer was given
-    arguments_hash  the hash of the arguments that were decided about
+    arguments_hash  the hash of the arguments of the last decision
     edited          the arguments differ from the arguments that the model sent
     origin          the rule of the last decision: settings layer, file and line
     about           the first text among the arguments, such as a path or a command, shortened to one line
@@ -89,8 +89,6 @@ def audit_rows(events: Iterable[tuple[int, e.Durable]]) -> list[AuditRow]:
 
 
 class _Call:
-    """The row of one call, filled from the events of the call."""
-
     def __init__(self, n: int, arrived: e.CallArrived) -> None:
         self.arrived = arrived
         self.result: Result | None = None
@@ -228,7 +226,7 @@ def _csv_cell(name: str, value: Any) -> str:
 
 
 def utc(at: float, precision: str = "seconds") -> str:
-    """Return a time as ISO 8601 in UTC, or the plain number if the time is outside the calendar."""
+    """Return a time in UTC as ISO 8601, or the plain number if the time is outside the calendar."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at)
     except (OverflowError, ValueError):  # outside the calendar

@@ -95,7 +95,6 @@ def _note(left_out: int, total: int) -> str:
 
 
 def _was_cut(text: str) -> bool:
-    """Return True if the text was cut before: it has a note whose numbers match, unlike a text that quotes a note."""
     for note in LEFT_OUT.finditer(text):
         left_out, total = (int(number.replace(",", "") or 0) for number in note.groups())
         if total - left_out == len(text) - len(note[0]):

@@ -299,7 +299,6 @@ def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events:
 
 
 def _create(log: Path) -> int:
-    """Create the log file, lock it and sync its folder."""
     make_folders(log.parent, 0o700)
     fd = open_log(log, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:

@@ -192,7 +192,6 @@ def _refuse_used(*logs: Path) -> None:
 
 
 def _used_at(log: Path) -> float:
-    """Return the time of the last change of the session or one of its nested sessions."""
     return max(_status(each).st_mtime for each in (log, *agent_logs(log)))
 
 
@@ -208,7 +207,6 @@ def _status(path: Path) -> os.stat_result:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file, or of all files in a folder; 0 if the path does not exist."""
     try:
         status = _status(path)
         if not S_ISDIR(status.st_mode):

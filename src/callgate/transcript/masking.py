@@ -62,11 +62,8 @@ class SecretRule:
 
 
 def _at_a_beginning(start: str, inside: str = "A-Za-z0-9") -> str:
-    """Return a pattern which asserts that ``start`` is not inside a longer word.
-
-    What an escape leaves in front of it does not count as a word: the letter of ``\\n``, the digits of ``\\u00e9`` and
-    ``%3D``, the ``m`` of a colour.
-    """
+    """Return a pattern which asserts that ``start`` is not inside a longer word. Letters and digits of an escape
+    sequence before ``start``, such as ``%3D`` or the ``m`` of a colour code, are not part of a word."""
     before = (
         r"\\[abfnrtv]",
         r"\\u[0-9A-Fa-f]{4}",
@@ -201,7 +198,6 @@ _GRAM = 4
 
 
 def _sieved(text: str) -> str:
-    """Return only the ASCII capitals and digits of the text."""
     return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
 
 
@@ -345,7 +341,6 @@ class Masker:
         return message if all(map(is_, parts, message.parts)) else replace(message, parts=parts)
 
     def _masked_mapping(self, mapping: Mapping[Any, Any], above: tuple[int, ...]) -> Mapping[Any, Any]:
-        """Return the mapping with secrets masked in keys and values. Keys that become equal are numbered."""
         out: dict[Any, Any] = {}
         for key, item in mapping.items():
             shown = new = self._masked(key, above)
@@ -387,7 +382,6 @@ class Masker:
         return any(map(text.__contains__, self._others)) or ("@" in text and "://" in text)
 
     def _without(self, value: str, text: str) -> str:
-        """Mask the value everywhere except inside masks."""
         pieces = MASK.split(text)
         pieces[::2] = [piece.replace(value, self._values[value]) for piece in pieces[::2]]
         return "".join(pieces)

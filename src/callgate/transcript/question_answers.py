@@ -1,8 +1,8 @@
 """Answers a question of a session from another program.
 
-The answer file decides which answer is first, whether or not the session is open, so it is written first. If no program
-has the session open, the answer is then recorded in the log. Otherwise the file stays for the program that has the
-session open, unless the log shows that another answer was recorded just before.
+The answer file decides which answer is first, whether or not a program has the session open, so it is written first.
+If no program has the session open, the answer is then recorded in the log. Otherwise that program reads the file,
+unless the log shows that another answer was recorded just before.
 """
 
 from __future__ import annotations
@@ -191,7 +191,6 @@ class _Attempt:
             raise
 
     def _put_on_record(self) -> AnswerTaken | None:
-        """Record the answer in the log. Return None if another program has the session open."""
         log = self._log
         try:
             fd, loaded = locked_log(log, time())
@@ -237,7 +236,6 @@ class _Attempt:
         raise AnswerRefused(f"the question about call {self._answer.call_id} was closed just now, without an answer")
 
     def _refuse_in_vain(self, loaded: LoadedLog) -> None:
-        """Raise AnswerRefused for an answer that a resume of the session could not use."""
         session, answer = self._log.stem, self._answer
         if not QuestionFold(loaded.events).will_run(self._asked):
             raise AnswerRefused(

@@ -53,7 +53,6 @@ class QuestionFold:
         self.restart(events)
 
     def restart(self, events: Sequence[e.Durable]) -> None:
-        """Discard the state and fold these events."""
         self.open.clear()
         self._clear()
         starts = (at for at in reversed(range(len(events))) if isinstance(events[at], e.TurnStarted))

@@ -82,8 +82,6 @@ class LogReader:
                     yield from self._salvaged(start, data, str(why))
 
     def _salvaged(self, start: int, data: bytes, why: str) -> Iterator[Raw]:
-        """Yield the intact lines within a damaged line and report the bytes between them as damage. Blank lines are
-        ignored."""
         done, patience = 0, _PATIENCE * len(data)
         for found in _END.finditer(data):
             begins = [each.start() for each in _BEGIN.finditer(data, done, found.start())]

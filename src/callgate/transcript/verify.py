@@ -66,7 +66,7 @@ class Verified:
 
     @property
     def sound(self) -> bool:
-        """True if there are lines and no faults."""
+        """True if the log has lines and no faults."""
         return self.lines > 0 and not (self.faults or self.more)
 
 
@@ -113,8 +113,6 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
 
 
 class _Place(NamedTuple):
-    """A line of the chain: number, checksum and position."""
-
     n: int
     sum: str
     line: int
@@ -131,8 +129,6 @@ class _Gap(NamedTuple):
 
 
 class _Check:
-    """A check in progress."""
-
     def __init__(self, session: str | None, head: str | None) -> None:
         self.number = 0
         self.lines = 0
@@ -166,7 +162,6 @@ class _Check:
         self._broken += 1
 
     def line(self, raw: Raw, ended: bool) -> None:
-        """Check a line whose checksum matches."""
         try:
             entry = read_line(raw.data, raw.sum)
         except BadLine as why:
@@ -241,7 +236,6 @@ class _Check:
 
 
 def _pieces(fd: int, start: int, end: int, data: bytes) -> Sequence[Raw | Damage]:
-    """Return the line, or the intact lines and damages within the line, in order."""
     try:
         return [Raw(start, end, data, checked(data))]
     except BadLine:

@@ -59,7 +59,7 @@ class Lines(Protocol):
         """Do deferred work. Called when everything is on disk and no caller waits. Must not raise."""
 
     def close(self) -> None:
-        """Release the file. Must not raise."""
+        """Close the file. Must not raise."""
 
 
 class Sink(Protocol):
@@ -214,7 +214,6 @@ class Writer:
         self._lines.close()
 
     def _woken(self, timeout: float | None) -> bool:
-        """Wait for a wakeup. Return False after the timeout."""
         try:
             self._wake.get(timeout=timeout)
         except Empty:
@@ -223,7 +222,6 @@ class Writer:
         return True
 
     def _work(self, *, sync: bool) -> None:
-        """Write until the queue is empty and no caller waits."""
         if self._tape is None:
             if not self._queue:
                 return
@@ -244,7 +242,6 @@ class Writer:
             self._lines.rest()
 
     def _do_jobs(self) -> None:
-        """Run each job whose preceding lines are all on disk."""
         while self._jobs and self._synced == self._encoded and not self._queue:
             job = self._jobs.popleft()  # only this thread removes jobs
             try:
@@ -279,7 +276,6 @@ class Writer:
 
 
 def _again(tape: Sink) -> None:
-    """Write and sync the buffered bytes. After a failed sync all bytes are written again."""
     tape.write()
     tape.sync()
 

@@ -42,7 +42,6 @@ class InputActions:
         return self._app.fold.status in ("working", "waiting_confirmation")
 
     def _twice(self, what: str) -> bool:
-        """Return True if the same key was pressed less than ``TWICE`` seconds ago."""
         now = asyncio.get_running_loop().time()
         before = self._pressed.get(what)
         self._pressed[what] = now

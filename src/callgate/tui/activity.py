@@ -1,4 +1,4 @@
-"""Describes what the agent waits for: the user, the model, a call, a hook, a lock or the disk."""
+"""Describes the reason why the agent waits: the user, the model, a call, a hook, a lock or the disk."""
 
 from typing import Literal
 

@@ -112,7 +112,6 @@ class TerminalApp:
         """The conversation in the full view; None in the inline one."""
 
     async def run(self) -> int:
-        """Run until the user exits and return the exit code."""
         opened = self.start(self._open())
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._report)
@@ -197,7 +196,6 @@ class TerminalApp:
         return following
 
     async def _show_session(self, session: Session, config: Config) -> None:
-        """Show the greeting and the last messages of an opened session, and subscribe to the events of the session."""
         events = [event for _number, event in await session.events_after(0)]
         fold, earlier = ConversationFold(), fold_of(events)
         fold.apply_all(events)

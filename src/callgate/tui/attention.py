@@ -30,7 +30,7 @@ def rings(event: Event, run_began: float | None, *, asked: bool = False) -> bool
 
 
 class Absence:
-    """Detects that the user returns: a key is pressed after a long time without a key."""
+    """Detects the return of the user: the first key press after a long time without one."""
 
     def __init__(self) -> None:
         self._last: float | None = None

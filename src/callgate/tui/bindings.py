@@ -67,7 +67,6 @@ def _is_empty(app: InnerTerminal) -> bool:
 
 
 def _may_answer(app: InnerTerminal) -> bool:
-    """Return True if a question card is open, or if an action is staged and the input line is empty."""
     waits = app.questions.card is not None or (bool(app.fold.pending) and _is_empty(app))
     return waits and not app.composer.asks
 

@@ -74,7 +74,6 @@ class FoldState:
         return [self._rest(block) for block in self.blocks[self._printed :]]
 
     def _rest(self, block: Block) -> Block:
-        """Return the block without its printed lines."""
         if self._cut is None or not isinstance(block, TextBlock) or block.id != self._cut[0]:
             return block
         _id, length, opened = self._cut
@@ -129,7 +128,6 @@ class FoldState:
         return taken
 
     def skip_finished(self) -> None:
-        """Mark the final blocks before the first block that may change as printed."""
         self._printed = self.first_open
 
     def show(self, blocks: Iterable[Block]) -> None:
@@ -228,5 +226,4 @@ class FoldState:
 
 
 def owner(block: TextBlock | ThinkingBlock) -> str:
-    """Return the id of the message that contains the block."""
     return block.id.rpartition(".")[0]

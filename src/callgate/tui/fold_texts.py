@@ -61,7 +61,6 @@ def _add_answer(state: FoldState, message: Message) -> None:
 
 
 def _calls_of(state: FoldState, message_id: str) -> dict[str, int]:
-    """Return the indexes of the blocks of the message's calls, by call id."""
     found: dict[str, int] = {}
     for at in range(len(state.blocks) - 1, -1, -1):
         each = state.blocks[at]

@@ -45,7 +45,6 @@ class Frames:
         self._later(FRAME, self.draw)
 
     def hint(self, text: str, seconds: float) -> None:
-        """Show a hint below the input line for ``seconds``."""
         self.hinted = text
         self._drop(self._unhint)
         self._later(seconds, self._unhint)
@@ -72,8 +71,6 @@ class Frames:
             self._drop(action)
 
     def _later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Call the action after so many seconds, unless it is already scheduled."""
-
         def call() -> None:
             del self._timers[action]
             action()
@@ -113,7 +110,6 @@ class Frames:
         self._print(self._app.fold.take_all())
 
     def _print(self, taken: Sequence[Block]) -> bool:
-        """Print blocks above the redrawn part of the screen. Return False if they have no lines."""
         blocks, self.shown = [*self.shown, *taken], []
         lines = self._lines(blocks, unbroken=True)
         self._printed = blocks[-1] if lines else self._printed
@@ -138,7 +134,6 @@ class Frames:
         return lines
 
     def _lines(self, blocks: Sequence[Block], now: float = 0.0, *, unbroken: bool = False) -> list[str]:
-        """Return the lines of blocks, with an empty line before each group of notices."""
         if not blocks:
             return []
         painter, before = self.painter(unbroken=unbroken), self._printed
@@ -151,7 +146,6 @@ class Frames:
         return lines
 
     def painter(self, *, unbroken: bool = False) -> Painter:
-        """Return a painter for the current width of the terminal."""
         from callgate.tui.render import Painter  # costly, and not needed for the first prompt
 
         app = self._app

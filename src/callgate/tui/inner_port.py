@@ -38,9 +38,7 @@ class InnerTerminal(Terminal, Protocol):
         ...
 
     @property
-    def covers(self) -> bool:
-        """True if the panel on the screen takes the whole screen."""
-        ...
+    def covers(self) -> bool: ...
 
     def transcript(self, *, expanded: bool) -> Transcript:
         """Return a view of the whole conversation, with the output of calls if ``expanded`` is True."""

@@ -109,7 +109,6 @@ def lines_of(text: str) -> list[str]:
 
 
 def closes(line: str, markup: str) -> bool:
-    """Return True if the line ends a code block with this fence."""
     bare = line.strip()
     return len(bare) >= len(markup) and not bare.strip(markup[0]) and not _DEEP.match(line)
 
@@ -128,7 +127,6 @@ def _cut(lines: list[str], start: _Start, end: int) -> int:
 
 
 def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
-    """Yield the starts of the parts of a text."""
     ahead = lines_of(opened.head)
     first = True
     for token, children in _top(ahead + lines):
@@ -166,7 +164,6 @@ def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
 
 
 def _items(lines: list[str], token: "Token", places: list[int], here: Opened) -> Iterator[_Start]:
-    """Yield the starts of the items of a list. ``places`` are the first lines of the items."""
     number = int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
     if number is not None and here.number is not None:
         number = here.number
@@ -193,7 +190,6 @@ def _blank(lines: list[str], at: int) -> bool:
 
 
 def _top(lines: list[str]) -> Iterator[tuple["Token", list["Token"]]]:
-    """Yield the top-level blocks of a text, each with its child blocks."""
     tokens = block_reader().parse("".join(lines))
     block: Token | None = None
     inside: list[Token] = []
@@ -210,7 +206,7 @@ def _top(lines: list[str]) -> Iterator[tuple["Token", list["Token"]]]:
 
 @cache
 def block_reader() -> "MarkdownIt":
-    """Return a parser for blocks that ignores inline Markdown."""
+    """Return a parser for the blocks of Markdown that skips inline Markdown."""
     reader = markdown_reader()
     reader.core.ruler.enableOnly(["normalize", "block"])
     return reader

@@ -70,8 +70,7 @@ class Terminal(Protocol):
     """Custom commands of the user and the folder, read when the session was opened."""
     receiver: Receiver
 
-    def post(self, sent: Input) -> None:
-        """Send an input to the session."""
+    def post(self, sent: Input) -> None: ...
 
     def show(self, *blocks: Block) -> None:
         """Add blocks to the finished output."""
@@ -87,8 +86,7 @@ class Terminal(Protocol):
         """Edit a text in $VISUAL or $EDITOR and return the new text, or None if the editor failed."""
         ...
 
-    def set_input(self, text: str) -> None:
-        """Replace the text of the input line."""
+    def set_input(self, text: str) -> None: ...
 
     def start(self, work: Coroutine[Any, Any, Any]) -> Task[Any]:
         """Run a coroutine as a task that is cancelled when the terminal exits."""
@@ -112,8 +110,7 @@ class Terminal(Protocol):
     def view(self, name: ViewName) -> None:
         """Show the conversation inline or full screen."""
 
-    def redraw(self) -> None:
-        """Request a frame, which is drawn soon."""
+    def redraw(self) -> None: ...
 
     def quit(self, code: int = 0) -> None: ...
 

@@ -40,8 +40,8 @@ class InputGuard:
     """Prevents a key that was meant for another part of the screen from answering a question that has just appeared
     (decision 0036).
 
-    The state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. Times are in seconds
-    of any one clock.
+    The state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. All times are seconds
+    of the same clock.
     """
 
     def __init__(self) -> None:
@@ -93,5 +93,5 @@ class InputGuard:
         return True
 
     def leave(self) -> None:
-        """Give the keys to the input line until the user asks for the card."""
+        """Give the keys to the input line until the user selects the card."""
         self._armed, self.is_left, self._answering = False, True, False

@@ -98,7 +98,6 @@ class InlineApplication(Application[int]):
             yield self.output
 
     def _redraw(self, render_as_done: bool = False) -> None:
-        """Draw one frame, including a change between inline and full screen."""
         with self._frame():
             super()._redraw(render_as_done)
 
@@ -111,11 +110,9 @@ class InlineApplication(Application[int]):
         store_typeahead(self.input, pressed)
 
     def use_vim(self, vim: bool) -> None:
-        """Use the keys of vim or of Emacs in the input line."""
         self.editing_mode = EditingMode.VI if vim else EditingMode.EMACS
 
     def clear(self) -> None:
-        """Draw on an empty screen. The lines on the screen move to the scrollback."""
         with self._frame() as output:
             self.renderer.erase(leave_alternate_screen=False)
             if not self.full_screen:

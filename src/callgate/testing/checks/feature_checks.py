@@ -69,8 +69,6 @@ async def check_feature(feature: Feature, *, needs: Iterable[Feature] = (), conf
 
 
 class _Stage:
-    """A session in memory with a feature."""
-
     def __init__(self, feature: Feature, needs: Iterable[Feature], config: Any, journal: MemoryJournal) -> None:
         self.name = feature.name
         self.record = Record(journal, Ledger())
@@ -127,7 +125,7 @@ class _Stage:
         promise_kind(part.instructions, str, text=f"{name}: instructions are a text")
 
     async def play(self) -> None:
-        """Run one turn with all calls that a session makes to its features, and a compaction."""
+        """Run one turn and a compaction, with all calls that a session makes to its features."""
         name, part, features = self.name, self.part, self.features
         await features.recover()
         promise_kind(await part.starting(resumed=False), str, type(None), text=f"{name}: starting() gives a reason")

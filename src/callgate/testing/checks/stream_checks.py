@@ -57,7 +57,7 @@ def _check_arguments(events: Sequence[m.ModelEvent]) -> None:
 
 
 def check_events(events: Iterable[m.ModelEvent]) -> None:
-    """Check the order of the events of one message. The events of an interrupted message are valid without its end."""
+    """Check the order of the events of one message. An interrupted message may lack its last events."""
     parts: dict[int, str] = {}
     closed: set[int] = set()
     ids: set[str] = set()

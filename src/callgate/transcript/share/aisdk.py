@@ -38,7 +38,6 @@ def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
 
 
 def _first_summary(exported: Exported) -> str | None:
-    """Return the summary of the messages before the first exported message, or None if there is none."""
     first: str | None = None
     summary: str | None = None
     for event in exported.events:

@@ -17,7 +17,7 @@ from callgate.words.tool_search import EXECUTE
 
 
 class Facts:
-    """The facts about one call, from the events read so far."""
+    """The facts about one call, collected from the events so far."""
 
     def __init__(self) -> None:
         self.arrived: e.CallArrived | None = None
@@ -90,7 +90,6 @@ def gathered(events: Iterable[e.Durable]) -> dict[tuple[str, str], Facts]:
 
 
 def _unread(call: e.CallArrived) -> str | None:
-    """Return the arguments of a call as text if they could not be parsed, otherwise None."""
     if call.arguments_hash is not None:
         return None
     if call.asked_as == EXECUTE:

@@ -55,11 +55,9 @@ class ClaudeLine:
         return self.type == "user" and self.data.get("isCompactSummary") is True
 
     def text(self, key: str) -> str:
-        """Return the string with this key, or an empty string."""
         return text_of(self.data.get(key))
 
     def blocks(self) -> list[Any]:
-        """Return the content of the message as a list of blocks."""
         content = self.message.get("content")
         if isinstance(content, str):
             return [{"type": "text", "text": content}]
@@ -67,7 +65,8 @@ class ClaudeLine:
 
 
 def parse(lines: Iterable[bytes]) -> tuple[list[ClaudeLine], list[str]]:
-    """Return the lines in file order, and descriptions of unreadable lines. Lone surrogates are replaced."""
+    """Return the lines of a transcript in file order, and descriptions of unreadable lines. Lone surrogates are
+    replaced."""
     found: list[tuple[int, float | None, dict[str, Any]]] = []
     skipped: list[str] = []
     seen: dict[bytes, int] = {}

@@ -64,7 +64,6 @@ class Turns:
     # ---- gathering ------------------------------------------------------------------------------------------------
 
     def _gather(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> dict[str, Spoken]:
-        """Return the model's messages by the message id of their lines."""
         spoken = {_key(line): Spoken() for line in chain if _speaks(line)}
         for line in lines:
             message = spoken.get(_key(line)) if _speaks(line) else None
@@ -178,7 +177,6 @@ def _same(one: CallPart, other: CallPart) -> bool:
 
 
 def _fresh(taken: dict[str, int], name: str) -> str:
-    """Return the name, or the first unused name of ``name~2``, ``name~3`` and so on."""
     free, n = name, taken.get(name, 0)
     while free in taken:
         n += 1
@@ -229,7 +227,6 @@ def looks_like_claude(lines: Iterable[bytes]) -> bool:
 
 
 def _title(lines: Sequence[ClaudeLine], live: set[str]) -> str:
-    """Return the title that the user set, otherwise the summary of the live branch, otherwise the last summary."""
     summaries = [line for line in lines if line.type == "summary"]
     of_live = [line for line in summaries if line.text("leafUuid") in live]
     given = [line.text("customTitle") for line in lines if line.type == "custom-title"]

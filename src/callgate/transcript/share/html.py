@@ -18,7 +18,6 @@ POLICY = f"default-src 'none'; img-src data:; style-src 'sha256-{_ALLOWED}'; bas
 
 
 def to_html(exported: Exported) -> str:
-    """Return the session as one HTML file."""
     title = _text(exported.title or exported.session)
     body = "\n".join(line for entry in read_page(exported) for line in _entry(entry))
     return f"""<!doctype html>

@@ -147,7 +147,6 @@ def model_text(text: str) -> str:
 
 
 def _closing(line: str, fence: str) -> str | None:
-    """Return the indentation of a line that can close the code block, or None for other lines."""
     marks = line.strip(" \t")
     if len(marks) < len(fence) or set(marks) != set(fence):
         return None

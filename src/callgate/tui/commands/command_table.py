@@ -1,4 +1,4 @@
-"""The table of slash commands, group by group."""
+"""The table of slash commands, sorted by group."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -101,7 +101,6 @@ def custom_prompts(config: Config, taken: Mapping[str, str]) -> FoundPrompts:
 
 
 def skills_of(config: Config) -> FoundSkills:
-    """Return the skills of a session with this config. Blocks."""
     trusted = isinstance(config.trust, Trusted)
     return find_skills(skill_folders(config.root, home=config.home, own=config.folder, project=trusted))
 
@@ -123,7 +122,6 @@ def prompt_text(prompt: CustomPrompt, arguments: str) -> str:
 
 
 def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the command name and path of each file below a folder, sorted."""
     count = 0
     for place, folders, files in os.walk(folder):
         parts = Path(place).relative_to(folder).parts
@@ -167,7 +165,6 @@ def _prompt(name: str, path: Path, kind: str, within: Path | None, problems: lis
 
 
 def _read(path: Path, within: Path | None) -> MarkdownFile:
-    """Read a prompt file, with or without front matter. Raise ToolFailure or FrontMatterFault if it is unusable."""
     try:
         real = os.path.realpath(path, strict=True)
         if within is not None and not Path(real).is_relative_to(os.path.realpath(within)):

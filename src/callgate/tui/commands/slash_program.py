@@ -41,7 +41,6 @@ async def env(terminal: Terminal, _text: str) -> None:
 
 
 def _environment(config: Config) -> tuple[tuple[str, str], ...]:
-    """Return names and values about the program and its environment, with secrets masked."""
     from callgate import Store
     from callgate.admin.workspace_policy import Trusted
 
@@ -235,7 +234,6 @@ async def _theme(terminal: Terminal, name: str) -> None:
 
 
 async def _trust(terminal: Terminal) -> None:
-    """Show the effects of the folder's settings and code, and ask whether the user trusts the folder."""
     from callgate.admin.workspace_policy import Trusted, fingerprint, trust_store
     from callgate.tui.panels.trust_panel import trust_now
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def clear(terminal: Terminal, _text: str) -> None:
-    """Start a new session."""
     before = session_of(terminal)
     back = f" /resume {before.id} goes back." if before.id and before.messages else ""
     terminal.change_session(SessionStart(new=True), lambda: said(terminal, f"This is a new session.{back}"))
@@ -44,7 +43,6 @@ async def resume(terminal: Terminal, text: str) -> None:
 
 
 def _found(terminal: Terminal, text: str) -> str:
-    """Return the id of the session that the text identifies. Blocks."""
     from callgate.admin.sessions import Archive
 
     config = config_of(terminal)

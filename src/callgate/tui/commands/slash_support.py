@@ -47,7 +47,7 @@ def clock_time(at: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Format a duration: 340 ms, 2.1 s, 3 min 5 s."""
+    """Return a duration as text: 340 ms, 2.1 s, 3 min 5 s."""
     return f"{value * 1000:.0f} ms" if value < 1 else seconds_text(value)
 
 
@@ -58,7 +58,6 @@ def dollars(value: float | None) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description on one line."""
     line = " ".join(text.strip().partition("\n\n")[0].split())
     end = line.find(". ")
     return line if end < 0 else line[: end + 1]

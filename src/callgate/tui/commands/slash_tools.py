@@ -221,7 +221,6 @@ def hooks(terminal: Terminal, _text: str) -> None:
 
 
 def _short(origin: Origin) -> str:
-    """Return the settings layer and the line number of a rule's origin as text."""
     return f"{origin.layer}:{origin.line}" if origin.line else origin.layer
 
 

@@ -84,7 +84,6 @@ def context(terminal: Terminal, _text: str) -> None:
 
 
 def _sign(part: WindowPart, theme: Theme) -> str:
-    """Return a coloured square, or the letter of the part in terminals without colours."""
     if not (theme.colours and theme.unicode):
         return part.letter
     return {_FREE: "□", _RESERVE: "▨"}.get(part.kind, "■")
@@ -147,7 +146,7 @@ def process_facts() -> dict[str, float | None]:
 
 
 def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
-    """Return the report: the last ``limit`` requests, the tools, and the totals of the session."""
+    """Return the performance report: the last ``limit`` requests, the tools, and the totals of the session."""
     requests: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     tools: dict[str, dict[str, Any]] = {}

@@ -107,8 +107,6 @@ class Composer:
             self.insert(self.attachments.paste(text))
 
     def paste_clipboard(self) -> None:
-        """Attach the image in the clipboard."""
-
         async def take() -> None:
             from callgate.tui.composer.pictures import clipboard_picture
 
@@ -156,7 +154,6 @@ class Composer:
                 self._terminal.post(self._input(text, later))
 
     def _ran_command(self, text: str) -> bool:
-        """Run the text as a slash command. Return False if it is not a command."""
         from callgate.tui.commands import run_command
 
         return text.startswith("/") and run_command(self._terminal, text)
@@ -287,7 +284,6 @@ class Composer:
         self.set_text(self.attachments.restored(entry.text, entry.pasted))
 
     def search(self) -> None:
-        """Search the earlier prompts for the text in the line."""
         if self._searching is None and self._asking is None:
             self._searching = self.buffer.document
             self._look()
@@ -300,7 +296,6 @@ class Composer:
     # ---- the list below the line --------------------------------------------------------------------------------
 
     def choose(self, action: str) -> None:
-        """Run an action of the completion list."""
         if action == "close":
             self._closed_at = None if self.list is None else self.list.start
             self.list = None
@@ -416,5 +411,4 @@ class Composer:
         return self._files
 
     def _root(self) -> Path:
-        """Return the workspace, or the current folder until the settings have been read."""
         return Path.cwd() if self._terminal.config is None else self._terminal.config.root

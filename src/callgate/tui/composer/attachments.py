@@ -91,7 +91,6 @@ class Attachments:
         return self._by_mark.get(mark)
 
     def within(self, text: str) -> list[Attachment]:
-        """Return the attachments of a text, in order."""
         return [found for mark in _MARK.findall(text) if (found := self._by_mark.get(mark)) is not None]
 
     def labelled(self, text: str) -> str:
@@ -125,7 +124,7 @@ class Attachments:
         return shown.strip(), pasted
 
     def restored(self, text: str, pasted: Mapping[str, str]) -> str:
-        """Return a history entry as text for the input line."""
+        """Return a history entry as text for the input line, with placeholders for its pasted texts."""
         text = clean(text)
         for label, content in pasted.items():
             if label in text:
@@ -133,12 +132,9 @@ class Attachments:
         return text
 
     def _replaced(self, text: str, form: Callable[[Attachment], str]) -> str:
-        """Return the text with each placeholder replaced by a form of its attachment. Unknown placeholders are
-        removed."""
         return _MARK.sub(lambda found: form(known) if (known := self._by_mark.get(found[0])) else "", text)
 
     def _pasted(self, text: str) -> str:
-        """Return the placeholder of a long text. Equal texts have the same placeholder."""
         known = (mark for mark, each in self._by_mark.items() if isinstance(each, Pasted) and each.text == text)
         return next(known, "") or self._keep(Pasted(self._next(Pasted), text))
 

@@ -77,7 +77,6 @@ def _more(theme: Theme) -> str:
 
 
 def _tail(path: str, columns: int, mark: str) -> str:
-    """Shorten a path at its beginning, because its end is more specific."""
     if width_of(path) <= columns:
         return path
     return mark + clipped(path[::-1], columns - len(mark), "")[::-1]

@@ -1,5 +1,5 @@
-"""Paths of the workspace and addresses of MCP resources for completion. Both are read in the background, cached, and
-read again when they are older than ``OLD``."""
+"""Caches paths of the workspace and addresses of MCP resources for completion. Both are read in the background, and
+read again when they are older than ``OLD`` seconds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FileIndex:
 
     @property
     def begins(self) -> bool:
-        """True while the files are listed for the first time."""
+        """True while the files are read for the first time."""
         return self._listing and self._index is None
 
     def ranked(self, typed: str) -> list[str]:

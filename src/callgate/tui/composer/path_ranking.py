@@ -29,7 +29,6 @@ class PathIndex:
         self._narrowed: tuple[str, Sequence[int]] | None = None
 
     def ranked(self, typed: str, most: int = MOST_FITS) -> list[str]:
-        """Return the best matches for the typed text, best first."""
         text = typed.lower().replace("\n", " ")
         if not text:
             return self.paths[:most]
@@ -41,7 +40,6 @@ class PathIndex:
         return [self.paths[at] for at in islice(found, most)]
 
     def _holding(self, text: str) -> Iterator[int]:
-        """Yield the indexes of paths that contain the text. An index may be repeated."""
         if "/" not in text:
             yield from islice(self._names.holding(f"\n{text}"), MOST_FITS)
             inside = list(islice(self._names.holding(text), _SCORED))
@@ -119,7 +117,7 @@ def _word(text: str) -> re.Pattern[str]:
 
 
 def _in_order(text: str) -> re.Pattern[str]:
-    """Return a pattern for lines with the letters in order. It is possessive, so that a search never backtracks."""
+    """Return a pattern for lines with these letters in order. It is possessive: a search never backtracks."""
     return re.compile("\n" + "".join(rf"[^\n{re.escape(sign)}]*+{re.escape(sign)}" for sign in text))
 
 

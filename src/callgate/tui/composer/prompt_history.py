@@ -60,7 +60,6 @@ class PromptHistory:
             return
 
     def _shorten(self) -> None:
-        """Remove the older half of the prompts."""
         lines = read_beside(self.file).splitlines(keepends=True)
         kept: list[bytes] = []
         room = MOST_BYTES // 2

@@ -62,7 +62,6 @@ class Recall:
         return self._prompts[self._at] if self.walking else self._draft
 
     def reset(self) -> None:
-        """Move the cursor after the newest prompt, because the line contains a new prompt."""
         self._at = len(self._prompts)
 
     def found(self, typed: str) -> list[RecalledPrompt]:

@@ -56,7 +56,6 @@ def folder_names(folder: Path, most: int = 2_000) -> list[str]:
 
 
 def _engine() -> SearchEngine:
-    """Return the search engine of the search tools, without its message about a missing package."""
     if os.environ.get(VARIABLE):
         return search_engine()
     for mode in MODES:

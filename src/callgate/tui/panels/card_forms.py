@@ -37,7 +37,6 @@ class FieldsForm:
 
     @property
     def own_words(self) -> bool:
-        """True if the cursor is in the free text."""
         return not self.reviewing and self._here.at == len(self._field.options)
 
     @property
@@ -109,7 +108,6 @@ class FieldsForm:
         self.on()
 
     def on(self) -> None:
-        """Go to the next field; after the last field, go to the review or finish."""
         if self.reviewing:
             return
         self.fault = self._fault() or ""
@@ -214,7 +212,6 @@ class AlwaysChoice:
         self.at = (self.at + by) % len(self._question.choices)
 
     def turn(self, by: int) -> None:
-        """Select the scope that is ``by`` positions further in the list."""
         self.scope = (self.scope + by) % len(self.scopes)
 
     def answer(self) -> Confirmation:

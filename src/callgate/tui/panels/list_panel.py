@@ -87,7 +87,6 @@ class ListPanel:
         return self.shown[self.at] if 0 <= self.at < len(self.shown) else None
 
     def _apply_filter(self) -> None:
-        """Show the items that contain every word of the filter."""
         wanted = self.filter.casefold().split()
         pairs = zip(self._items, self._searched, strict=True)
         self.shown = [each for each, text in pairs if all(word in text for word in wanted)]
@@ -122,7 +121,6 @@ class ListPanel:
             self._set_filter(self.filter + text)
 
     def _cancel(self) -> None:
-        """Clear the filter, or close the panel if the filter is empty."""
         if self.filter:
             self._set_filter("")
             return
@@ -182,7 +180,6 @@ class ListPanel:
 
 
 def _beside(left: list[str], right: list[str], at: int, theme: Theme) -> list[str]:
-    """Join two columns of lines; the right column starts at column ``at``."""
     bar = theme.sign("│", "|")
     rows = max(len(left), len(right))
     pairs = zip([*left, *[""] * (rows - len(left))], [*right, *[""] * (rows - len(right))], strict=True)

@@ -58,7 +58,6 @@ class PanelPage:
         self.lines.append(self.theme.paint(shown, style) + gap + self.theme.paint(right, "grey"))
 
     def rule(self, title: str = "") -> None:
-        """Add a horizontal line with a title."""
         dash = self.theme.sign("─", "-")
         head = f"{dash * 2} {title} " if title else ""
         self.lines.append(self.theme.paint(head + dash * max(self.width - width(head), 0), "grey"))

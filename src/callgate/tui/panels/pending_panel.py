@@ -99,7 +99,6 @@ class PendingPanel:
         return [*page.lines, *clip_lines(self._diff(width), room, " (d shows all)", theme), *foot.lines]
 
     def _diff(self, width: int) -> list[str]:
-        """Return the diff of the file under the cursor. It is cached because painting is slow."""
         if self._change is None:
             return []
         key = (width, self.at)

@@ -33,8 +33,7 @@ class CardPlace(Protocol):
     @property
     def number(self) -> int: ...
 
-    def leave(self) -> None:
-        """Give the keys to the input line."""
+    def leave(self) -> None: ...
 
 
 def asks_itself(question: Question) -> bool:
@@ -165,7 +164,6 @@ class QuestionPanel:
             self._send(self.question.no(reason.strip() or None, door=DOOR))
 
     def _too_late(self, text: str) -> None:
-        """Move the text to the input line, because the question is closed."""
         if text.strip():
             self._terminal.set_input(text)
         self._terminal.show(NoticeBlock("The question was answered elsewhere; nothing was sent.", "warning"))
@@ -251,7 +249,6 @@ class QuestionPanel:
 
     @cached_property
     def _exact(self) -> bool:
-        """False if secrets are masked in the arguments."""
         question = self.question
         return arguments_hash(question.through or question.tool, question.arguments) == question.arguments_hash
 
@@ -307,7 +304,6 @@ class QuestionPanel:
         return f"Allow {clipped(visible(face), 200)}" + (" (with your changes)" if self.edited is not None else "")
 
     def _body_lines(self, width: int) -> list[str]:
-        """Return the lines of the arguments or the diff. They are cached because painting a diff is slow."""
         key = (width, self.edited)
         if self._body is None or self._body[0] != key:
             page = PanelPage(self._terminal.theme, width)
@@ -360,7 +356,6 @@ class QuestionPanel:
         self._terminal.open_panel(self.view)
 
     def _write_server_tool(self, page: PanelPage) -> None:
-        """Write the MCP server's own description of its tool."""
         session = self._terminal.session
         server, said = ("", "") if session is None else server_tools(session).get(self.question.tool, ("", ""))
         if server:

@@ -76,7 +76,6 @@ async def open_rewind(terminal: Terminal) -> None:
 
 
 async def go_back(terminal: Terminal, prompt: MessageAdded, way: str) -> None:
-    """Rewind the conversation to before the prompt and insert the prompt's text into the input line."""
     session = terminal.session
     if session is None:
         return

@@ -66,7 +66,6 @@ class ScrollPanel:
             self._seek(1, include=True)
 
     def _seek(self, by: int, *, include: bool = False) -> None:
-        """Go to the next line with the text, ignoring case. The search continues at the other end of the text."""
         wanted = self._sought.casefold()
         count = len(self._lines)
         rows = [(self.at + by * step) % count for step in range(0 if include else 1, count + 1)] if count else []

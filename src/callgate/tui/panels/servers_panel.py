@@ -57,7 +57,6 @@ class ServersPanel(ListPanel):
             self._terminal.redraw()
 
     def _stop_following(self) -> None:
-        """Cancel the tasks that redraw the panel."""
         for each in self._following:
             each.cancel()
 
@@ -85,7 +84,6 @@ def show_log(terminal: Terminal, server: Server) -> None:
 
 
 def _briefly(state: ServerState) -> str:
-    """Return the state of a server in a few words."""
     return counted(state.tools, "tool") if state.status == "connected" else state.reason
 
 

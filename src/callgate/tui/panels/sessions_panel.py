@@ -100,7 +100,6 @@ class SessionsPanel(ListPanel):
         self._terminal.open_panel(self)
 
     def _toggle(self) -> None:
-        """Switch between the sessions of this folder and of all folders."""
         self._everywhere = not self._everywhere
         self._terminal.start(self._read_list())
 

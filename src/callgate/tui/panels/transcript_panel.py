@@ -30,7 +30,7 @@ class Transcript:
         self.pane = TranscriptPane(fold.blocks, lambda _block: ())
 
     def lines(self, width: int, height: int) -> list[str]:
-        """Return exactly ``height`` lines."""
+        """Return the visible lines, followed by empty lines up to ``height``."""
         self.pane.blocks = self._fold.blocks
         if width != self._width:
             self._width, painter = width, self._painter()
@@ -62,7 +62,6 @@ class TranscriptPane:
         return self._top is None
 
     def repaint(self, paint: Paint) -> None:
-        """Paint all blocks again, for another width."""
         self._paint = paint
         self._lines.clear()
         if self._top is not None:
@@ -134,7 +133,6 @@ class TranscriptPane:
         return kept[1]
 
     def _last_page(self) -> tuple[int, int]:
-        """Return the position at which the last line of the conversation is the last visible line."""
         at, left = len(self.blocks), self._height
         while at > 0 and left > 0:
             at -= 1

@@ -97,13 +97,11 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
 
 
 def _quiet(call: CallBlock) -> str:
-    """Return the style of the status text: grey unless the call failed or needs attention."""
     well = call.status in (Status.SUCCESS, Status.EXECUTING, Status.VALIDATING)
     return CUT.style if call.cut else "grey" if well else STATUSES[call.status].style
 
 
 def _about(call: CallBlock, now: float) -> list[str]:
-    """Return the texts after the status, least important last."""
     told: list[str] = []
     if call.status is Status.CANCELLED or call.status is Status.ERROR:
         told.append(_why(call))
@@ -163,7 +161,6 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
 
 
 def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
-    """Return the progress bar and the newest output lines of a running call."""
     if call.status is not Status.EXECUTING:
         return []
     rows: list[Row] = []
@@ -178,7 +175,6 @@ def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
 
 
 def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: bool = False) -> list[Row]:
-    """Cut rows to the width, and the list to ``most`` rows; one row has the number of omitted rows."""
     left = len(rows) - most
     # A single hidden line is shown instead of counted.
     if left > 1:
@@ -192,7 +188,6 @@ def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: boo
 
 
 def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
-    """Wrap each row at blanks, into at most SENTENCE rows."""
     more, found = theme.sign("…", "..."), list[Row]()
     for row in rows:
         parts = wrapped(row, width)

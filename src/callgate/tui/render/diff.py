@@ -39,7 +39,6 @@ def diff_rows(theme: Theme, body: str, name: str = "", *, exact: bool = False) -
 
 
 def _sections(body: str) -> list[tuple[str, list[_Line]]]:
-    """Return the lines of each file with the file name."""
     found: list[tuple[str, list[_Line]]] = []
     old = new = 0
     inside = False

@@ -52,8 +52,6 @@ def markdown_rows(
 
 
 class _Part:
-    """Paints one part of a text."""
-
     def __init__(self, theme: Theme, text: str, opened: Opened, unbroken: bool) -> None:
         self._theme = theme
         self._opened = opened
@@ -213,7 +211,6 @@ class _Part:
 
 
 def _task(item: "SyntaxTreeNode") -> bool | None:
-    """Return True for a list item that starts with ``[x]``, False for ``[ ]``, and None for other items."""
     first = item.children[0] if item.type == "list_item" and item.children else None
     if first is None or first.type != "paragraph":
         return None
@@ -223,7 +220,6 @@ def _task(item: "SyntaxTreeNode") -> bool | None:
 
 
 def _without(row: Row, letters: int) -> Row:
-    """Remove the first letters of a row."""
     left: Row = []
     for text, style in row:
         left.append((text[letters:], style))

@@ -4,7 +4,7 @@ from callgate.tui.theme import Theme
 
 
 def seconds_text(seconds: float) -> str:
-    """Format a duration: ``2.1 s``, ``34 s``, ``3 min 4 s``, ``2 h 5 min``, ``3 days``."""
+    """Return a duration as text: ``2.1 s``, ``34 s``, ``3 min 4 s``, ``2 h 5 min``, ``3 days``."""
     if seconds < 9.95:
         return f"{max(seconds, 0.0):.1f} s"
     whole = round(seconds)

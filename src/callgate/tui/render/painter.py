@@ -125,7 +125,6 @@ class Painter:
         return [[], *rows, *(self._told(took, LEVELS["info"]) if block.seconds >= LONG_RUN else [])]
 
     def _told(self, text: str, face: StatusFace, coloured: bool = False) -> list[Row]:
-        """Return rows with a sign and a text whose continuation lines are indented."""
         sign = f"{self.theme.sign(face.sign, face.ascii)} "
         safe = self.theme.page(text.strip("\n")).expandtabs(4)
         rows = wrapped([(safe, face.style if coloured else "grey")], self.width - len(sign))

@@ -102,7 +102,6 @@ def _todo(theme: Theme, line: str) -> Row:
 
 
 def _tree(theme: Theme, body: Mapping[str, Any], depth: int = 0) -> list[Row]:
-    """Return the rows of a label and its children, to the depth DEEPEST."""
     rows: list[Row] = [[(theme.line(str(body.get("label", ""))), "")]]
     children: Any = body.get("children")
     listed = cast(Sequence[Any], children) if isinstance(children, list | tuple) else ()

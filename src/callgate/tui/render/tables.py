@@ -114,7 +114,6 @@ def _without_blanks_behind(row: list[Span]) -> list[Span]:
 
 
 def _cell_widths(table: Sequence[Sequence[Cell]], room: int) -> list[int] | None:
-    """Return the widths of the columns, or None if the columns would be too narrow to read."""
     wanted = [max(max(map(_width, column)), 1) for column in zip(*table, strict=True)]
     if sum(min(each, NARROWEST_CELL) for each in wanted) > room:
         return None

@@ -60,7 +60,7 @@ class StatusTotals:
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "StatusTotals":
-        """Return the totals of an opened session, with the tokens of the last recorded answer."""
+        """Return the totals of a newly opened session, with the tokens of the last recorded answer."""
         answers = (each for each in reversed(messages) if each.role == "assistant" and each.usage is not None)
         last = next(answers, None)
         return cls() if last is None else cls().after(e.MessageAdded(0.0, last))
@@ -131,7 +131,6 @@ def payload(
 
 
 def payload_bytes(found: Mapping[str, Any]) -> bytes:
-    """Return the object as a line of JSON."""
     return json.dumps(found, allow_nan=False).encode() + b"\n"
 
 

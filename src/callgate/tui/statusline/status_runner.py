@@ -44,7 +44,6 @@ def status_lines(printed: bytes) -> tuple[str, ...]:
 
 
 def without_colours(line: str) -> str:
-    """Return a line of ``status_lines`` without its colours."""
     return _COLOUR.sub("", line)
 
 
@@ -68,7 +67,6 @@ def _line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Remove control sequences and control characters, and limit the number of accents on a letter."""
     seen = (_sign(sign) for sign in _SEQUENCE.sub("", text))
     return "".join(
         "".join([*group][:MARKS] if is_mark else group)
@@ -140,7 +138,7 @@ class StatusLine:
         self._closed = False
 
     def start(self) -> None:
-        """Request the first run and start the refresh timer."""
+        """Request the first run of the command and start the refresh timer."""
         self.ask()
         self._set_timer()
 
