@@ -9,8 +9,8 @@ from callgate.policy.hosts import HostPattern, host_pattern, is_private, normal_
 
 _OWN = "localhost"
 _DIRECT = (_OWN, "127.0.0.1", "::1")
-"""Addresses that commands reach without the proxy: the loopback of the sandbox, unless the user allows the
-machine's."""
+"""Hosts that commands reach without the proxy: the sandbox's own loopback interface. A host is omitted if the user
+allows the host of that name on this machine."""
 
 
 def proxy_rules(hosts: Sequence[str], denied: Sequence[HostPattern] = ()) -> ProxyRules:

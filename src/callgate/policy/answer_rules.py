@@ -1,6 +1,6 @@
 """Converts remembered answers to rules.
 
-The rules are matched and ordered like the rules of settings files, but have their own scope.
+The rules are matched and sorted like the rules of settings files, but belong to no settings file.
 """
 
 from functools import lru_cache
@@ -82,8 +82,8 @@ def describe(policy: ApprovalPolicy) -> str:
 
 
 def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str, home: str) -> str | None:
-    """Return why the new pattern does not cover fewer calls than the old pattern, or None. Only one example of each
-    pattern is compared, so None is not a proof."""
+    """Return why the new pattern is not narrower than the old pattern, or None. Only one example of each pattern is
+    tested, so None is not a proof."""
     if before.pattern is None or after.pattern is None:
         return None if after.pattern is not None else "it is about every call"
     old, new = (as_rule(each, root, home).content for each in (before, after))

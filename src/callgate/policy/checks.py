@@ -90,7 +90,8 @@ _MOST_NAMED = 3
 _VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
 
 UnnamedReadTest = Callable[[Case, Callable[[str], bool]], str | None]
-"""Return why a call that reads whole folders may read a protected file. The function returns True for hidden files."""
+"""Return why a call that reads whole folders may read a protected file, or None. The callback returns True for files
+that the sandbox hides."""
 
 
 @runtime_checkable
@@ -127,7 +128,7 @@ class SandboxChecks:
         self._unnamed_read = unnamed_read
         self._free = free
         self.placing = Check("place of the command", self._place, again=True)
-        """The first check: decides where the command runs and returns no verdict."""
+        """The first check. It decides where the command runs and returns no verdict."""
         self.freeing = Check("sandbox", self._judge)
         """The check after the rules and before the default."""
 

@@ -20,7 +20,7 @@ _ESCAPED = r"\\\g<0>"
 _LONGEST_VALUE = 60
 _MOST_FIELDS = 3
 _PATH = late_pattern(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
-"""A path without characters that are special in a path rule."""
+"""Matches a path without characters that are special in a path rule."""
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
@@ -44,7 +44,7 @@ def _usual(subject: Subject) -> tuple[Choice, ...]:
     if "command" in subject.declared.kinds:
         return _commands(subject)
     if subject.case.traits.judged_as and not subject.declares_paths:
-        return ()  # its arguments belong to another tool than the one that it is judged as
+        return ()  # the call is judged as another tool, but has its own arguments
     return (*_narrow(subject), *_whole(subject.case))
 
 

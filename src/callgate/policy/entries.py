@@ -53,7 +53,7 @@ EVENTS: dict[str, str] = {
     "TeammateIdle": "when a teammate has nothing to do",
     "ConfigChange": "when settings changed while a session runs",
 }
-"""Events for hooks, and when each one happens."""
+"""The events for hooks, each with a description of when it is sent."""
 
 HookKind = Literal["command", "python", "http"]
 HOOK_TIMEOUT = 60.0

@@ -35,8 +35,6 @@ class Reading:
 
 @noun
 class Explanation:
-    """A decision with the answers of all checks and all rules on the tool."""
-
     decision: Decision
     steps: tuple[ExplainedStep, ...]
     rules: tuple[Reading, ...] = ()
@@ -87,7 +85,6 @@ def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
 
 
 def _why_not(rule: Rule, subject: Subject) -> str:
-    """Return why a deny or ask rule does not apply."""
     if not rule.is_active(subject.case.now):
         return "it has expired"
     match rule.content:

@@ -30,7 +30,7 @@ from callgate.words.noun import noun
 MOST_FILES = 1_000
 MOST_BYTES = 32 * 1024 * 1024
 LARGEST_TEXT = 64 * 1024
-"""The text of files up to this size is stored, so that a change can be shown."""
+"""The maximum size of a file whose text is stored to show later changes."""
 MOST_TEXT = 1024 * 1024
 
 SERVERS_FILE = ".mcp.json"
@@ -209,7 +209,6 @@ def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
 
 
 def _named(settings: Iterable[LayerSettings], servers: Iterable[ServerEntry], top: str) -> Iterator[str]:
-    """Return the files of the repository that commands of the settings name."""
     started = [("command", text) for each in servers for text in (each.command, each.helper) if text]
     for words in map(_words, (*_commands(settings), *started)):
         for word in words:

@@ -91,7 +91,6 @@ def _linked(git: str) -> str:
 
 
 def _settings(git: str) -> Iterator[str]:
-    """Return the settings files of a repository, its worktrees and its submodules."""
     yield os.path.join(git, "config")
     yield os.path.join(git, "config.worktree")
     for name in _names(os.path.join(git, "worktrees")):

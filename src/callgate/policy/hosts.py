@@ -16,7 +16,7 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 _WEB_PORTS = (80, 443)
-"""Ports that are the same as no port: rules do not distinguish http and https."""
+"""The default ports of http and https. A URL with one of these ports is compared like a URL without a port."""
 _LAST_PORT = 65_535
 _HOST = late_pattern(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::([1-9][0-9]{0,4}))?")
 _URL = late_pattern(r"https?://([^/?#]+)(?:[/?#].*)?", re.IGNORECASE)
@@ -190,7 +190,7 @@ _OWN_NETWORK = (
     *("localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa"),
     *("svc", "metadata.tencentyun.com", "metadata.packet.net"),
 )
-"""These names and names beneath them belong to the own machine, network, cluster or cloud."""
+"""Names that belong to this machine, its network, cluster or cloud. Names below them belong to it too."""
 # Not private for every version of Python: services beside a machine in a cloud, and IPv6 addresses that contain an
 # IPv4 address.
 _BESIDE_THE_MACHINE = (IPv4Network("168.63.129.16/32"), IPv4Network("192.0.0.0/24"))
@@ -234,7 +234,7 @@ _SECOND_LEVEL = frozenset(
         *("net", "nhs", "nom", "or", "org", "plc", "pref", "sch", "web"),
     )
 )
-"""Before a country code these are not the name of an owner: ``co.uk``, ``com.br``, ``or.jp``."""
+"""Labels that form a public suffix with a country code: ``co.uk``, ``com.br``, ``or.jp``."""
 _SHARED_DOMAINS = frozenset(
     (
         *("github.io", "gitlab.io", "githubusercontent.com", "readthedocs.io", "bitbucket.io", "codeberg.page"),
@@ -248,7 +248,7 @@ _SHARED_DOMAINS = frozenset(
         *("duckdns.org", "dyndns.org", "no-ip.org", "hopto.org", "nip.io", "sslip.io", "xip.io", "localtest.me"),
     )
 )
-"""Domains under which anyone can get a name."""
+"""Domains below which anyone can register a name."""
 
 
 def is_public_suffix(name: str) -> bool:

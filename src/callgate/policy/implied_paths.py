@@ -32,7 +32,6 @@ def spellings(path: str, pattern: PathPattern) -> list[str]:
 
 
 def _fitting(part: str, names: Sequence[str]) -> list[str]:
-    """Return the names that the glob matches. A leading dot must be written in the glob."""
     return [name for name in names if fnmatchcase(name, part) and (name[0] != "." or part[0] == ".")]
 
 
@@ -109,6 +108,5 @@ def may_contain(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: 
 
 
 def _literal(path: str) -> str:
-    """Return the folders of the path before the first glob."""
     found = _GLOB.search(path)
     return path if found is None else path[: found.start()].rpartition("/")[0]

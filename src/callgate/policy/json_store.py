@@ -23,7 +23,8 @@ LARGEST = 16 * 1024 * 1024
 
 
 class Damaged(Exception):
-    """The file exists but cannot be used. The message is a predicate without a subject, such as "is not JSON"."""
+    """The file exists but cannot be used. The message completes a sentence that begins with the name of the file,
+    such as "is not JSON"."""
 
 
 def read_record(file: Path) -> dict[str, Any] | None:

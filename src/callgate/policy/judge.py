@@ -157,7 +157,7 @@ class Judge:
         danger = subject.danger
         if danger is None:
             return None
-        way: Way = "write"  # with too many paths it is unknown which
+        way: Way = "write"  # with too many paths, the kind of access is unknown
         if not subject.has_too_many_paths:
             way = next(each.way for each in subject.accesses if subject.danger_of(each.path, each.way) is not None)
         reason = sentence(f"{danger}; only a person's yes allows it, each time")
@@ -269,7 +269,6 @@ class Judge:
         return _condition(text, subject.root, self._home).against(subject) is not None
 
     def allows(self, case: Case) -> Grants:
-        """Return the grants of all allow rules. The result is cached for one case."""
         made = self._granting
         if made is None or made.subject is not self.subject(case):
             made = self._granting = self.grants(case, self.rules(case, "allow"))
@@ -292,7 +291,6 @@ class Judge:
         return (*rules, *self._answers(case, effect)) if case.policies else rules
 
     def _answers(self, case: Case, effect: Effect) -> list[Rule]:
-        """Return the remembered answers with this effect as rules, sorted by text."""
         root = self.subject(case).root
         found = [as_rule(policy, root, self._home) for policy in case.policies if policy.effect == effect]
         return sorted(found, key=lambda rule: rule.text)

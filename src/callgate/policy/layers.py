@@ -54,10 +54,10 @@ from callgate.words.tool_search import EXECUTE, SEARCH
 MANAGED = Path("/etc/callgate/settings.toml")
 FOLDER = ".callgate"
 FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", "settings.local.toml"))
-"""The settings files of a repository, in its folder ``.callgate``."""
+"""The settings files in the folder ``.callgate`` of a repository."""
 
 _NAMED = 5
-"""The number of lines that a note names."""
+"""The maximum number of line numbers in a note."""
 
 
 @noun
@@ -75,7 +75,7 @@ class Layers:
     options: Mapping[str, OptionsLine] = field(default_factory=nothing)
     servers: Mapping[str, ServerLine] = field(default_factory=nothing)
     keybindings: tuple[KeyLine, ...] = ()
-    """The last line for an action counts."""
+    """For each action the last entry is used."""
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
 

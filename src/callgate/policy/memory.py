@@ -96,8 +96,6 @@ class Memory:
         return self._change(id, policy)
 
     def _change(self, id: str, policy: ApprovalPolicy | None) -> Remembered:
-        """Replace the policy of an answer, or remove the answer if ``policy`` is None. Return the new or removed
-        answer. Raise UsageError if the id is unknown."""
         for scope in self._files:
             with one_at_a_time(self._files[scope]):
                 found = self._usable(scope)

@@ -109,7 +109,6 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
 
 
 def named_below(path: str) -> str:
-    """Return the pattern for exactly this path below the workspace."""
     return f"./{literal(path)}"
 
 
@@ -174,7 +173,6 @@ def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
 
 
 def _split(rest: str, start: int) -> list[tuple[int, str]]:
-    """Return the names between slashes, each with the position of its first character."""
     found: list[tuple[int, str]] = []
     for part in rest.split("/"):
         if part == "..":

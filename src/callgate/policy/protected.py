@@ -284,7 +284,7 @@ def is_beneath(path: str, folder: str) -> bool:
 
 
 Table = dict[str, list[tuple[tuple[str, ...], str]]]
-"""Key: the first name of a protected path. Values: all its names, and why it is protected."""
+"""Maps the first name of a protected path to all its names and the reason for the protection."""
 
 
 def _table(reasons: Iterable[str]) -> Table:
@@ -299,7 +299,7 @@ def _table(reasons: Iterable[str]) -> Table:
 _WRITTEN = _table(why for why in _NAMES if why != SECRET)
 _SECRETS = _table([SECRET])
 # A quick filter for the thousands of names in a workspace: a name that does not match begins neither with a dot nor
-# with the name of a secret, does not end like a key, and cannot be another spelling.
+# with the name of a secret, does not end like a key, and cannot be another form of a protected name.
 _SUSPECT = late_pattern(
     rf"(?:^|/)(?:\.|ssh_host_|{'|'.join(re.escape(name) for name in _SECRETS if name[0] != '.')})"
     rf"|(?:{'|'.join(map(re.escape, (*_KEY_ENDINGS, '.pem')))})(?:[. /:]|$)|[~*?\[:]|[^!-}}]",
@@ -308,7 +308,6 @@ _SUSPECT = late_pattern(
 
 
 def _short(name: str) -> str:
-    """Return the letters in the 8.3 form of a name: six of its stem, three of its extension."""
     stem, _, ending = name.lstrip(".").rpartition(".")
     letters = re.sub(r"[^a-z0-9_-]", "", stem or ending)[:6]
     return f"{letters}.{ending[:3]}" if stem else letters

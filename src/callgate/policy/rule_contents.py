@@ -25,7 +25,7 @@ from callgate.words.resolved_path import ResolvedPath
 WRITES: frozenset[Way] = frozenset({"write", "remove"})
 READS: frozenset[Way] = frozenset({"read"})
 _ANY_NAME = "any name at all"
-"""A file name that no rule names: tests whether a rule matches everything in a folder."""
+"""A file name that no rule contains. It is used to test whether a rule matches everything in a folder."""
 
 
 class Content(Protocol):
@@ -195,8 +195,6 @@ class FieldsContent:
 
 @noun
 class ExactArguments:
-    """The content that matches only arguments with this hash."""
-
     hashed: str
 
     def against(self, subject: Subject) -> str | None:

@@ -168,7 +168,6 @@ def sure_server(tool: str) -> str:
 
 
 def _moved(message: str, by: int) -> str:
-    """Convert a position in the content to a position in the rule."""
     return re.sub(r"\bcharacter (\d+)", lambda found: f"character {int(found[1]) + by}", message)
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from callgate.host.sandbox.proxy import HostProxy
 
 RESERVED = (".git", ".callgate", ".claude", ".cursor", ".vscode", ".idea", ".mcp.json")
-"""Paths that a command must not create: programs run their content without a question when a user opens the folder or
-works in it."""
+"""Paths that a command must not create. When a user opens the folder, programs run the content of these paths
+without asking."""
 
 _DEEPEST = 3
 _MOST_LISTED = 2_000
@@ -144,7 +144,6 @@ def _looked_through(root: str) -> Iterator[str]:
 
 
 def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
-    """Return True if a rule denies the path, or everything in the folder."""
     places = [ResolvedPath(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
     return any(way in each.ways and any(map(each.pattern.may_match, places)) for each in denies)
 
@@ -284,7 +283,6 @@ class _Scratch:
 
 
 def _key() -> str:
-    """Return a digest of everything on which a proof depends."""
     if not hasattr(os, "getuid"):
         raise UsageError("sandboxes are made on Linux and macOS, not on this system")
     program = bubblewrap_program()

@@ -35,12 +35,13 @@ class Kind(Generic[T_co]):
     """The kind of the value of a setting."""
 
     expected: str
-    """The words that follow "must be"."""
+    """The end of the error message "must be …"."""
     read: Callable[[object], T_co]
-    """Check and convert a value from a file. ValueError, with a message only if it adds to ``expected``."""
+    """Check and convert a value from a file. Raise ValueError for an invalid value, with a message only if it adds
+    to ``expected``."""
     is_list: bool = False
     hidden: bool = False
-    """True if values may contain a secret and are never shown."""
+    """True if the value may contain a secret. Such a value is never shown."""
 
     def written(self, words: Sequence[str]) -> object:
         """Parse words of a command line. They are parsed as TOML if the result has this kind, otherwise as a text or
@@ -56,8 +57,6 @@ class Kind(Generic[T_co]):
 
 
 def _only(kind: type[T], holds: Callable[[Any], object] = lambda value: True) -> Callable[[object], T]:
-    """Return a function that accepts only values of exactly this type for which ``holds`` returns a true value."""
-
     def read(value: object) -> T:
         if type(value) is not kind or not holds(value):
             raise ValueError

@@ -28,23 +28,21 @@ VariableUse = Literal["value", "tightens", "overrides"]
 
 @noun
 class Setting:
-    """A row of the table of settings."""
-
     name: str
-    """The key; ``*`` stands for any name."""
+    """The key of the setting; ``*`` is a placeholder for any name."""
     kind: Kind[Any]
     help: str
     default: Any = None
-    """The value if nothing is set. None: no limit, or no value."""
+    """The value if the setting is not set. None means no limit or no value."""
     field: str = ""
     """The field of ``SettingValues``; empty for a row of ``TABLE_ROWS``."""
     repository: RepositoryUse = "stricter"
-    """Which values from files of a repository count: values that are stricter than all others, or, if the repository is
-    trusted, values that the user has not set. A note names ignored ones."""
+    """Determines which values from files of a repository are used: values that are stricter than all others, or, if
+    the repository is trusted, values of settings that the user has not set. A note names ignored values."""
     variable: str = ""
     variable_use: VariableUse = "value"
-    """How the variable counts: as a value above the settings files, only if it is stricter than all others, or instead
-    of every other value."""
+    """Determines how the value of the variable is used: it overrides the settings files, it is used only if it is
+    stricter than all other values, or it overrides every other value."""
 
     @property
     def section(self) -> str:
@@ -221,7 +219,7 @@ VALUE_ROWS: Mapping[str, Setting] = {
     for each in fields(SettingValues)
     for row in (Setting(each.name.replace("_", ".", 1), default=each.default, field=each.name, **each.metadata),)
 }
-"""The settings with a value of their own, by key."""
+"""The settings with a single value, by key."""
 SETTINGS: tuple[Setting, ...] = (*VALUE_ROWS.values(), *TABLE_ROWS)
 
 
@@ -276,4 +274,4 @@ FOR_HOOKS = {
     "CALLGATE_EVENT": "the event that a hook is run for",
     "CALLGATE_PROJECT_DIR": "the workspace",
 }
-"""Variables in the environment of hooks."""
+"""The variables in the environment of hooks."""

@@ -48,7 +48,7 @@ from callgate.words.noun import noun
 
 LARGEST = 128 * 1024
 LONGEST_LINE = 2_000
-"""``tomllib`` takes quadratic time in the number of parts of a dotted key."""
+"""The maximum length of a line. ``tomllib`` takes quadratic time in the number of parts of a dotted key."""
 
 _EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
 _TARGETS: dict[str, HookKind] = {"command": "command", "python": "python", "url": "http"}
@@ -57,8 +57,6 @@ _FIELDS = {"rule": "text", "expires": "expires_at", "if": "condition"}
 
 @noun
 class SetValue:
-    """The value of a setting, with its origin."""
-
     name: str
     value: str | int | float | tuple[str, ...]
     origin: Origin
@@ -90,7 +88,6 @@ def read_settings(file: Path, layer: Layer) -> LayerSettings:
 
 
 def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> LayerSettings:
-    """Return the settings of a file with this content."""
     digest = sha256(data).hexdigest()
     try:
         tables, places = _parse(data)
@@ -118,7 +115,6 @@ def shown(value: object) -> str:
 
 
 def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | None:
-    """Return the content of a file and the time of its last change; None if the file does not exist."""
     origin = Origin(layer, str(file))
     try:
         found = read_regular(file, LARGEST)
@@ -174,7 +170,7 @@ class _FileParser:
         self._places = places
         self._faults: list[SettingsFault] = []
         self._found: defaultdict[str, list[Any]] = defaultdict(list)
-        """The lines by the fields of ``LayerSettings``."""
+        """The parsed lines by the field of ``LayerSettings``."""
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> LayerSettings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
@@ -293,7 +289,6 @@ class _FileParser:
             )
 
     def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
-        """Return the values of a table, by the field names of their value type."""
         known, found = rows_of(section), dict[str, Any]()
         for name, value in table.items():
             if name in known:

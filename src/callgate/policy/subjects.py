@@ -27,9 +27,9 @@ Way = Literal["read", "write", "remove"]
 Named = tuple[str, Way]
 
 _MOST_PLACES = 250
-"""The limit of paths of a command that are resolved: one command may name thousands."""
+"""The maximum number of paths of a command that are resolved. One command may name thousands of paths."""
 _MOST_DECLARED = 10_000
-"""The limit of paths that a tool declares; a change to more files cannot be compared with all rules."""
+"""The maximum number of paths that a tool may declare. More paths cannot be compared with all rules."""
 _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
 _MOST_TEXTS = 100
@@ -40,8 +40,6 @@ _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 @noun
 class PathAccess:
-    """A resolved path and the way in which the call accesses it."""
-
     path: ResolvedPath
     way: Way
 
@@ -103,7 +101,6 @@ class Subject:
 
     @cached_property
     def analysis(self) -> "shell.Analysis | None":
-        """The analysis of the command; None if there is no command."""
         return None if self.command is None else shell.analyse(self.command)
 
     def analysis_of(self, field: str) -> "shell.Analysis | None":
@@ -291,7 +288,6 @@ class Subject:
         return tuple(PathAccess(place, "read" if self.effects == "none" else "write") for place in found.values())
 
     def _undeclared(self) -> Iterator[tuple[str, str]]:
-        """Return undeclared texts that may be paths, each with the name of its argument."""
         known = {name for names in self.declared.names.values() for name in names}
         arguments = {name: value for name, value in self.case.arguments.items() if name not in known}
         if self.command is not None:

@@ -14,7 +14,7 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Path = tuple[str | int, ...]
-"""Keys and indices of a value: ``("permissions", "deny", 2)``."""
+"""The keys and indices that lead to a value: ``("permissions", "deny", 2)``."""
 
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _KEY = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"

@@ -86,11 +86,9 @@ class Trust:
         self._clock = clock
 
     def knows(self, root: Path) -> bool:
-        """Return True if the folder has a record."""
         return os.path.lexists(self._file(root))
 
     def state(self, root: Path) -> TrustState:
-        """Return the current trust state of the folder."""
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
     def look(self, root: Path) -> tuple[TrustState, tuple[LayerSettings, ...]]:

@@ -25,7 +25,7 @@ from callgate.words.noun import noun
 from callgate.words.traits import Traits, shared
 
 Content = Literal["command", "path", "address", "agent"]
-"""The content of a rule in brackets, unless it is ``name=value``."""
+"""The kind of content of a rule in parentheses, unless the content is ``name=value``."""
 
 _GLOB = late_pattern(r"[*?[{]")
 _BRACES = late_pattern(r"\{([^{}]*)\}")
@@ -104,7 +104,6 @@ def _patched_files(given: Given) -> list[str]:
 
 
 def _agent(given: Given) -> list[str]:
-    """Return the agent type, whichever argument contains it. The default is the general type."""
     found = [vars(given).get(name) for name in ("type", "subagent_type", "agent")]
     return list(dict.fromkeys(each for each in found if isinstance(each, str))) or ["general"]
 
@@ -180,7 +179,7 @@ COMMANDS, READING, WRITING, FETCHING, AGENTS = (
     next(name for name, row in TABLE.items() if row.kind == kind)
     for kind in ("command", "reads", "writes", "address", "agent")
 )
-"""The names under which rules apply to every tool that declares such a part."""
+"""Names of tools. Rules with these names apply to every tool that declares a part of the same kind."""
 
 
 def known(name: str) -> WellKnown:

@@ -16,10 +16,10 @@ from callgate.shell.lexer import parse_strictly
 from callgate.shell.tree import parse_widely
 
 LONGEST = 10_000
-"""The limit of characters of a command that a rule allows."""
+"""The maximum length of a command, in characters, that a rule may allow."""
 REMEMBERED = 512
 
-# Blank or invisible, though Unicode counts them among letters, marks and pictures.
+# Characters that are blank or invisible, although Unicode classifies them as letters, marks or symbols.
 UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -135,7 +135,7 @@ def _document(text: str) -> str | None:
     before, end, body, after = found.groups()
     if end in (line.lstrip("\t") for line in body.splitlines()):
         return None  # the document ends there
-    # Old shells parse quotes and brackets in the document too: then none may follow it.
+    # Old shells parse quotes and brackets in the document too, so none may follow the document.
     if _QUOTES.search(body) and _QUOTES.search(after):
         return None
     quoted = body.rstrip("\n").replace("'", "'\\''")

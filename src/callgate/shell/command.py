@@ -10,7 +10,7 @@ from typing import Literal
 from callgate.words.noun import noun
 
 Within = Literal["plain", "pipe", "subshell", "group", "control", "function", "substitution", "background"]
-"""The forms that contain a simple command, innermost first; ``control`` is an if, for, while, case or select."""
+"""The forms that enclose a simple command, innermost first. ``control`` is an if, for, while, case or select."""
 
 
 @noun

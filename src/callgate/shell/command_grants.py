@@ -17,9 +17,9 @@ from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
 PathTest = Callable[[str], bool]
-"""Returns whether the path, as spelled, has a property such as "may be read"."""
+"""Return True if the path as written has a property such as "may be read"."""
 Fills = Callable[[str], Sequence[str] | None]
-"""Returns the paths to which the shell expands a glob now; None if that is unknown."""
+"""Return the paths to which the shell expands a glob now; None if they are unknown."""
 
 
 @noun
@@ -60,7 +60,7 @@ _DUPLICATE = re.compile(r"[0-9]+-?|-")
 WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _TEXTS = frozenset(("<<", "<<-", "<<<"))
 _CHANGES = frozenset(("write", "move", "remove"))
-# They add words to the command that they run.
+# Programs that append words to the inner command.
 _APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "entr"))
 _MOST_LOOKS = 1_500
 
@@ -345,8 +345,8 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
 def _inside(
     act: _CommandUses, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
 ) -> list[int] | NotGranted:
-    """Return the indices of the patterns that cover an inner command, or why it is not covered. The list is empty if
-    the current pattern contains the name of the inner program."""
+    """Return the indices of the patterns that cover an inner command, or why no pattern covers it. If the current
+    pattern contains the name of the inner program, no further pattern is needed for that program."""
     inner = act.words[use.on :]
     exact = pattern is not None and pattern.kind == "exact"
     if not inner:

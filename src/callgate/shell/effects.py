@@ -15,8 +15,8 @@ from callgate.words.noun import noun
 from callgate.words.traits import Effects
 
 _MOST_FOLDERS = 8
-# With --version they do nothing else. Not cargo and go, which run the toolchain that a project names, nor yarn and
-# pnpm, which run the release of themselves that it names.
+# Programs that only print their version with --version. cargo, go, yarn and pnpm are not listed, because they may run
+# a version of themselves that the project names.
 _TELLING = names("bash python python3 node perl ruby php git npm npx pip pip3 make cmake ninja docker gh jq rg")
 _LONGEST_PATH = 4_096
 _NAMING = frozenset(("load", "send", "alter"))
@@ -105,7 +105,6 @@ def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
 
 
 def _entered(uses: Iterable[Use], folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders in which a program works after options such as ``git -C sub``."""
     for use in uses:
         if use.role == "enter":
             folders = tuple(below(folder, use.text) for folder in folders)

@@ -11,9 +11,9 @@ from callgate.shell.programs.inner_commands import find_inner_commands
 from callgate.shell.programs.uses import text_of
 
 _MOST_WORDS = 8
-"""The limit of words of a loop."""
+"""The maximum number of words of a loop."""
 _ROUNDS = 3
-"""The limit of values that refer to each other."""
+"""The maximum depth of values that refer to other variables."""
 _LONGEST = 20_000
 
 _OR_ELSE = r"(?:%%?/|:?[?=-][^{}]*)?"
@@ -75,7 +75,6 @@ def _value(found: re.Match[str], values: dict[str, list[str]], number: int) -> s
 
 
 def _values(text: str) -> dict[str, list[str]]:
-    """Return the literal values that the text assigns to each variable. Values that need quotes are omitted."""
     found: dict[str, list[str]] = {}
     for command in analyse(text).script.commands:
         assigned = [(name, text_of(value)) for name, value in command.assignments]

@@ -72,7 +72,6 @@ def after_move(where: PossibleFolders, words: tuple[Word, ...]) -> PossibleFolde
 
 
 def below(folder: str, path: str) -> str:
-    """Return the path joined to the folder; a path that begins with a tilde is returned unchanged."""
     return path if path[:1] == "~" else join(folder, path)
 
 

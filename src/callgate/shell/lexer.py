@@ -10,7 +10,7 @@ from callgate.shell.scanner import NotUnderstood, Scanner
 from callgate.shell.spelling import Doubtful
 
 DEEPEST = 16
-# More than a person would read, and few enough for the other parser to be fast.
+# Larger commands are too long for a user to read, and slow for the other parser.
 MOST_COMMANDS = 200
 MOST_WORDS = 1_000
 MOST_REDIRECTS = 200

@@ -39,8 +39,8 @@ def prefix_of(analysis: Analysis) -> str | None:
 
 
 def _prefix(words: Sequence[Word], depth: int) -> list[str] | None:
-    """Return the program, its subcommand and the number of operands given in its row; for a wrapper, followed by the
-    prefix of the inner command. Return None if the program has no prefix rule."""
+    """Return the words of the prefix: the program, its subcommand, and as many operands as its row requires; for a
+    wrapper, followed by the prefix of the inner command. Return None if the program has no prefix rule."""
     if not words or depth > _DEEPEST or words[0].value is None:
         return None
     step, start = step_of(known_as(text_of(words[0])), words)

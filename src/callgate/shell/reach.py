@@ -116,7 +116,7 @@ def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
             return same
     unknown = run.anywhere or run.unclear or PROGRAMS.get(known_as(name)) is None
     if unknown or run.starts:
-        # It is unknown whether it runs its words, or which of them.
+        # The program may run any of its words as a command.
         step = subcommand_at(name, run.words) if (entry := PROGRAMS.get(name)) and entry.subcommands else 0
         meant = (wanted, None) if run.anywhere or entry is None else (wanted,)
         places = [at for at, word in enumerate(run.words) if at not in (0, step) and name_of(word) in meant]
@@ -172,7 +172,6 @@ def _matches_words(words: tuple[Word, ...], pattern: ShellPattern, name: str) ->
 
 
 def _plain(pattern: ShellPattern) -> bool:
-    """Return True if the second word of the pattern is not an option."""
     return len(pattern.pieces) > 1 and not pattern.pieces[1][0].startswith("-") and pattern.kind != "wildcard"
 
 

@@ -8,11 +8,12 @@ from callgate.shell.spelling import Piece, plainly, spelled
 from callgate.words.noun import noun
 
 MOST_PIECES = 500
-# The limit of these, of bare $, and of ? and @ in long words: the other parser takes quadratic time in their number.
+# The maximum number of brackets, unquoted $, and ? and @ in long words. The other parser takes quadratic time in their
+# number.
 MOST_BRACKETS = 300
 
 ENDS_WORD = frozenset(" \t\n;&|<>)")
-# A word without quotes and special characters: most words, if they are not very long.
+# A word without quotes and special characters. The expression matches most words and is a fast path.
 SIMPLEST = re.compile(r"[A-Za-z0-9_./:,@%+\-][A-Za-z0-9_./:,@%+=\-]{0,250}(?=[ \t\n;&|<>)]|\Z)")
 BLANKS = re.compile(r"[ \t]*")
 ORDINARY = re.compile(r"[A-Za-z0-9_./:,@%+\-*?\[\]{}~=^#]+")
@@ -58,7 +59,6 @@ class Scanner:
         self.brackets = 0
 
     def peek(self, ahead: int = 0) -> str:
-        """Return the next character, or "" at the end of the text."""
         return self.text[self.at + ahead : self.at + ahead + 1]
 
     def taken(self, pattern: re.Pattern[str]) -> str:
@@ -214,7 +214,6 @@ class Scanner:
         raise NotUnderstood("an expansion")
 
     def double(self) -> str:
-        """Scan to the closing double quote and return the text before it."""
         inside = ""
         while True:
             inside += self.taken(IN_DOUBLE)

@@ -15,9 +15,9 @@ from callgate.words.noun import noun
 Piece = tuple[str, bool]
 
 MOST_WORDS = 256
-"""The limit of words to which one word may expand."""
+"""The maximum number of words to which one word may expand."""
 MOST_LETTERS = 32_768
-"""The limit of their total length."""
+"""The maximum total length of the words to which one word expands."""
 DEEPEST = 8
 
 GLOB = re.compile(r"[*?\[]")

@@ -19,7 +19,7 @@ NOTHING = Script(())
 SIGN = re.compile(r"[()\[\]{}<>|&;$`'\"=!\\?@\n]")
 STRANGE = re.compile(r"[^\t\n\x20-\x7e]")
 MOST_SIGNS = 400
-"""The limit of special characters: the grammar takes quadratic time for a text with errors."""
+"""The maximum number of special characters. For a text with errors the grammar takes quadratic time."""
 
 
 class SyntaxTree(Protocol):
@@ -119,7 +119,7 @@ class TreeWalk(CommandCollector):
         units, self.units = self.units, []
         self.statement(node, within)
         begins = [begun for begun, _ in self.units] + [len(self.drafts)]
-        # the text before the first statement joins nothing
+        # the operator before the first statement does not join statements
         pipes = [False, *(operator in PIPES for _, operator in self.units[1:]), False]
         for index in range(len(self.units)):
             if pipes[index] or pipes[index + 1]:
@@ -170,7 +170,6 @@ class TreeWalk(CommandCollector):
         return last
 
     def chain(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
-        """Visit a list, which the grammar nests to the left, and return the last simple command or None."""
         rest: list[SyntaxNode] = []
         while True:
             children = node.children

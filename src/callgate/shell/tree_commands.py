@@ -121,7 +121,6 @@ class CommandCollector:
         draft.words.append(plainly([(name, True), *pieces], raw) if pieces is not None else Word(None, raw))
 
     def flat(self, node: SyntaxNode, draft: CommandDraft) -> None:
-        """Append the words and operators of a test to the command."""
         stack = [node]
         while stack:
             each = stack.pop()

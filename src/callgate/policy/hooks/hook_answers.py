@@ -14,21 +14,21 @@ from callgate.words.decisions import Effect
 from callgate.words.late_pattern import late_pattern
 
 LONGEST = 10_000
-"""The limit of characters of a reason, a context or a message; longer ones are cut."""
+"""The maximum length of a reason, a context or a message, in characters. Longer texts are cut."""
 
 LARGEST = 256 * 1024
-"""The limit of bytes of an answer; a longer one is a failure."""
+"""The maximum size of an answer in bytes. A longer answer is a failure."""
 
 _BLOCKED = "blocked by a hook that gave no reason"
 _STOPPED = "a hook stopped the work"
 _Kind = type | tuple[str, ...] | None
-"""The type of a field, or its allowed words. None: the field is known and ignored."""
+"""The type of a field, or its allowed words. None for a known field that is ignored."""
 _TOP: Mapping[str, _Kind] = {
     **dict.fromkeys(("stopReason", "systemMessage", "reason"), str),
     "decision": ("block", "approve"),
     "continue": bool,
     "hookSpecificOutput": dict,
-    "suppressOutput": None,  # output of hooks is always on record
+    "suppressOutput": None,  # the output of hooks is always recorded
 }
 _OWN: Mapping[str, _Kind] = {
     **dict.fromkeys(("hookEventName", "permissionDecisionReason", "additionalContext"), str),
@@ -104,7 +104,6 @@ def _with_rest(event: str, text: str) -> HookAnswer | HookFailure:
 
 
 def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
-    """Parse an answer, which must be a single JSON object."""
     try:
         found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
         json.dumps(found, ensure_ascii=False).encode()  # refuse half of a surrogate pair, which cannot be encoded
@@ -130,7 +129,6 @@ def _no_constant(_name: str) -> object:
 
 
 def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
-    """Return the answer in a parsed JSON value."""
     try:
         return _answer(event, said)
     except _Wrong as wrong:

@@ -86,7 +86,6 @@ def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
 
 
 def _counts(hook: Hook, answer: HookAnswer, changed: Hook | None) -> bool:
-    """Return True if the verdict of the answer is used."""
     if answer.verdict == "allow":
         return not hook.only_tightens and (changed is None or changed is hook)
     return answer.verdict is not None

@@ -10,13 +10,13 @@ from callgate.words.messages import Content, Image, Text
 from callgate.words.noun import noun
 
 CALL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest")
-"""Events about one call; the others go through ``Hooks.happened``."""
+"""The events about a single call. All other events are sent with ``Hooks.happened``."""
 
 AGENT_EVENTS = ("SubagentStart", "SubagentStop")
-"""Events about the work of a nested session."""
+"""The events about a nested session."""
 
 EVENTS_NOT_SENT = ("TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange")
-"""Events that do not happen yet; ``callgate policy check`` notes a hook for one."""
+"""Events that are never sent yet. ``callgate policy check`` prints a note on hooks for these events."""
 
 SUBJECTS: Mapping[str, str] = {
     **dict.fromkeys(CALL_EVENTS, "tool_name"),
@@ -29,10 +29,10 @@ SUBJECTS: Mapping[str, str] = {
     "Notification": "notification_type",
     "ConfigChange": "source",
 }
-"""The field that a matcher of the event is compared with. Other events have none."""
+"""The field of each event with which its matchers are compared. Events that are not listed have no such field."""
 
 EVENTS_NOT_BLOCKABLE = ("SessionEnd", "SubagentStart", "PostCompact", "Notification")
-"""Events that no hook can prevent: a block is shown to the user."""
+"""Events that a hook cannot block. A denial is shown to the user."""
 
 EVENTS_WITH_TEXT = ("UserPromptSubmit", "SessionStart")
 """Events for which plain text on stdout is context for the model."""
@@ -71,12 +71,10 @@ SILENT = HookAnswer()
 
 
 def facts(session: str, transcript: str, cwd: str, event: str) -> dict[str, Any]:
-    """Return the input fields that every hook gets."""
     return {"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
 
 
 def facts_of_call(case: Case) -> dict[str, Any]:
-    """Return the input fields of events about a call."""
     return {
         "permission_mode": case.mode,
         "tool_name": case.name,

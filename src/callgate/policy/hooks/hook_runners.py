@@ -27,7 +27,8 @@ from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
 
 Function = Callable[[dict[str, Any]], object]
-"""A hook in Python: receives the event as a dict, returns the answer as a dict like the JSON, or None; may be async."""
+"""A hook in Python. It receives the event as a dict and returns the answer as a dict with the fields of the JSON
+answer, or None. The function may be async."""
 
 
 @noun

@@ -95,9 +95,9 @@ class Hooks:
         self._phase = phase
         self._asked = 0
         self.seconds = 0.0
-        """The total time of hooks."""
+        """The total run time of all hooks in seconds."""
         self.before = Check("hooks", self._before)
-        """The check that runs the hooks of PreToolUse; None, synchronously, if none match."""
+        """The check that runs the hooks of PreToolUse. It returns None without awaiting if no hook matches."""
 
     def _before(self, case: Case) -> Awaitable[Hooked] | None:
         if case.hooked is not None:  # hooks run once
@@ -217,7 +217,6 @@ class Hooks:
 
 
 def _denied(merged: MergedAnswers) -> Deny | None:
-    """Return a denial if the hooks deny the call or stop the agent, otherwise None."""
     if merged.stop is not None:
         by = merged.by if merged.verdict == "deny" else merged.stop_by
         reason = f"{merged.reason}\n{merged.stop}" if merged.verdict == "deny" else merged.stop

@@ -1,8 +1,8 @@
 """Rows of package managers, build tools, test runners, linters and formatters.
 
-These programs run the project's own code, and a rule for a program allows that. A row lists only options that cannot
-select other code, settings or programs. A call with any other option, or with words that are passed to another
-program, needs the user's approval.
+These programs run the project's own code, and a rule for a program includes this. A row lists only options that
+cannot select other code, settings or programs. A call with any other option, or with words that are passed to
+another program, needs the user's approval.
 """
 
 BUILDERS = """

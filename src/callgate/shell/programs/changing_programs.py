@@ -28,7 +28,7 @@ tar | read | -ctxrudAvzjJZakmnoSwWp -f= -C=change -X=read --create --list --extr
     --owner= --group= --mode= --mtime= --sort= --no-recursion -I=run --use-compress-program=run -F=run --info-script=run
     --new-volume-script=run --to-command=run --checkpoint-action=run --rsh-command=run --rmt-command=run -T=load
     --files-from=load --remove-files!remove --recursive-unlink!remove -P!write --absolute-names!write | no_prefix
-# No rule for these includes the removal.
+# A rule for one of the following programs does not include the removal.
 unlink,shred,trash,trash-put,truncate | remove | -s= -n= | no_prefix
 dd | | | always=remove no_prefix
 zip | | -m!remove | no_prefix
@@ -67,8 +67,8 @@ def copy(call: Invocation) -> list[Use]:
 
 
 def _lost(name: str, sources: list[Argument], target: Argument) -> list[Use]:
-    """Return a removal of each source for a move out of the workspace, and a removal of the target if ``/dev/null``
-    replaces it."""
+    """Return uses that remove the sources of a move out of the workspace, or the target if ``/dev/null`` is copied
+    over it."""
     if name == "mv" and (target.text[:1] in ("/", "~") or ".." in target.text.split("/")):
         return [each.included("remove") for each in sources]
     return [target.included("remove")] if any(each.text == "/dev/null" for each in sources) else []

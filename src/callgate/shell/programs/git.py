@@ -167,7 +167,8 @@ def clone(call: Invocation) -> list[Use]:
 
 def restore(call: Invocation) -> list[Use]:
     """Return the uses of ``git restore`` and ``git checkout``. The words after ``--`` are written, except if only
-    the index is changed. A rule must contain the name of a whole folder, because all changes in it are discarded."""
+    the index is changed. If a path is a whole folder, the rule must contain the path, because all changes in the
+    folder are discarded."""
     found = call.arguments
     if call.matching("-S", "--staged") and not call.matching("-W", "--worktree"):
         found = call.options
@@ -189,8 +190,8 @@ def clean(call: Invocation) -> list[Use]:
 
 
 def config(call: Invocation) -> list[Use]:
-    """Return the uses of ``git config``. A query is an option or the first word (``get``, ``list``), or a single
-    name. If a new setting names a program or a file with settings, a write to the settings file is returned."""
+    """Return the uses of ``git config``. An option, the first word (``get``, ``list``) or a single name makes it a
+    query. If a new setting names a program or a file with settings, the uses include a write to the settings file."""
     first = call.operands[0].text if call.operands else ""
     asks = first in ("list", "get") or call.matching(*_CONFIG_READS)
     if asks or (len(call.operands) == 1 and first not in _CONFIG_CHANGES):

@@ -15,9 +15,9 @@ from callgate.words.noun import noun
 COPYING = frozenset(("ln", "cp", "mv", "install", "link", "cat", "dd", "rsync", "hash"))
 """Programs that can give another program a new name."""
 DEEPEST = 8
-"""The limit of nested commands."""
+"""The maximum depth of nested commands."""
 LONGEST = 1_000
-"""The limit of words of one command."""
+"""The maximum number of words of one command."""
 _WORDS = 3_000
 _TEXTS = 40
 _PARTS = 20
@@ -29,7 +29,7 @@ _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 _COMMAND_VARIABLE = re.compile(
     r"(?:.*_)?(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|SSH|ASKPASS|SHELL|FSMONITOR|EXTERNAL_DIFF|PS4)"
 )
-# Programs that run other programs, and the words after which these are named.
+# Programs that run other programs, and the subcommands that do so.
 _STARTING = frozenset(("docker", "podman", "kubectl"))
 _STARTED_BY = frozenset(("exec", "run", "debug"))
 _READS_INPUT = frozenset(("xargs", "parallel"))
@@ -128,7 +128,6 @@ class InnerCommands:
 
     @cached_property
     def open(self) -> Sequence[CommandRun]:
-        """The runs that may start another program than their first word."""
         return [run for run in self.runs if _open(run)]
 
     def _script(self, script: Script, depth: int) -> None:
@@ -149,7 +148,7 @@ class InnerCommands:
             self._started(words, depth, redirects, more=more, unseen=feeds)
             return
         self._started(_with_input(words, self._fed), depth, redirects, more=more, unseen=len(self._fed) > _PARTS)
-        # It starts any number of commands, each with some of its input words.
+        # xargs and parallel start any number of commands, each with some of the input words.
         for at in range(1, min(len(self._fed), _PARTS)):
             self._started(_with_input(words, self._fed[at : at + _PART]), depth, redirects, more=more)
 
@@ -217,7 +216,7 @@ class InnerCommands:
             self.over = True
             return
         self._analysed += 1
-        text = text.removeprefix("exec=")  # the form of tar
+        text = text.removeprefix("exec=")  # tar writes the command as exec=command
         if "\0" in text:
             self.blind.append("it runs text that only the shell will know")
             text = text.replace("\0", "$_")

@@ -22,15 +22,15 @@ node,nodejs,tsx,ts-node | text | -hvc -e=code -p=code --eval=code --print=code -
 # Modules of Python.
 json.tool | read write | --sort-keys --indent= --tab --json-lines --no-ensure-ascii --compact
 venv | change | --system-site-packages --upgrade-deps --without-pip --prompt=
-# Only a rule for the exact command covers these.
+# Only a rule for the exact command covers the following programs.
 fish,csh,tcsh,pwsh,perl,ruby,php,lua,luajit,Rscript,julia,osascript,tclsh | | -e=code -E=code -r=code -B=code -R=code
     -F= -i?= | options_first no_prefix always=run
 at,batch,crontab,expect,gdb,sqlite3,psql,mysql,vim,vi,nvim,view,emacs,nano,ed,ex,less,more,man | | | no_prefix
     always=run
 """
-# In place of a script: the code is read from the input.
+# Operands after which the code is read from stdin or typed by the user.
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "inspect", "debug")
-# With one of these alone it prints its version or help. -v makes Python verbose.
+# If one of these is the only option, the interpreter prints its version or help. -v makes Python verbose.
 _TELLS = names("--version --help -V -h")
 # Modules with a row of the same name, and modules that run only tests of the workspace.
 _MODULES = names("pytest mypy ruff black isort flake8 tox pip json.tool venv")

@@ -12,7 +12,7 @@ from callgate.shell.programs.uses import WHY, Role, Use, Words, text_of
 from callgate.words.noun import noun
 
 GRANTED: dict[str, Role] = {"change": "write", "drop": "remove", "moves": "move", "does": "alter", "runs": "code"}
-"""Kinds that a rule for the program includes."""
+"""Kinds of options and operands whose effect a rule for the program includes."""
 # Names in jq that reveal the environment, load modules, or end with an error.
 _JQ_REACHES = (
     r"\$(?:\s|#[^\n]*\n)*(?:ENV\b|__prog)|(?<![A-Za-z_])(?<!(?<!\.)\.)"
@@ -22,8 +22,8 @@ _VERSION = r"(?:===|[=<>!~]=|[<>]) ?[\w.*+]+"
 CHECKED: dict[str, re.Pattern[str]] = {
     # A plain name of a goal, a container or a test; not a path, URL, assignment, option, or text with blanks.
     "name": re.compile(r"[\w.%+][\w.%+,~^\[\]-]*"),
-    # The same with colons: a test in a module, a task of a project, a script. The script ``env``, which every package
-    # has, prints the environment.
+    # A name that may contain colons: a test in a module, a task of a project, a script. The script ``env``, which every
+    # package has, prints the environment.
     "task": re.compile(r"(?!env$)[\w.:][\w.:-]*"),
     # The phases of Maven: another goal may be any plugin.
     "phase": re.compile(r"clean|validate|(?:test-)?compile|test|package|verify|install|site|dependency:tree"),
@@ -67,10 +67,11 @@ CHECKED: dict[str, re.Pattern[str]] = {
     # In BSD style an ``e`` among the letters shows the environment of processes with its secrets.
     "processes": re.compile(r"[^eE]*"),
 }
-"""Kinds whose value is harmless if the expression matches all of it; any other value loads something."""
+"""Kinds whose value is harmless if the expression matches the whole value. For any other value the rule must
+contain the words."""
 _NAMES = frozenset(("name", "config", "requirement", "remote", "local", "go-main"))
-"""Kinds that may also be the path of a file."""
-# A cluster with more letters than there are options is an attack on run time; a glued value may be as long.
+"""Kinds whose value may also be the path of a file."""
+# A longer word is not split into single letters, which limits the run time.
 _LONGEST = 400
 _MOST_USES = 500
 _COMMANDS = frozenset(("argv", "shell"))
@@ -105,7 +106,7 @@ class Argument:
 
 
 WHOLE = Argument("", "", 0, 0)
-"""Stands for the whole command."""
+"""The placeholder for the whole command."""
 
 
 def operands_in(words: Words, start: int) -> list[Argument]:
@@ -240,7 +241,6 @@ def _cluster(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> 
 
 
 def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
-    """Return the uses of options and operands."""
     uses: list[Use] = []
     operands: list[Argument] = []
     skip = 0
@@ -272,7 +272,6 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
 
 
 def of_kind(kind: str, argument: Argument) -> list[Use]:
-    """Return the uses of one option or operand of the given kind."""
     text = argument.text
     if kind == "text":
         return []
@@ -295,7 +294,7 @@ def of_kind(kind: str, argument: Argument) -> list[Use]:
         return [argument.beyond("unknown", f"{text} is more than a {kind}")]
     role = cast(Role, "write" if kind in ("file", "place") else kind)
     why = f"{argument.name.lstrip('?') or ('it' if role == 'write' else text)} {WHY[role]}"
-    if role == "code":  # a rule has to write out the option itself
+    if role == "code":  # the rule must contain the option
         argument = replace(argument, on=argument.at)
     return [argument.beyond(role, why, target=kind == "file" or (role == "write" and not argument.name))]
 

@@ -157,8 +157,8 @@ class Grammar:
 
     @cached_property
     def positional(self) -> bool:
-        """True if the position of an operand decides whether it is written. A glob before the operand could change
-        its position."""
+        """True if the position of an operand decides whether the operand is written. A glob before the operand could
+        change its position."""
         return len(self.kinds) > 1 and "write" in self.kinds
 
 

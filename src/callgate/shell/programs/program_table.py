@@ -61,7 +61,7 @@ _PARSERS: dict[str, Callable[[Invocation], list[Use]]] = {
     "hash": wrapper_programs.hash,
     "source": wrapper_programs.source,
 }
-"""Functions for programs whose uses a row cannot describe, by the first name of the row."""
+"""Functions for programs whose uses cannot be described by a row, by the first name of the row."""
 PROGRAMS: Mapping[str, Program] = programs_in(
     reading_programs.READING,
     changing_programs.CHANGING,
@@ -164,7 +164,6 @@ def grammar_behind(spec: str) -> Grammar:
 
 
 def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) -> list[Use]:
-    """Return the uses of the inner command of a wrapper; empty if the program is not a wrapper."""
     kinds = [kind for kind in grammar.kinds if kind in ("argv", "shell")]
     if not kinds:
         return []

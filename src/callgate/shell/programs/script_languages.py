@@ -12,7 +12,8 @@ from callgate.shell.command import names
 from callgate.shell.programs.program_arguments import WHOLE, Argument, Invocation
 from callgate.shell.programs.uses import Use, unsure
 
-# Text between delimiters, any ASCII character but three; a newline ends it unless escaped.
+# Text between delimiters. A delimiter is any ASCII character except newline, blank and backslash. An unescaped newline
+# ends the text.
 _PART = r"(?:\\.|(?!(?P={0}))[^\\\n])*+"
 _EXPRESSION = rf"(?P<{{0}}>[\x00-\t\x0b-\x1f!-\[\]-\x7f])(?P<{{0}}_text>{_PART})(?P={{0}})"
 _END = r"(?=[ \t]*+(?:\Z|[;\n}#]))"
@@ -113,7 +114,7 @@ _REACHING = re.compile(
     r"(?<![A-Za-z_])(?:system|getline|close|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension)(?!\w)|@",
     re.A,
 )
-# After these a line continues.
+# After these tokens the statement continues on the next line.
 _CONTINUES_LINE = names(", { && || ? : do else")
 _BEFORE_WORDS = names("print printf return in case else do exit")
 _OTHER_WORDS = names("next nextfile break continue delete length default switch if while for function func BEGIN END")
@@ -177,7 +178,6 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _first_unsafe_part(text: str) -> str | None:
-    """Return the first part of an awk program that does more than compute and print; None if there is none."""
     reaching = _REACHING.search(text)
     if reaching:
         return reaching.group()

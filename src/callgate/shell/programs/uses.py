@@ -1,4 +1,4 @@
-"""The uses of a command. A ``Use`` is one effect of a word, as far as rules depend on it."""
+"""The uses of a command. A ``Use`` is one effect of a word that rules check."""
 
 import re
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ from callgate.shell.command import Word
 from callgate.words.noun import noun
 
 Role = Literal["read", "write", "move", "remove", "argv", "run", "code", "load", "enter", "send", "alter", "unknown"]
-"""What a use does.
+"""The kind of a use.
 
-read, write, remove  ``text`` is a path, or empty if it is not named
-move                 like ``remove``, for a moved file
-argv                 another command starts at word ``on``; after the last word if its place is unknown
-run                  ``text`` is shell text that is run; empty if unknown
-code                 ``text`` is a program in another language; empty if unknown
-load                 code or settings from elsewhere
-enter                works in the folder ``text``
-send                 data leaves to, or comes from, another place than the rule names
-alter                changes a state that is not a path
-unknown              the row does not describe the word, so no rule for the program covers it
+read, write, remove  accesses the path ``text``; empty if the path is unknown
+move                 moves the file ``text`` away, which is checked like ``remove``
+argv                 runs the inner command that starts at word ``on``; after the last word if its start is unknown
+run                  runs the shell text ``text``; empty if unknown
+code                 runs ``text``, a program in another language; empty if unknown
+load                 loads code or settings from a place that the rule does not name
+enter                changes the working folder to ``text``
+send                 sends data to, or receives data from, a place that the rule does not name
+alter                changes a state other than files
+unknown              the row does not describe the word, so no rule for the program covers the command
 """
 
 Words = Sequence[Word]

@@ -26,7 +26,7 @@ uv run | argv | -qvn --frozen --locked --no-sync --offline --no-project --isolat
     --directory=enter --project=load --index=send --index-url=send --default-index=send --find-links=send -s!unknown
     -m!unknown --module!unknown --script!unknown | options_first prefix_operands=1
 poetry run,pnpm exec,npm exec | argv | | options_first prefix_operands=1
-# Only a rule that writes the inner command out covers these.
+# A rule for one of the following programs must contain the inner command.
 pnpm dlx,yarn exec|dlx|node,bun x|exec,npm x | shell | | options_first no_prefix
 sudo,doas | argv | -ABbEHKklNnPSVv -s!run -i!run -C= -D= -g= -h= -p= -R=load -r= -T= -t= -U= -u= --user= --group=
     --non-interactive --preserve-env?= --login!run --shell!run --set-home --chdir= --stdin | options_first no_prefix
@@ -59,7 +59,7 @@ _PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%-?[0-9]*(?:\.[0-9]+)?[sd])*")
 
 
 def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_text: bool = False) -> list[Use]:
-    """Return the uses of the inner command, which starts after ``own`` operands of the wrapper."""
+    """Return the uses of the inner command of a wrapper. ``own`` is the number of operands before the inner command."""
     why = f"{name} runs another command"
     operands = [each for each in found if not each.name]
     start = operands[own].at if len(operands) > own else len(words)
@@ -74,7 +74,7 @@ def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_
             uses.append(Argument("", joined, 0, len(words) - 1).beyond("run", why))
     unread = any(each.name and each.option is None and each.at < start for each in found)
     if unread or any(map(unsure, words[1 : start + 1])):
-        # An unknown word may take the next one as its value: then the command starts later.
+        # An unknown option may take the next word as its value; then the inner command starts later.
         anywhere = Argument("", "", 0, len(words))
         uses.append(anywhere.beyond("argv", f"where the command of {name} starts is not known"))
     return uses
