@@ -50,7 +50,7 @@ def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Di
 
 
 def hard_links(changes: ChangeSet, root: str) -> list[str]:
-    """Return a sentence for each changed file that has other names: only the changed name gets the new content."""
+    """Return a sentence for each changed file with further hard links. Only the changed path gets the new content."""
     told: list[str] = []
     for change in changes.files:
         path = change.source or change.path

@@ -23,7 +23,7 @@ def unified(changes: ChangeSet, context: int = 3, *, root: str = "") -> str:
 
 
 def section(found: FileDiff, root: str = "") -> bytes:
-    """Return the part of the patch for one file. It ends with a line feed."""
+    """Return the lines of the patch for one file. The last line ends with a line feed."""
     change = found.change
     new, old = _name(change.path, root), _name(change.source or change.path, root)
     if found.kind == "create":

@@ -23,8 +23,8 @@ _LEAST = 64
 
 
 def matches(before: Sequence[Hashable], after: Sequence[Hashable], *, effort: int = EFFORT) -> list[Block]:
-    """Return the blocks of equal lines, in order on both sides and not adjacent. An empty block at the end of both
-    texts ends the list.
+    """Return the blocks of lines that are equal in both texts, in order. Adjacent blocks are joined. The list ends with
+    an empty block at the end of both texts.
 
     The time is bounded by the lengths and ``effort``. The same input always gives the same blocks.
     """

@@ -106,7 +106,7 @@ class _Part:
 
 
 def _parts(ours: list[_Change], theirs: list[_Change]) -> Iterator[_Part]:
-    """Yield the changed parts. Changes that touch each other are joined, because their order would be ambiguous."""
+    """Yield the changed parts. Adjacent changes are joined, because their order would be ambiguous."""
     changes = sorted((start, end, side, growth) for side in (0, 1) for start, end, growth in (ours, theirs)[side])
     # By how many lines each side is longer than the base, up to where we are.
     before, after = [0, 0], [0, 0]

@@ -1,5 +1,4 @@
-"""Tools for servers that are not connected yet: one that waits for servers, and one that answers calls made too
-early."""
+"""Tools for servers that are not connected yet: a tool that waits for servers, and a tool that answers early calls."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -54,7 +54,7 @@ def innermost(error: BaseException) -> BaseException:
 def fault_of(error: BaseException, lost: str, where: str) -> ConnectionFault:
     """Convert an exception of a connection to a ConnectionFault.
 
-    lost   what the transport reported about its end, if anything
+    lost   the reason that the transport reported for its end; may be empty
     where  the address of an HTTP server
     """
     error = innermost(error)

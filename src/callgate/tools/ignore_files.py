@@ -70,7 +70,7 @@ def verdict(files: Sequence[IgnoreFile], path: str, *, folder: bool) -> bool | N
 
 
 def parse_ignore(text: str, folder: str = "", lead: str = "") -> IgnoreFile:
-    """Parse an ignore file. Invalid lines are skipped, like in git."""
+    """Parse an ignore file. Invalid lines are skipped, as in git."""
     return IgnoreFile(folder, tuple(_globs(text.removeprefix("\ufeff").split("\n"))), lead)
 
 

@@ -167,7 +167,7 @@ class SchemaNode:
 
     @cached_property
     def known(self) -> tuple[str, ...]:
-        """All keys that this schema or a schema for the same value names, in order."""
+        """All keys that this schema, or another schema for the same value, names, in order."""
         return tuple(dict.fromkeys([*self.properties, *(key for part in self.parts() for key in part.known)]))
 
     @cached_property

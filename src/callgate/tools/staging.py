@@ -127,7 +127,7 @@ def _checked(label: Any, act: Any, source_tool_name: Any) -> Callbacks | ChangeS
 
 def checked_callbacks(act: Callbacks) -> Callbacks:
     """Return the functions, each callable with the reason and the extra. Raise UsageError if a function accepts neither
-    the reason alone nor both, so that the error is found before the user approves the action."""
+    ``(reason)`` nor ``(reason, extra)``. The check finds the error before the user approves the action."""
     reject = None if act.reject is None else _with_both("reject", act.reject)
     return Callbacks(_with_both("apply", act.apply), reject)
 

@@ -19,9 +19,9 @@ Read = Callable[[str], bytes | None]
 
 
 def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -> ChangeSet:
-    """Return the changes of a patch. ``read`` returns the bytes of a file, or None if the file does not exist. Raise
-    ToolFailure with the fault, its line in the patch and what to do next; other exceptions are raised only by ``read``.
-    The work is bounded for any patch."""
+    """Return the ChangeSet made from a patch. ``read`` returns the bytes of a file, or None if the file does not exist.
+    Raise ToolFailure with the fault, its line in the patch and what to do next; other exceptions are raised only by
+    ``read``. The time is bounded for any patch."""
     effort, used = Effort(), dict[str, int]()
     files = tuple(_change(each, read, used, effort) for each in _parsed(text))
     named = files[0].path if len(files) == 1 else f"{len(files)} files"
@@ -29,7 +29,7 @@ def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -
 
 
 def patch_paths(text: str) -> tuple[str, ...]:
-    """Return the paths that a patch names, in the order of the patch; none if it cannot be parsed."""
+    """Return the paths that a patch names, in order; none if the patch cannot be parsed."""
     try:
         found = _parsed(text)
     except ToolFailure:
@@ -85,8 +85,8 @@ def _change(patch: FilePatch, read: Read, used: dict[str, int], effort: Effort) 
 
 
 def _patched(data: bytes, patch: FilePatch, effort: Effort) -> bytes:
-    """Return the bytes of a file after the patch. A file with a UTF-16 mark is patched as decoded text first, and if
-    this fails by its bytes, like git."""
+    """Return the bytes of a file after the patch. A file with a UTF-16 mark is decoded and patched as text; if that
+    fails, its bytes are patched, as by git."""
     read = read_text(data) if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else None
     if read is None:
         return patched(data, patch.chunks, patch.path, effort)

@@ -1,8 +1,8 @@
 """Finds the files that ripgrep would search: ignore files are obeyed, hidden files skipped, links not followed.
 
-The precedence of ignore files is ``.rgignore``, ``.ignore``, ``.gitignore``, ``.git/info/exclude``, whatever their
-folders are; of several files of one kind the innermost decides. The ignore files of git apply up to the root of the
-repository.
+Ignore files have this precedence, regardless of their folders: ``.rgignore``, ``.ignore``, ``.gitignore``,
+``.git/info/exclude``. Among files of one kind, the innermost decides. The ignore files of git apply up to the root of
+the repository.
 """
 
 import os

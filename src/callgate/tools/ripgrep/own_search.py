@@ -62,7 +62,7 @@ def compiled(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[
 
 
 def text_of(data: bytes) -> str | None:
-    """Return the text of a file, decoded like in ripgrep; None for a binary file."""
+    """Return the text of a file, with the same encodings as ripgrep; None for a binary file."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
             return data[2:].decode(encoding, "replace")

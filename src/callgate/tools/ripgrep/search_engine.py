@@ -41,7 +41,7 @@ def search_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
 
 
 def available_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
-    """Return the engine like ``search_engine``, without a report."""
+    """Return the same engine as ``search_engine``, without a report."""
     wanted = (os.environ if environ is None else environ).get(VARIABLE, "")
     if not wanted:
         return next(engine for mode in MODES if (engine := _find(mode)) is not None)

@@ -71,6 +71,6 @@ def language_named(name: str) -> Language:
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language of a file by its extension, or None. Like in the engine, the comparison is case-sensitive."""
+    """Return the language of a file by its extension, or None. The comparison is case-sensitive, as in the engine."""
     stem, dot, ending = path.rpartition("/")[2].rpartition(".")
     return _BY_ENDING.get(ending) if dot and stem else None

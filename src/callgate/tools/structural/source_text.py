@@ -70,7 +70,7 @@ def apart(edits: Sequence[SpanEdit]) -> tuple[list[SpanEdit], list[tuple[SpanEdi
     """Return the edits that do not overlap, the pairs of overlapping edits, and True if edits of different ops overlap,
     so that the file must not be changed.
 
-    Of nested matches of one op the outer match is replaced, like on the command line of ast-grep. The edits must be
+    Of nested matches of one op the outer match is replaced, as on the command line of ast-grep. The edits must be
     ordered, outer edits before inner edits.
     """
     kept: list[SpanEdit] = []
