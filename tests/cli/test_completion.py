@@ -17,7 +17,7 @@ TABLE = completion_table()
 CASES: list[tuple[str, set[str]]] = [
     ("callgate se", {"session"}),
     ("callgate session li", {"list"}),
-    ("callgate session ", {"list", "show", "export", "import", "verify", "gc", "remove", "lock"}),
+    ("callgate session ", {"list", "show", "export", "import", "verify", "gc", "remove", "rename", "lock"}),
     ("callgate config get mod", {"mode", "models.default", "models.cheap", "models.fallback", "models.effort"}),
     ("callgate config set --project models.d", {"models.default"}),
     ("callgate -p --mo", {"--mode", "--model"}),

@@ -86,8 +86,8 @@ def test_every_command_that_repairs_something_is_one_that_there_is(person: Perso
     told = json.loads(person.run("doctor", "--json").out)["checks"]
     repairs = [line for row in told for line in row["repair"] if line.startswith("callgate ")]
     assert len(repairs) > 2
-    refused = [line for line in repairs if isinstance(read_command(shlex.split(line)[1:]), int)]
-    assert refused == []
+    for line in repairs:
+        read_command(shlex.split(line)[1:])  # a fault would end the program
 
 
 @pytest.mark.spec("CLI-3")

@@ -133,20 +133,20 @@ def read_all_changes() -> Sequence[SessionChanges]:
 
 def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
     """Return the diff of one change. Raise UsageError if there is no change with this number."""
-    kept = next((each for each in past.changes if each.number == number), None)
-    if kept is None:
-        raise UsageError(_no_such(past, number))
-    changes = ChangeHistory(past.log.parent).load(kept)
+    kept, changes = _load(past, number)
     return ChangeDiff(kept, _changed(changes), unified(changes, root=past.workspace))
 
 
 def read_staged(session: str, number: int) -> ChangeSet:
     """Return a staged change of a session. Raise UsageError if there is no change with this number."""
-    past = read_changes(session)
+    return _load(read_changes(session), number)[1]
+
+
+def _load(past: SessionChanges, number: int) -> tuple[Kept, ChangeSet]:
     kept = next((each for each in past.changes if each.number == number), None)
     if kept is None:
         raise UsageError(_no_such(past, number))
-    return ChangeHistory(past.log.parent).load(kept)
+    return kept, ChangeHistory(past.log.parent).load(kept)
 
 
 def _past(log: Path, workspace: str) -> SessionChanges:

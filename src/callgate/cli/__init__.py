@@ -28,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
         return code
+    except SystemExit as end:  # the help or a fault is printed, or a signal came
+        return int(end.code or 0)
     except KeyboardInterrupt:
         _say("interrupted", after="\n" if sys.stderr.isatty() else "")  # after the ^C that the terminal shows
         return INTERRUPTED
@@ -58,8 +60,7 @@ def _run(words: list[str]) -> int:
 def _command(words: list[str]) -> int:
     from callgate.cli.command_parser import read_command
 
-    found = read_command(words)
-    return found if isinstance(found, int) else found.run()
+    return read_command(words).run()
 
 
 def _in_terminal(words: list[str]) -> int:
@@ -75,25 +76,20 @@ def _without_terminal(words: list[str]) -> int:
     """Refuse words that need a terminal; print the command line for a script."""
     from callgate.cli.start_options import read_interactive
 
-    prompt = "PROMPT"
+    prompt = None
     if words in ([], ["--debug"]):
-        _command(words)  # prints the help to standard error
+        with suppress(SystemExit):
+            _command(words)  # prints the help to standard error
     else:
-        try:
-            prompt = read_interactive(words).prompt or prompt
-        except SystemExit as end:  # the fault is printed
-            return int(end.code or 0)
-    _say(f"there is no terminal here; in a script: callgate -p {prompt if prompt == 'PROMPT' else repr(prompt)}")
+        prompt = read_interactive(words).prompt
+    _say(f"there is no terminal here; in a script: callgate -p {repr(prompt) if prompt else 'PROMPT'}")
     return USAGE
 
 
 def _headless(words: list[str]) -> int:
     from callgate.cli.start_options import read_headless
 
-    try:
-        options = read_headless(words)
-    except SystemExit as end:  # the fault is printed
-        return int(end.code or 0)
+    options = read_headless(words)
     gc.disable()  # objects of the start live on: collecting takes a sixth of its time
     try:
         from callgate.cli.headless import headless

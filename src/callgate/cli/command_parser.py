@@ -156,31 +156,25 @@ class ParsedCommand:
         try:
             return self.command.function(**self.values)
         except CommandMisuse as misuse:
-            print(f"{_fault(self.command.path, str(misuse))}", file=sys.stderr)
+            path = f"callgate {self.command.path}"
+            print(f"{path}: {safe(str(misuse))}; see {path} --help", file=sys.stderr)
             return USAGE
 
 
-def _fault(path: str, message: str) -> str:
-    return f"callgate {path}: {safe(message)}; see callgate {path} --help"
-
-
-def read_command(words: Sequence[str]) -> ParsedCommand | int:
-    """Return the command of these words, or the exit code if help or a fault was printed."""
+def read_command(words: Sequence[str]) -> ParsedCommand:
+    """Return the command of these words. Help, or a fault, is printed and ends the program with an exit code."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    try:
-        found, rest = _find(words)
-        if isinstance(found, CommandRow):
-            values = command_parser(found).parse_words(rest)
-            if not any(row.parameter == "debug" for row in found.arguments):
-                del values["debug"]
-            return ParsedCommand(found, values)
-        parser = _group_parser(found)
-        parser.parse_words(rest)
-        parser.print_help(sys.stderr)
-        return USAGE  # nothing was done: a script that lost its arguments gets an error
-    except SystemExit as end:
-        return int(end.code or 0)
+    found, rest = _find(words)
+    if isinstance(found, CommandRow):
+        values = command_parser(found).parse_words(rest)
+        if not any(row.parameter == "debug" for row in found.arguments):
+            del values["debug"]
+        return ParsedCommand(found, values)
+    parser = _group_parser(found)
+    parser.parse_words(rest)
+    parser.print_help(sys.stderr)
+    raise SystemExit(USAGE)  # nothing was done: a script that lost its arguments gets an error
 
 
 def _find(words: Sequence[str]) -> tuple[CommandRow | str, list[str]]:
@@ -264,9 +258,37 @@ def count(text: str) -> int:
     return int(text)
 
 
+def pair(sign: str) -> Callable[[str], tuple[str, str]]:
+    """Return a function that reads NAME=VALUE or NAME: VALUE."""
+
+    def read(text: str) -> tuple[str, str]:
+        name, found, value = text.partition(sign)
+        if not found or not name.strip():
+            raise ArgumentTypeError(f"must be NAME{sign}VALUE, not {text!r}")
+        return name.strip(), value.strip() if sign == ":" else value
+
+    return read
+
+
+def hexadecimal(what: str, digits: int = 32) -> Callable[[str], str]:
+    """Return a function that reads a checksum; ``what`` says in an error where it comes from."""
+
+    def read(text: str) -> str:
+        if re.fullmatch(f"[0-9a-f]{{{digits}}}", text) is None:
+            raise ArgumentTypeError(f"{what}, {digits} hexadecimal digits, not {text!r}")
+        return text
+
+    return read
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Read names separated by commas or blanks; there may be none."""
+    return tuple(text.replace(",", " ").split())
+
+
 def tool_names(text: str) -> tuple[str, ...]:
-    """Read names of tools, separated by commas or blanks."""
-    names = tuple(text.replace(",", " ").split())
+    """Read names of tools, at least one."""
+    names = split_names(text)
     if not names:
         raise ArgumentTypeError("say which tools, such as Read,Grep")
     return names

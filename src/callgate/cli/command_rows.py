@@ -145,7 +145,7 @@ GROUPS = {
         CommandGroup(
             _SESSIONS,
             "session",
-            "sessions: list, show, export, import, rename, verify, gc, remove ...",
+            "sessions: list, show, export, import, rename, verify, gc ...",
             "session_commands",
             f"About the sessions that are kept. {DATA_FOLDER}",
         ),

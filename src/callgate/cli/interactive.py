@@ -9,10 +9,7 @@ from callgate.cli.start_options import read_interactive
 
 def interactive(words: Sequence[str], typed: str = "") -> int:
     """Run the terminal; return the exit code. ``typed`` are keys that were pressed during the start."""
-    try:
-        options = read_interactive(words)
-    except SystemExit as end:  # the fault is printed
-        return int(end.code or 0)
+    options = read_interactive(words)
     if os.environ.get("TERM", "dumb") == "dumb" and os.name != "nt":
         why = "this terminal (TERM=dumb) cannot place the cursor: run callgate -p PROMPT, or in another terminal"
         print(f"callgate: {why}", file=sys.stderr)

@@ -3,7 +3,7 @@
 import json
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from callgate.admin.servers import (
     remove_server,
     try_server,
 )
-from callgate.cli.command_parser import tool_names
+from callgate.cli.command_parser import pair, tool_names
 from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.start_options import RULES
 from callgate.cli.terminal import Span, clip, signs_for
@@ -200,18 +200,6 @@ def _without_values(found: ServerConfig) -> dict[str, Any]:
     return {key: sorted(value) if key in ("env", "headers", "oauth") else value for key, value in entry.items()}
 
 
-def _pair(sign: str) -> Callable[[str], tuple[str, str]]:
-    """Return a function that reads NAME=VALUE or NAME: VALUE."""
-
-    def read(text: str) -> tuple[str, str]:
-        name, found, value = text.partition(sign)
-        if not found or not name.strip():
-            raise ArgumentTypeError(f"must be NAME{sign}VALUE, not {text!r}")
-        return name.strip(), value.strip() if sign == ":" else value
-
-    return read
-
-
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
         raise ArgumentTypeError(f"must be a port from 0 to 65535, not {text!r}")
@@ -239,8 +227,8 @@ COMMANDS = (
                 "stdio for a command, http for an address, sse for the address of an old server; mostly not needed",
                 choices=("stdio", "http", "sse"),
             ),
-            ArgumentRow("-e --env NAME=VALUE", "a variable for it", read=_pair("="), many=True),
-            ArgumentRow("-H --header 'NAME: VALUE'", "sent with requests", read=_pair(":"), many=True),
+            ArgumentRow("-e --env NAME=VALUE", "a variable for it", read=pair("="), many=True),
+            ArgumentRow("-H --header 'NAME: VALUE'", "sent with requests", read=pair(":"), many=True),
             ArgumentRow("--trusted", "believe the server when it says that a tool only reads"),
             _SCOPE,
         ),

@@ -8,7 +8,7 @@ from time import time
 from typing import get_args
 
 from callgate.admin.workspace_policy import ChangedFolder, KeptScope, SettingsFault, Trusted, WorkspacePolicy
-from callgate.cli.command_parser import json_object, one_of, seconds_of
+from callgate.cli.command_parser import json_object, one_of, pair, seconds_of
 from callgate.cli.command_rows import ArgumentRow, CommandRow
 from callgate.cli.json_lines import FILE, JSONL
 from callgate.cli.policy_list import answer_lines, until
@@ -108,13 +108,6 @@ def _listed(faults: Sequence[SettingsFault], room: int) -> Iterator[Line]:
         yield from paragraph(str(fault), room, indent=2, hang=2)
 
 
-def _argument(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise ArgumentTypeError(f"must be NAME=VALUE, not {text!r}")
-    return name, value
-
-
 def _scope(text: str) -> str:
     if text == "session":
         raise ArgumentTypeError("must be user or project: what counts for a session alone is answered in that session")
@@ -171,7 +164,7 @@ COMMANDS = (
                 "--argument NAME=VALUE",
                 "an argument of the call, as text; may be given several times",
                 "pairs",
-                read=_argument,
+                read=pair("="),
                 many=True,
             ),
             ArgumentRow("--arguments JSON", "all arguments at once; @FILE reads them from a file", read=json_object),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from callgate import admin
-from callgate.cli.command_parser import count, seconds_of
+from callgate.cli.command_parser import count, hexadecimal, seconds_of
 from callgate.cli.command_rows import DATA_FOLDER, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
 from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say, size_in_words
@@ -51,15 +50,8 @@ def import_session(file: str, program: str) -> int:
     else:
         with open(file, "rb") as lines:
             taken = admin.sessions.Archive().take_in(lines, str(Path(file).absolute()))
-    put((Span(line),) for line in _imported(taken))
-    return 0
-
-
-def _imported(taken: admin.sessions.TakenIn) -> list[str]:
-    counts = [counted(taken.messages, "message"), counted(taken.calls, "call")]
-    if taken.left_out:
-        counts.append(f"{counted(taken.left_out, 'other line')} left out")
-    lines = [taken.session, f"  {', '.join(counts)}"]
+    more = f", {counted(taken.left_out, 'other line')} left out" if taken.left_out else ""
+    lines = [taken.session, f"  {counted(taken.messages, 'message')}, {counted(taken.calls, 'call')}{more}"]
     if taken.title:
         lines.append(f"  title: {taken.title}")
     if taken.workspace and taken.workspace != str(Path.cwd()):
@@ -69,7 +61,8 @@ def _imported(taken: admin.sessions.TakenIn) -> list[str]:
         lines += [f"    {each}" for each in taken.skipped[:_SHOWN]]
         if len(taken.skipped) > _SHOWN:
             lines.append(f"    and {len(taken.skipped) - _SHOWN} more")
-    return lines
+    put((Span(line),) for line in lines)
+    return 0
 
 
 def audit(which: str | None, shape: str, output: str | None, force: bool) -> int:
@@ -143,27 +136,20 @@ def verify(which: str | None, every: bool, head: str | None) -> int:
 
 def _verdict(name: str, log: Path, verified: admin.sessions.Verified, *, lost: bool) -> Iterator[Line]:
     faults = len(verified.faults) + verified.more
-    if verified.sound and not lost:
-        yield Span(f"{name}: "), Span("sound", "green")
-    elif faults:
-        yield Span(f"{name}: "), Span(f"not sound, {counted(faults, 'fault')}", "red")
-    else:
-        why = "the head is not in it" if verified.lines else "there is no line in it"
-        yield Span(f"{name}: "), Span(f"not sound, {why}", "red")
+    why = "the head is not in it" if verified.lines else "there is no line in it"
+    is_sound = verified.sound and not lost
+    verdict = "sound" if is_sound else f"not sound, {counted(faults, 'fault') if faults else why}"
+    yield Span(f"{name}: "), Span(verdict, "green" if is_sound else "red")
     for fault in verified.faults:
         yield from _fault(fault, log)
     if verified.more:
         yield (Span(f"  and {verified.more:,} more"),)
     if verified.cut:
-        yield (
-            Span(
-                f"  {counted(verified.cut, 'byte')} of a torn end cut off earlier, on record, kept in {log.name}.broken"
-            ),
-        )
+        cut = counted(verified.cut, "byte")
+        yield (Span(f"  {cut} of a torn end cut off earlier, on record, kept in {log.name}.broken"),)
     if verified.unknown:
-        yield (
-            Span(f"  {counted(verified.unknown, 'line')} of a newer version of Callgate, which this one leaves out"),
-        )
+        newer = counted(verified.unknown, "line")
+        yield (Span(f"  {newer} of a newer version of Callgate, which this one leaves out"),)
     facts = f"{counted(verified.lines, 'line')} checked, {counted(verified.size, 'byte')}"
     yield (Span(f"  {facts}" + (f", head {verified.head}" if verified.lines else "")),)
 
@@ -193,12 +179,9 @@ def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: 
     hour stay if a program may still be writing them."""
     cleaned = admin.sessions.Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
     if as_json:
-        lists = {
-            "removed": [json_fields(each) for each in cleaned.removed],
-            "kept": [json_fields(each) for each in cleaned.kept],
-            "failed": [json_fields(each) for each in cleaned.failed],
-        }
-        put_json({"dry_run": dry_run, "bytes": cleaned.size, **lists})
+        lists = {"removed": cleaned.removed, "kept": cleaned.kept, "failed": cleaned.failed}
+        written = {name: [json_fields(each) for each in found] for name, found in lists.items()}
+        put_json({"dry_run": dry_run, "bytes": cleaned.size, **written})
     else:
         put((Span(line),) for line in _cleaned(cleaned, dry_run=dry_run))
         if not cleaned.removed:
@@ -275,12 +258,6 @@ def _age(text: str) -> float:
     return seconds
 
 
-def _checksum(text: str) -> str:
-    if re.fullmatch(r"[0-9a-f]{32}", text) is None:
-        raise ArgumentTypeError(f"must be a head that verify printed, 32 hexadecimal digits, not {text!r}")
-    return text
-
-
 _WHICH = ArgumentRow("ID?", SESSION_HELP, "which")
 _ONE = ArgumentRow("ID", "its id, a beginning of it that no other has, or its whole title", "which")
 _ALL = ArgumentRow("--all", "every session of every folder", "every")
@@ -338,7 +315,15 @@ _ROWS = (
         "session verify",
         verify,
         "whether a log is what was written",
-        (_WHICH, _ALL, ArgumentRow("--head SUM", "a head noted earlier: it must be in the log still", read=_checksum)),
+        (
+            _WHICH,
+            _ALL,
+            ArgumentRow(
+                "--head SUM",
+                "a head noted earlier: it must be in the log still",
+                read=hexadecimal("must be a head that verify printed"),
+            ),
+        ),
         more="The end of a log can be cut off without a trace in it: note the head that is printed, and give it later "
         "with --head. exit codes: 0 sound, 1 not",
     ),

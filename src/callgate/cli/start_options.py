@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Literal, get_args
 
-from callgate.cli.command_parser import CommandParser, count
+from callgate.cli.command_parser import CommandParser, count, split_names
 from callgate.cli.command_rows import ArgumentRow
 from callgate.words.endings import EXIT_CODES_LINE
 from callgate.words.model import Effort, WantedEffort
@@ -84,11 +84,6 @@ def _positive(text: str, what: str) -> float:
     return found
 
 
-def _tools(text: str) -> tuple[str, ...]:
-    """Read names separated by commas or blanks; an empty text means no tool."""
-    return tuple(text.replace(",", " ").split())
-
-
 PROMPT_TEXTS = (
     ArgumentRow("--system-prompt TEXT", "in place of the shipped system prompt", apart="own"),
     ArgumentRow("--system-prompt-file FILE", "the same, from a file", apart="own"),
@@ -132,7 +127,7 @@ FLAGS: Mapping[str, Sequence[ArgumentRow]] = {
     ),
     "what it may do": (
         *RULES,
-        ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' is none", read=_tools),
+        ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' is none", read=split_names),
         ArgumentRow("--add-dir DIR", "a further folder to read in; file tools change the workspace alone", many=True),
         ArgumentRow("--max-turns N", "stop after so many requests to the model", read=count),
         ArgumentRow("--max-budget DOLLARS", "stop before the session costs more", read=_dollars),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -38,13 +38,14 @@ def opening_of(options: StartOptions) -> SessionOpener:
                 is_open = True
                 yield session, config
         except ModelError as error:
-            page = "" if is_open or error.kind != "no_key" else await asyncio.to_thread(_first_run, config)
+            if is_open or error.kind != "no_key":
+                raise
+            from callgate.admin.provider_keys import first_run_page  # only a first start needs it
+
+            page = await asyncio.to_thread(first_run_page, config)
             raise (ModelError(page, kind="no_key") if page else error) from None
 
-    def open_now(terminal: Terminal, start: SessionStart) -> AbstractAsyncContextManager[tuple[Session, Config]]:
-        return opened(terminal, start)
-
-    return open_now
+    return opened
 
 
 async def _trusts(terminal: Terminal, config: Config) -> bool:
@@ -71,9 +72,3 @@ def _started(options: StartOptions, start: SessionStart) -> StartOptions:
     if not start.new and not start.resume:
         return options
     return replace(options, latest=False, resume=start.resume or None, fork=start.fork, session_id=None)
-
-
-def _first_run(config: Config) -> str:
-    from callgate.admin.provider_keys import first_run_page  # only a first start needs it
-
-    return first_run_page(config)

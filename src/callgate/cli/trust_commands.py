@@ -2,7 +2,6 @@
 
 import os
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,10 +18,11 @@ from callgate.admin.workspace_policy import (
     fingerprint,
     trust_store,
 )
-from callgate.cli.command_parser import USAGE
+from callgate.cli.command_parser import USAGE, hexadecimal
 from callgate.cli.command_rows import ArgumentRow, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, paragraph, safe
 from callgate.cli.text_output import answer_to, item, put, put_paragraph, put_text, say, text_width
+from callgate.formats.columns import pieces
 from callgate.formats.display import counted
 from callgate.words.errors import UsageError
 
@@ -136,11 +136,9 @@ def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iter
 
 
 def _difference(line: str, room: int) -> Iterator[Line]:
-    text = safe(f"  {line}")
     style = {"+": "green", "-": "red"}.get(line[2:3], "") if line.startswith("  ") else "bold"
-    while text:
-        yield (Span(Safe(text[:room]), style),)
-        text = Safe(text[room:])
+    for piece in pieces(safe(f"  {line}"), room):
+        yield (Span(Safe(piece), style),)
 
 
 def _in_words(state: TrustState) -> str:
@@ -149,14 +147,6 @@ def _in_words(state: TrustState) -> str:
     if isinstance(state, ChangedFolder):
         return "not trusted now: it changed"
     return f"not trusted: {state.why}" if state.why else "not trusted"
-
-
-def _fingerprint(text: str) -> str:
-    if len(text) != DIGITS or not set(text) <= set("0123456789abcdef"):
-        raise ArgumentTypeError(
-            f"is the fingerprint that `callgate trust show` prints, {DIGITS} hexadecimal digits, not {text!r}"
-        )
-    return text
 
 
 _TRUST = "Which folders are trusted is kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
@@ -179,7 +169,7 @@ COMMANDS = (
             ArgumentRow(
                 "--yes FINGERPRINT",
                 "do not ask; the fingerprint is the one that `callgate trust show` prints",
-                read=_fingerprint,
+                read=hexadecimal("is the fingerprint that `callgate trust show` prints", DIGITS),
             ),
         ),
         examples=("callgate trust add", "callgate trust add ~/src/app --yes 0123456789abcdef0123456789abcdef"),

@@ -23,14 +23,9 @@ def key(patient: Patient) -> Sequence[Diagnosis]:
     if not providers and _chosen(patient, source):
         return [skipped("the model of the settings asks no server that is known")]
     if not providers:
-        ways = source.setup_options()
-        return [
-            fault(
-                "no key, and no model in the settings",
-                "; or ".join(way.what for way in ways if way.kind != "demo"),
-                *(way.command for way in ways if way.kind != "demo"),
-            )
-        ]
+        ways = [way for way in source.setup_options() if way.kind != "demo"]
+        problem = "; or ".join(way.what for way in ways)
+        return [fault("no key, and no model in the settings", problem, *(way.command for way in ways))]
     return [_key_of(provider, patient, source) for provider in dict.fromkeys(providers)]
 
 
@@ -86,11 +81,8 @@ def _place(base_url: str) -> str:
 
 
 def _named(config: Config, name: str) -> Iterator[tuple[str, str]]:
-    yield "answers", name
-    if config.models.cheap:
-        yield "models.cheap", config.models.cheap
-    if config.models.fallback:
-        yield "models.fallback", config.models.fallback
+    named = {"answers": name, "models.cheap": config.models.cheap, "models.fallback": config.models.fallback}
+    yield from ((which, each) for which, each in named.items() if each)
 
 
 def _chosen(patient: Patient, source: ModelSource) -> str:

@@ -45,11 +45,8 @@ def settings(patient: Patient) -> Sequence[Diagnosis]:
         fault(str(each), "every call is denied until this is put right", _edit(each.origin.layer))
         for each in broken_settings(config)
     ]
-    found += [
-        warning(saw, str(each), "callgate policy check")
-        for each in config.notes
-        if each.origin.file != str(config.root)
-    ]
+    notes = [each for each in config.notes if each.origin.file != str(config.root)]
+    found += [warning(saw, str(each), "callgate policy check") for each in notes]
     return found or [fine(saw)]
 
 
@@ -61,13 +58,8 @@ def trust(patient: Patient) -> Sequence[Diagnosis]:
         problem = "it changed since you trusted it, so its hooks, tools and skills do nothing"
         return [warning(f"{config.root} was trusted", problem, *_TRUST)]
     if not config.own_data:
-        return [
-            fault(
-                f"the data folder {config.data}",
-                "it lies in the workspace, so trust does not count",
-                "unset CALLGATE_DATA_DIR",
-            )
-        ]
+        problem = "it lies in the workspace, so trust does not count"
+        return [fault(f"the data folder {config.data}", problem, "unset CALLGATE_DATA_DIR")]
     found = fingerprint(config.root)
     if found.problem:
         return [warning(f"{config.root} is not trusted", found.problem, "callgate trust show")]

@@ -14,18 +14,19 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from callgate import Model, Session, Store, __version__
 from callgate.assembly.traced import traced
 from callgate.cli.headless.driver import HeadlessDriver
-from callgate.cli.headless.event_output import Cleaner, JsonOutput, Output, StreamOutput, TextOutput, say, write_result
+from callgate.cli.headless.event_output import Cleaner, JsonOutput, StreamOutput, TextOutput, write_result
 from callgate.cli.headless.headless_result import INTERRUPTED, USAGE, HeadlessResult, can_go_on
 from callgate.cli.headless.standard_input import follow_stdin, read_stdin, whole_prompt
 from callgate.cli.start_options import StartOptions
 from callgate.cli.start_session import config_of, open_session, schema_of
+from callgate.cli.text_output import say
 from callgate.config import Config
 from callgate.tools.output import OutputSchema
 from callgate.words.decisions import Question
@@ -72,11 +73,11 @@ async def _run(
 ) -> int:
     async with open_session(options, config, model, say) as session:
         with traced(session, os.environ, say):
-            return await _driven(options, config, session, prompt, schema)
+            return await _drive(options, config, session, _inputs(options, prompt, schema), schema)
 
 
-async def _driven(
-    options: StartOptions, config: Config, session: Session, prompt: str | None, schema: OutputSchema | None
+async def _drive(
+    options: StartOptions, config: Config, session: Session, inputs: Sequence[Input], schema: OutputSchema | None
 ) -> int:
     loop = asyncio.get_running_loop()
     follows = options.input_format == "stream-json"
@@ -93,7 +94,7 @@ async def _driven(
     output.start(_facts(session, config))
     if follows:
         follow_stdin(loop, driver.take)
-    result = await driver.run(_inputs(options, prompt, schema), schema)
+    result = await driver.run(inputs, schema)
     if options.output_format != "stream-json":
         for question in result.open_questions:
             say(_waits(question, result.session_id))
@@ -103,7 +104,7 @@ async def _driven(
     return result.exit_code
 
 
-def _output(options: StartOptions, cleaner: Cleaner, gone: Callable[[], None]) -> Output:
+def _output(options: StartOptions, cleaner: Cleaner, gone: Callable[[], None]) -> TextOutput:
     if options.output_format == "stream-json":
         return StreamOutput(cleaner, gone)
     return (JsonOutput if options.output_format == "json" else TextOutput)(cleaner)

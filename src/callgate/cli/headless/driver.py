@@ -8,7 +8,7 @@ from math import isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from callgate.cli.headless.event_output import Output
+from callgate.cli.headless.event_output import TextOutput
 from callgate.cli.headless.headless_result import HeadlessResult, Reason
 from callgate.words.errors import CallgateError, JournalError
 from callgate.words.events import Event, InputRefused, MessageAdded, RunEnded, StatusChanged, TurnEnded, TurnStarted
@@ -31,7 +31,9 @@ class HeadlessDriver:
     follows  True if inputs come from standard input until it ends
     """
 
-    def __init__(self, session: Session, output: Output, *, wait: float | None = None, follows: bool = False) -> None:
+    def __init__(
+        self, session: Session, output: TextOutput, *, wait: float | None = None, follows: bool = False
+    ) -> None:
         self._session = session
         self._output = output
         self._wait = wait

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from callgate.cli.headless.headless_result import SCHEMA_VERSION, HeadlessResult
 from callgate.cli.headless.line_writer import LineWriter
 from callgate.cli.terminal import safe
+from callgate.cli.text_output import say
 from callgate.formats.jsonable import to_json
 from callgate.words.events import CallSettled, Compacted, Event, Noted, RequestRetried, TurnStarted
 from callgate.words.session_event import SessionEvent
@@ -30,28 +31,6 @@ class Cleaner(Protocol):
         ...
 
     def noun(self, value: T) -> T: ...
-
-
-class Output(Protocol):
-    def start(self, facts: Mapping[str, Any]) -> None:
-        """Write the start of the run, with the fields of the line ``start``."""
-        ...
-
-    def event(self, found: SessionEvent) -> None: ...
-
-    async def room(self) -> None:
-        """Wait while too many lines are queued."""
-        ...
-
-    async def end(self, result: HeadlessResult) -> None: ...
-
-
-def say(text: str) -> None:
-    """Write one line for people to standard error."""
-    try:
-        print(f"callgate: {safe(text)}", file=sys.stderr, flush=True)
-    except OSError:  # it was closed; the exit code remains
-        return
 
 
 def notice(event: Event) -> str:
@@ -76,7 +55,7 @@ class TextOutput:
         self._mentions = False  # the calls of this turn were asked for by the prompt itself
 
     def start(self, facts: Mapping[str, Any]) -> None:
-        return
+        """Write the start of the run, with the fields of the line ``start``."""
 
     def event(self, found: SessionEvent) -> None:
         event = found.event
@@ -91,7 +70,7 @@ class TextOutput:
             say(self._clean(text))
 
     async def room(self) -> None:
-        return
+        """Wait while too many lines are queued."""
 
     async def end(self, result: HeadlessResult) -> None:
         for error in result.errors:
@@ -110,16 +89,17 @@ class JsonOutput(TextOutput):
         write_result(self._clean(result))
 
 
-class StreamOutput:
+class StreamOutput(TextOutput):
     """Writes a line for the start, one for each event, and one for the result. ``gone`` is called if standard output
     is closed."""
 
     def __init__(self, cleaner: Cleaner, gone: Callable[[], None]) -> None:
+        super().__init__(cleaner)
         self._cleaner = cleaner
         self._lines = LineWriter(sys.stdout.fileno(), gone)
 
     def start(self, facts: Mapping[str, Any]) -> None:
-        self._lines.put(_line({"type": "start", "v": SCHEMA_VERSION, **facts}))
+        self._lines.put(_text({"type": "start", "v": SCHEMA_VERSION, **facts}).encode())
 
     def event(self, found: SessionEvent) -> None:
         origin = {"path": [*found.path]} if found.path else {}
@@ -132,13 +112,13 @@ class StreamOutput:
         await self._lines.room()
 
     async def end(self, result: HeadlessResult) -> None:
-        self._lines.put(_line(result_line(self._cleaner.noun(result))))
+        self._lines.put(_text(result_line(self._cleaner.noun(result))).encode())
         await self._lines.aclose()
 
 
 def write_result(result: HeadlessResult) -> None:
     """Write the result as the only line."""
-    _write(_line(result_line(result)))
+    _write(_text(result_line(result)).encode())
 
 
 def result_line(result: HeadlessResult) -> dict[str, Any]:
@@ -146,10 +126,6 @@ def result_line(result: HeadlessResult) -> dict[str, Any]:
     written["type"] = "result"
     del written["usage"]["type"]
     return {"type": "result", "v": SCHEMA_VERSION, **written, "exit_code": result.exit_code}
-
-
-def _line(value: Any) -> bytes:
-    return _text(value).encode()
 
 
 def _text(value: Any) -> str:

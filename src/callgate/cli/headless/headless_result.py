@@ -18,13 +18,6 @@ Reason = RunReason | Literal["question", "refused", "misfit", "error"]
 could not go on."""
 
 
-def exit_code(reason: Reason) -> int:
-    """Return one of ``EXIT_CODES`` in ``words/endings.py``."""
-    if reason == "question":
-        return ASKS
-    return FAILED if reason in ("refused", "misfit", "error") else ENDINGS[reason].exit_code
-
-
 def can_go_on(result: "HeadlessResult") -> bool:
     """Return True if ``--resume`` alone continues the run: a limit or an interrupt ended it, and the session is
     stored."""
@@ -58,4 +51,7 @@ class HeadlessResult:
 
     @property
     def exit_code(self) -> int:
-        return exit_code(self.reason)
+        """One of ``EXIT_CODES`` in ``words/endings.py``."""
+        if self.reason == "question":
+            return ASKS
+        return FAILED if self.reason in ("refused", "misfit", "error") else ENDINGS[self.reason].exit_code
