@@ -9,6 +9,7 @@ from typing import Any
 from callgate.admin.call_judge import Ruling, case_of, ruling
 from callgate.config import AnyPath, Config, load_config
 from callgate.core.gate import CheckGate
+from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
 from callgate.host.sandbox.proven_sandbox import ProvenSandbox
@@ -83,11 +84,7 @@ class WorkspacePolicy:
         self.config = config = load_config(root, mode=mode)
         self._root, self._home = str(config.root), str(config.home)
         self._hooks = Hooks(
-            config.hooks,
-            root=config.root,
-            covers=lambda rule, case: Judge(self.rulebook).concerns(rule, case),
-            clock=LoopClock(),
-            report=lambda noted: None,
+            config.hooks, root=config.root, covers=self._concerns, clock=LoopClock(), report=lambda noted: None
         )
         self.rulebook = Rulebook.of(
             config.rules, root=self._root, home=self._home, now=time(), faults=(*config.faults, *self._hooks.faults)
@@ -148,6 +145,9 @@ class WorkspacePolicy:
         gate = CheckGate(standard_checks(self.rulebook, hooks=hooks, free=free))
         found = explain(gate.explain, case, self.rulebook)
         return ruling(found.decision, self.rulebook), found
+
+    def _concerns(self, rule: str, case: Case) -> bool:
+        return Judge(self.rulebook).concerns(rule, case)
 
     # ---- remembered answers -------------------------------------------------------------------------------------
 
