@@ -1,1 +1,1 @@
-"""Values as JSON, and text that is safe to show: two formats that every package uses."""
+"""Two formats that every package uses: values as JSON, and text that is safe to show."""

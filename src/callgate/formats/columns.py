@@ -1,6 +1,6 @@
-"""The width of text in terminal columns, and text truncated or wrapped to a width.
+"""Measures, truncates and wraps text by terminal columns.
 
-The text must be safe to show (see ``formats.display``): control characters have no width here.
+The text must be safe to show (see ``formats.display``), because control characters have no width here.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from unicodedata import combining, east_asian_width
 
 
 def width(text: str) -> int:
-    """Return the number of columns of safe text."""
+    """Return the number of terminal columns of a safe text."""
     if text.isascii():
         return len(text)
     return sum(map(_wide, text))
 
 
 def clipped(text: str, columns: int, mark: str = "…") -> str:
-    """Truncate text to a number of columns. A truncated text ends with ``mark``."""
+    """Truncate text to a number of terminal columns. A truncated text ends with ``mark``."""
     if width(text) <= columns:
         return text
     kept, used = "", 0
@@ -29,7 +29,7 @@ def clipped(text: str, columns: int, mark: str = "…") -> str:
 
 
 def pieces(text: str, columns: int) -> Iterator[str]:
-    """Yield the text in pieces of at most this number of columns, broken at any character; at least one piece."""
+    """Yield the text in pieces of at most this number of columns, broken at any character; yield at least one piece."""
     if text.isascii():
         for at in range(0, max(len(text), 1), max(columns, 1)):
             yield text[at : at + max(columns, 1)]
@@ -45,7 +45,7 @@ def pieces(text: str, columns: int) -> Iterator[str]:
 
 
 def words(text: str, columns: int) -> list[str]:
-    """Wrap text to a number of columns, between words if possible. Return at least one line."""
+    """Return the lines of a text wrapped to a number of columns, between words if possible; at least one line."""
     if text.isascii():
         return wrap(text, max(columns, 1), break_on_hyphens=False) or [""]
     lines, line = list[str](), ""

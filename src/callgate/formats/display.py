@@ -1,9 +1,9 @@
-"""Makes text safe to show; every interface uses it.
+"""Makes text safe to show; every interface uses this module.
 
-Shown text cannot move the cursor, change the text direction, or hide. Invisible characters are spelled ``<U+001B>``,
-long runs of blanks are counted ``<400 blanks>``, and omissions are counted ``<12 more lines>``. If the text itself
-contains such a spelling, its ``<`` is spelled, so different texts are never shown the same, and no text can imitate the
-display. Letters that look like others are not changed: see ``look_alikes``.
+Shown text cannot move the cursor, change the text direction, or be invisible. Invisible characters are escaped as
+``<U+001B>``, long runs of blanks as ``<400 blanks>``, and omitted lines are replaced by ``<12 more lines>``. If the
+text itself contains such an escape, its ``<`` is escaped. So different texts are never shown the same, and no text
+can imitate the display. Letters that look like others are not changed: see ``look_alikes``.
 """
 
 import re
@@ -48,25 +48,28 @@ _EMOJI = late_pattern(rf"({_PICTURE}(?:\u200d{_PICTURE})*)")
 
 
 def visible(text: str) -> str:
-    """Return the text on one line, with line ends spelled."""
+    """Return the text on one line, with line endings and invisible characters escaped."""
     return _ODD_IN_LINE.sub(_spelled, text)
 
 
 def visible_lines(text: str) -> str:
-    """Return the text with its line feeds; each line as by ``visible``."""
+    """Return the text with invisible characters escaped; line feeds are kept."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def visible_page(text: str) -> str:
-    """Return the text for a document: line feeds, tabs and blanks are kept, and so are the joiners of emoji. Not for a
-    question."""
+    """Return the text for a document, with invisible characters escaped; line feeds, tabs, blanks and the joiners of
+    emoji are kept. Not safe for a question to the user."""
     return "\n".join(_ODD_ON_PAGE.sub(_spelled_on_page, line) for line in text.split("\n"))
 
 
 @noun
 class Excerpt:
-    """The visible beginning of a text. It ends with the omissions: ``more_chars`` of its last line, and ``more_lines``
-    after it."""
+    """The visible beginning of a text, followed by a note about the omitted rest.
+
+    more_chars  the number of omitted characters of the last line
+    more_lines  the number of omitted lines
+    """
 
     text: str
     more_lines: int = 0
@@ -74,7 +77,8 @@ class Excerpt:
 
 
 def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
-    """Return at most this number of lines and of characters. A spelled character counts as one."""
+    """Return the beginning of a text with at most this number of lines and characters. An escaped character is one
+    character."""
     found = text.split("\n")
     kept: list[str] = []
     room = max(chars, 0)
@@ -96,13 +100,13 @@ def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
 
 
 def counted(number: int, what: str, several: str = "") -> str:
-    """Return a count such as ``1 line`` or ``2 lines``. ``several`` is an irregular plural."""
+    """Return a count with its noun, such as ``1 line`` or ``2 lines``. ``several`` is an irregular plural."""
     return f"{number:,} {what if number == 1 else several or f'{what}s'}"
 
 
 def look_alikes(word: str) -> str | None:
-    """Return a note if a program or host name has letters of other alphabets, or styled letters, that look like plain
-    ones."""
+    """Return a note if a program or host name has letters of other alphabets, or styled letters, that look like
+    plain letters; None otherwise."""
     strange = [sign for sign in dict.fromkeys(word) if not sign.isascii() and sign.isalpha() and _looks_plain(sign)]
     if not strange:
         return None
@@ -152,7 +156,6 @@ def _before(found: re.Match[str]) -> str:
 
 
 def _spelled_signs(signs: str, before: str) -> str:
-    """Spell the hidden characters. ``before`` is the preceding character, which a leading mark would combine with."""
     out: list[str] = []
     base = before.isalpha()
     for kind, group in groupby(signs, _kind):

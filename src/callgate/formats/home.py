@@ -1,4 +1,4 @@
-"""Paths with ``~`` for the home folder."""
+"""Abbreviates the home folder in paths to ``~``."""
 
 import os
 

@@ -2,8 +2,8 @@
 
 A dataclass becomes an object whose ``type`` key is the class name; bytes become base64.
 
-Every event of a log is converted here, so the fields of a class are inspected once and stored in closures. A closure
-for reading inspects its class at the first call, so that a class can contain itself.
+Every event of a log is converted by this module, so the fields of a class are inspected once and stored in closures.
+A closure that reads JSON inspects its class at the first call, so that a class can contain itself.
 """
 
 from base64 import b64decode, b64encode
@@ -31,13 +31,13 @@ _MISFITS = (TypeError, ValueError, AttributeError, KeyError, OverflowError, Recu
 
 
 def to_json(value: object) -> Any:
-    """Convert a value to JSON; ``from_json`` converts it back to an equal one."""
+    """Convert a value to JSON; ``from_json`` converts the JSON back to an equal value."""
     return _WHOLE[type(value)](value)
 
 
 def to_sparse(value: object) -> dict[str, Any]:
-    """Convert a dataclass to JSON without defaults and without the top-level ``type``. The caller of ``from_json`` must
-    know the class."""
+    """Convert a dataclass to JSON without fields that have their default value and without the top-level ``type``.
+    The caller of ``from_json`` must pass the class."""
     if not is_dataclass(type(value)):
         raise TypeError(f"only a noun has fields to leave out: {value!r}")
     out = _SPARSE[type(value)](value)
@@ -53,7 +53,7 @@ def from_json(kind: Any, data: Any) -> Any:
     """Convert JSON from ``to_json`` or ``to_sparse`` back to the given class, or to a class of a union such as
     ``Event``.
 
-    UsageError describes invalid data. Unknown fields of newer versions are ignored.
+    Unknown fields of newer versions are ignored. Raise UsageError if the JSON does not match the class.
     """
     try:
         return _reader(kind)(data)
@@ -64,8 +64,8 @@ def from_json(kind: Any, data: Any) -> Any:
 
 
 def misfit(value: object) -> str | None:
-    """Return why a value would not survive the conversion to JSON and back, because a field does not match its
-    annotation; None if it would."""
+    """Return the reason why a value cannot be converted to JSON and back without loss, such as a field that does not
+    match its annotation; None if it can."""
     try:
         written = _CHECKED[type(value)](value)
         if loads(dumps(written, allow_nan=False)) != written:
@@ -81,7 +81,7 @@ def misfit(value: object) -> str | None:
 
 
 class _Writers(dict[type, Turn]):
-    """The write function of each class. A lookup with ``[]`` is the fastest in Python."""
+    """The write function of each class. A dict subclass, because a lookup with ``[]`` is the fastest in Python."""
 
     def __init__(self, *, sparse: bool) -> None:
         super().__init__(dict.fromkeys(_PLAIN, _as_it_is))
@@ -141,7 +141,7 @@ def _refuse(value: object) -> Any:
 
 
 class _Base64(str):
-    """Marks encoded bytes, so that they are not read as text."""
+    """The base64 of bytes, as a type of its own, so that it is not read as text."""
 
     __slots__ = ()
 
@@ -255,7 +255,7 @@ _TAKEN = (bytes, str, int, float, bool)
 
 
 def _taken(member: Any) -> tuple[type, ...]:
-    """Return the JSON types that a member of a union accepts if no ``type`` decides."""
+    """Return the JSON types that a member of a union accepts; used for values without a ``type`` key."""
     if get_origin(member) is tuple:
         return (list,)
     if member is bytes:
@@ -326,7 +326,7 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _all_of(getter: Callable[..., Any], names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return an ``attrgetter`` or ``itemgetter`` that always returns a tuple, also for one name or none."""
+    """Return an ``attrgetter`` or ``itemgetter`` that returns a tuple, also for one name or none."""
     if len(names) > 1:
         return getter(*names)
     if not names:

@@ -151,7 +151,6 @@ def _opened(name: str, flags: int, folder: int | None) -> int:
 
 
 def _is_usable(name: str) -> bool:
-    """Return False for a name that contains a NUL or a lone surrogate."""
     try:
         return b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:

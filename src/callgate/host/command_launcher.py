@@ -29,7 +29,6 @@ class Launcher:
         self._owner = self._pid = -1
 
     def close(self) -> None:
-        """End the launcher process."""
         with self._lock:
             if self._requests is not None:
                 self._requests.close()

@@ -149,7 +149,6 @@ def append_line(path: Path | str, line: bytes) -> None:
 
 
 def _whole_lines(descriptor: int) -> int:
-    """Truncate a file after its last newline and return its new length."""
     end = size = os.fstat(descriptor).st_size
     tail = b""
     while end and b"\n" not in tail:

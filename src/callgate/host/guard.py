@@ -134,8 +134,6 @@ def _reap_children() -> tuple[dict[int, int], bool]:
 
 
 class _IdleGuard:
-    """A guard process that waits for its next command."""
-
     def __init__(self, requests: socket.socket, notify: int, callgate: int | None) -> None:
         self._requests = requests
         self._notify = notify
@@ -245,7 +243,6 @@ def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
 
 
 def _above(number: int, least: int) -> int:
-    """Duplicate a descriptor to a number of at least ``least``. Exec closes the copy."""
     return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, least)
 
 
@@ -394,7 +391,6 @@ class _Guard:
         return True
 
     def _write_status(self, where: dict[str, str]) -> None:
-        """Write the exit code and the time to the status file, which the next start of Callgate reads."""
         made = where["status"] + ".new"
         with suppress(OSError), open(made, "w", encoding="utf-8") as file:
             file.write(f'{{"code": {self._code}, "ended": {time.time()}}}')

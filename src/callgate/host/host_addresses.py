@@ -41,7 +41,6 @@ class HttpTarget:
 
     @property
     def authority(self) -> str:
-        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 

@@ -55,7 +55,6 @@ class HttpClient:
         self._stopped = False
 
     def stop(self) -> None:
-        """Abort the running request and refuse later ones."""
         with self._lock:
             self._stopped = True
             if self._socket is not None:

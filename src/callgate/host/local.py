@@ -177,5 +177,4 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def _file_name(name: str) -> str:
-    """Return a safe file name similar to the given name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip(".-")[:80] or "artifact"

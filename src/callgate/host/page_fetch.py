@@ -111,5 +111,4 @@ class PageFetch:
 
 
 def _location(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return the target of a redirect; None if the answer is no redirect."""
     return (headers.get("location") or None) if status in _REDIRECTIONS else None

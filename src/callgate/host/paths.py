@@ -301,7 +301,6 @@ def _unwalkable(path: str) -> str | None:
 
 
 def _proc_device() -> int:
-    """Return the device number of the file system /proc; -1 if it is not mounted."""
     try:
         return os.stat("/proc/self").st_dev
     except OSError:

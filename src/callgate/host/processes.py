@@ -112,8 +112,6 @@ class LocalProcesses:
 
 
 class _Kept:
-    """A buffer for one output of a program, up to the limit."""
-
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.kept = bytearray()

@@ -212,7 +212,6 @@ class ProgramRun:
 
     @staticmethod
     def _open(line: GuardLine, selector: selectors.BaseSelector) -> bool:
-        """Return True while an output of the program is open."""
         return any(
             key.events == selectors.EVENT_READ and key.fd != line.fileno() for key in selector.get_map().values()
         )

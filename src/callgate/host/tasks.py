@@ -243,7 +243,6 @@ class BackgroundTasks:
                 each.unlink(missing_ok=True)
 
     def _add_earlier(self, found: Mapping[str, Any]) -> None:
-        """Add a task of an earlier start of Callgate. The task may have ended meanwhile."""
         guard, began = int(found["guard"]), str(found["began"])
         record = TaskRecord(
             id=str(found["id"]),
@@ -283,7 +282,6 @@ def ending_of(code: int) -> tuple[TaskStatus, str]:
 
 
 def _records(folder: Path | None) -> list[dict[str, Any]]:
-    """Return the records of earlier starts of Callgate. Unreadable records are skipped."""
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob("*.json")) if folder is not None and folder.is_dir() else ():
         with suppress(OSError, ValueError):
@@ -292,7 +290,6 @@ def _records(folder: Path | None) -> list[dict[str, Any]]:
 
 
 def _status(path: Path | None) -> int | None:
-    """Return the exit code that a guard wrote at the end of a task; None if there is none."""
     with suppress(OSError, ValueError, KeyError):
         if path is not None:
             return int(json.loads(path.with_suffix(".status").read_text(encoding="utf-8"))["code"])

@@ -77,7 +77,6 @@ class Threads:
             self._watch(job.loop, 1)
 
     def _choose_leader(self) -> tuple["_Inbox", bool]:
-        """Choose a new leader and return it, with True if it is a new worker."""
         new = not self._idle
         self._leader = SimpleQueue() if new else self._idle.pop()
         return self._leader, new

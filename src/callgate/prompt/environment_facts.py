@@ -1,7 +1,7 @@
 """Describes the environment of a session to the model.
 
-Git is not run: its settings could name a program, and scanning the files would delay the first request. The branch and
-an unfinished operation are read from the files of the repository. The model can run ``git status`` itself.
+Git is not run: its settings could name a program to run, and scanning the files would delay the first request. The
+branch and an unfinished operation are read from the files of the repository. The model can run ``git status``.
 """
 
 import os
@@ -27,7 +27,7 @@ _LONGEST_HEAD = 1_000
 
 
 def describe_environment(root: Path, *, model: str, now: float, added: Sequence[Path] = ()) -> str:
-    """Return the part of the prompt about the environment. Blocks for a few small reads."""
+    """Return the section of the prompt that describes the environment. Blocks for a few small reads."""
     lines = [f"Working folder: {visible(str(root))}"]
     lines += [f"Further folder, to read in ({_ELSEWHERE}): {visible(str(each))}" for each in added]
     lines.append(f"Git: {_git(root)}")
@@ -38,7 +38,8 @@ def describe_environment(root: Path, *, model: str, now: float, added: Sequence[
 
 
 def repository_top(folder: Path) -> Path | None:
-    """Return the nearest parent folder that contains a git repository, or the folder itself."""
+    """Return the nearest folder that contains a git repository, starting with the folder itself and continuing with
+    its parents; None if there is none."""
     return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
 
 
@@ -58,7 +59,8 @@ def _git(root: Path) -> str:
 
 
 def _records(git: Path) -> Path:
-    """Return the git directory. In a worktree or submodule ``.git`` is a file that names it."""
+    """Return the git directory of a repository. In a worktree or submodule, ``.git`` is a file that contains the
+    path of the git directory."""
     if git.is_dir():
         return git
     named = _first_line(git)

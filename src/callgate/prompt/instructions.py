@@ -1,8 +1,9 @@
-"""Finds instruction files for agents: AGENTS.md, or CLAUDE.md where there is none.
+"""Finds instruction files for agents: AGENTS.md, or CLAUDE.md in folders without AGENTS.md.
 
 The user's own file comes first, then the files of the project from the top of its repository down to the working
-folder, so that the nearest one is last. A file that leads out of the repository over a link is not read: it could be a
-key. Folders above the working folder count only if the user owns them, unlike ``/tmp``.
+folder, so that the nearest file is last. A file that is a link to a target outside the repository is not read,
+because the target could be a key. Folders above the working folder are searched only if the user owns them, so
+``/tmp`` is not.
 """
 
 import os
@@ -30,10 +31,11 @@ _OWN = "The user's own instructions, for every project."
 
 
 def find_instructions(root: Path, *, own: Path | None, trusted: bool) -> tuple[list[PromptPart], list[str]]:
-    """Return the parts for the files that were found, and notes about files that were skipped or truncated. Blocks.
+    """Return the prompt parts of the files that were found, and notes about files that were skipped or truncated.
+    Blocks.
 
     own      the folder of the user's settings
-    trusted  whether the user trusts the project's folder
+    trusted  True if the user trusts the project's folder
     """
     parts: list[PromptPart] = []
     notes: list[str] = []
@@ -61,7 +63,7 @@ def find_instructions(root: Path, *, own: Path | None, trusted: bool) -> tuple[l
 
 
 def _places(root: Path, own: Path | None) -> Iterator[tuple[Path, Path | None]]:
-    """Yield the files to read, the nearest last, each with the folder that it must not lead out of."""
+    """Yield the files to read, the nearest last, each with the folder that must contain the target of its links."""
     if own is not None:
         yield own / NAMES[0], None
     top = repository_top(root) or root

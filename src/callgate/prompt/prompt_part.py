@@ -7,7 +7,10 @@ from callgate.words.noun import noun
 
 @noun
 class PromptPart:
-    """``origin`` is the file of the text, or a description of its source."""
+    """A part of a system prompt.
+
+    origin  the file of the text, or a description of its source
+    """
 
     name: str
     text: str
@@ -16,19 +19,22 @@ class PromptPart:
 
 @noun
 class SystemPrompt:
-    """``notes`` describe for the user what was left out or truncated."""
+    """A system prompt, as a list of its parts.
+
+    notes  notes for the user about texts that were left out or truncated
+    """
 
     parts: tuple[PromptPart, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """The prompt as it is sent to the model."""
+        """The whole prompt as it is sent to the model."""
         return "\n\n".join(part.text for part in self.parts)
 
 
 def enclosed(tag: str, text: str, **attributes: str) -> str:
-    """Return the text between two tags. A closing tag inside the text is escaped."""
+    """Return the text between an opening and a closing tag. A closing tag inside the text is escaped."""
     said = "".join(f' {name}="{value.replace(chr(34), "’")}"' for name, value in attributes.items())
     return f"<{tag}{said}>\n{text.replace(f'</{tag}', f'‹/{tag}')}\n</{tag}>"
 

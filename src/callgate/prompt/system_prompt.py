@@ -1,12 +1,12 @@
 """Composes the system prompt.
 
-An override is the whole prompt. Otherwise the prompt consists of the text of a coordinator, of the chosen agent, of the
-user, or the shipped text, followed by appended text, the text about the tools, the note about the mode, instructions
-from files, and the environment.
+An override is the whole prompt. Otherwise the prompt begins with the text of a coordinator, of the chosen agent, or of
+the user, or with the shipped text. Then follow appended text, the text about the tools, the note about the mode,
+instructions from files, and the description of the environment.
 
 The shipped text has sections, one file each. A file of the same name in the folder ``prompt`` of the user's settings
-replaces a section; an empty one removes it. A line that begins with ``{Bash}`` or ``{Read,Grep}`` is included only if
-the session has these tools.
+replaces a section; an empty file removes it. A line that begins with ``{Bash}`` or ``{Read,Grep}`` is included only
+if the session has these tools.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,11 +27,11 @@ _NEEDS = late_pattern(r"^\{(\w+(?:,\w+)*)\}")
 
 @noun
 class PromptWishes:
-    """The requested texts.
+    """The texts that the user requested for a prompt.
 
     override                 the whole prompt
-    coordinator, agent, own  replace the shipped text
-    appended                 follows it
+    coordinator, agent, own  texts that replace the shipped text
+    appended                 text that follows the first text
     """
 
     override: PromptPart | None = None
@@ -43,9 +43,9 @@ class PromptWishes:
 
 @noun
 class PromptFacts:
-    """The facts about a session that its prompt depends on.
+    """The facts about a session from which its prompt is composed.
 
-    attended  whether a user is present
+    attended  True if a user is present
     folder    the folder of the user's settings
     """
 
@@ -58,7 +58,8 @@ class PromptFacts:
 
 
 def build_prompt(facts: PromptFacts, wishes: PromptWishes | None = None) -> SystemPrompt:
-    """Return the prompt of a session, which stays the same. Blocks for small reads."""
+    """Return the system prompt of a session, which never changes afterwards. Blocks for small reads. Raise
+    UsageError if the wishes conflict."""
     wished = wishes or PromptWishes()
     if wished.coordinator is not None and wished.agent is not None:
         raise UsageError(
@@ -88,7 +89,6 @@ def _sections(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
 
 
 def _situation(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
-    """Return the texts that every prompt has: about the tools, the initial mode, and a session without a user."""
     found = [_section("calls", "calls.md", facts, notes)] if facts.tools else []
     if facts.mode != "default":
         found.append(_section("mode", f"modes/{facts.mode}.md", facts, notes))
@@ -114,7 +114,6 @@ def _replacement(path: Path, name: str, notes: list[str]) -> PromptPart | None:
 
 
 def _for_tools(text: str, tools: Collection[str]) -> str:
-    """Remove the lines for missing tools."""
     kept: list[str] = []
     for line in text.strip().split("\n"):
         needed = _NEEDS.match(line)

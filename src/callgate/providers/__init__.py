@@ -1,1 +1,2 @@
-"""Models behind HTTP APIs: one module group for each API family, and the HTTP code that all families share."""
+"""Models that are reached over HTTP APIs: one group of modules for each API family, and the HTTP code that all
+families share."""

@@ -1,4 +1,4 @@
-"""Base URLs of providers, and the proxies that the environment sets for them."""
+"""Base URLs of providers, and the proxies that the environment sets for their servers."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -23,7 +23,6 @@ class ServerAddress:
 
     @property
     def header(self) -> str:
-        """The value of the Host header, without the default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
@@ -34,14 +33,17 @@ class ServerAddress:
 
 @noun
 class BaseUrl:
-    """The base URL of a provider. ``path`` does not end with a slash."""
+    """The base URL of a provider.
+
+    path  the path without a slash at its end
+    """
 
     origin: ServerAddress
     path: str = ""
     query: str = ""
 
     def target(self, path: str) -> str:
-        """Join a path and its query with those of the base URL."""
+        """Return the path and query of a request, appended to the path and query of the base URL."""
         path, _, query = path.partition("?")
         path = quote(f"{self.path}/{path.lstrip('/')}", safe=_SAFE)
         query = "&".join(part for part in (self.query, query) if part)
@@ -54,7 +56,10 @@ class BaseUrl:
 
 @noun
 class Proxy:
-    """``authorization`` is the value of Proxy-Authorization, or None. The repr hides it."""
+    """A proxy server.
+
+    authorization  the value of Proxy-Authorization, or None; the repr does not contain it
+    """
 
     origin: ServerAddress
     authorization: str | None = None
@@ -64,7 +69,8 @@ class Proxy:
 
 
 def base_url(text: str) -> BaseUrl:
-    """Parse a base URL. UsageError describes what is wrong, without repeating a password."""
+    """Parse a base URL. Raise UsageError with the reason for an invalid URL; the message does not contain a
+    password."""
     origin, path, query, user = _read(text, "base URL")
     if user:
         raise UsageError("a base URL has no user name and password: give them as a header of the provider")
@@ -72,10 +78,10 @@ def base_url(text: str) -> BaseUrl:
 
 
 def proxy_for(origin: ServerAddress, environment: Mapping[str, str]) -> Proxy | None:
-    """Return the proxy that the environment sets for a server, or None.
+    """Return the proxy that the environment sets for a server; None if there is none.
 
-    HTTPS_PROXY or HTTP_PROXY is used, otherwise ALL_PROXY, unless the host is in NO_PROXY. Names in lower case take
-    precedence. Loopback addresses are reached without a proxy.
+    HTTPS_PROXY or HTTP_PROXY is used, otherwise ALL_PROXY, unless the host is in NO_PROXY. Variables with lower-case
+    names take precedence. Loopback addresses are reached without a proxy.
     """
 
     def value(name: str) -> str:
@@ -89,7 +95,6 @@ def proxy_for(origin: ServerAddress, environment: Mapping[str, str]) -> Proxy | 
 
 
 def _read(text: str, what: str) -> tuple[ServerAddress, str, str, str]:
-    """Return the server, the path, the query, and the quoted user with password."""
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname or "", parts.port
@@ -123,7 +128,6 @@ def _excluded(origin: ServerAddress, no_proxy: str) -> bool:
 
 
 def _within(host: str, network: str) -> bool:
-    """Return True if the host is an address in a network such as 10.0.0.0/8."""
     if "/" not in network:
         return False
     from ipaddress import ip_address, ip_network  # slow to import, rarely needed

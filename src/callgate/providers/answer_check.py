@@ -18,7 +18,7 @@ _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 
 async def failure(exchange: Exchange, head: AnswerHead, family: Family, provider: str) -> ModelError | None:
-    """Return the error for an answer that is not an event stream; None for an event stream."""
+    """Return the error for an answer that is not an event stream; None if the answer is an event stream."""
     if not 200 <= head.status < 300:
         return _failed(head, await exchange.body(BODY_BYTES), family, provider)
     if head.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):

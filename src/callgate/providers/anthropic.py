@@ -1,7 +1,7 @@
 """The Anthropic Messages API: the family and the bodies of its requests.
 
-A request has at most four cache breakpoints, which is the limit of the API: after the tools, after the system text,
-after the last stable message and at the end of the previous request.
+A request has at most four cache breakpoints, the limit of the API: after the tools, after the system text, after the
+last stable message, and at the end of the previous request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
 class Anthropic:
-    """The Messages API of Anthropic, also spoken by other servers."""
+    """The family of the Anthropic Messages API, which other servers support too."""
 
     name: str = NAME
 
@@ -116,7 +116,6 @@ def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, s
 def _add_prompt(
     body: dict[str, Any], request: Request, facts: ModelFacts, talk: MessageBlocks, tools: list[Any]
 ) -> None:
-    """Add system text, tools and messages, with their cache breakpoints."""
     hints = request.cache if facts.abilities.caches else CacheHints(tools=False, system=False)
     control = {"type": "ephemeral"} if hints.life == "5m" else {"type": "ephemeral", "ttl": hints.life}
     last = _tool(request.tools[-1]) if request.tools else None
@@ -139,7 +138,7 @@ def _add_prompt(
 
 
 def _deferred(request: Request, facts: ModelFacts) -> list[dict[str, Any]]:
-    """Return the definitions of tools found by searches, which the messages refer to."""
+    """Return the definitions of the tools that searches have found, because the messages refer to these tools."""
     if not facts.abilities.deferred:
         return []
     loaded = {tool.name for tool in request.tools}
@@ -158,7 +157,8 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> dict[str, Any] | None:
-    """Return the tool choice, or the nearest one that the model supports. None is the default of the API."""
+    """Return the requested tool choice, or the nearest choice that the model supports. Return None for the default
+    of the API."""
     if not request.tools:
         return {"type": "none"}
     wanted = request.tool_choice
@@ -176,8 +176,9 @@ def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str])
 def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes: list[str]) -> dict[str, Any]:
     """Return the ``thinking`` field of a body; empty for the model's default.
 
-    Models with the quirk ``fixed_prefix`` reject thinking whose prefix has changed, for example by compaction or
-    masking. They are asked to drop such blocks instead. Newer models return no thinking unless ``display`` requests it.
+    Models with the quirk ``fixed_prefix`` reject thinking blocks whose prefix has changed, for example by compaction
+    or masking. The request tells the server to drop these blocks. Newer models return no thinking unless ``display``
+    requests it.
     """
     wanted, mode = request.options.thinking, facts.thinking
     if wanted is None and isinstance(effort, int):
@@ -226,8 +227,8 @@ def _output_config(request: Request, facts: ModelFacts, effort: Any, notes: list
 
 
 def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema with closed objects. Keywords that the API rejects, such as ``minimum``, are moved into the
-    description."""
+    """Return a copy of the schema with closed objects. Keywords that the API rejects, such as ``minimum``, are moved
+    into the description."""
     found: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, value in schema.items():

@@ -59,7 +59,6 @@ def http_error(status: int, headers: Mapping[str, str], body: bytes) -> ModelErr
 
 
 def _read(data: object) -> tuple[Fault | None, str]:
-    """Return the fault and the message of an error object. The fault is None if the type is unknown."""
     given = object_of(object_of(data).get("error"))
     kind, message = given.get("type"), given.get("message")
     message = message if isinstance(message, str) else ""

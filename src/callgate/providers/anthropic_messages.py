@@ -1,4 +1,4 @@
-"""Converts messages to content of the Anthropic Messages API, with cache breakpoints."""
+"""Converts messages to content blocks of the Anthropic Messages API, with cache breakpoints."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -29,8 +29,6 @@ def _piece(block: Block) -> _Piece:
 
 
 class _Content:
-    """One message of a request body."""
-
     def __init__(self, role: str, pieces: list[_Piece]) -> None:
         self.role = role
         self.pieces = pieces
@@ -40,7 +38,7 @@ class _Content:
         return self.pieces[0][0]
 
     def mark(self, size: int, control: Block) -> None:
-        """Set a cache breakpoint on the last of the first ``size`` blocks that supports one."""
+        """Set a cache breakpoint on the last block that supports breakpoints, among the first ``size`` blocks."""
         at = next((at for at in reversed(range(size)) if self.pieces[at][0]["type"] in _MARKED), None)
         if at is not None:
             self.pieces[at] = _piece({**self.pieces[at][0], "cache_control": control})
@@ -50,11 +48,13 @@ class _Content:
 
 
 class MessageBlocks:
-    """The ``messages`` field of a body. Consecutive messages of one role are merged, as the API requires; texts of
-    white space, which the API rejects, are left out.
+    """The ``messages`` field of a request body.
 
-      thinks  whether thinking is enabled for this request; only then is earlier thinking sent
-      loaded  the tools whose definitions are always in the request; they are not referred to
+    Consecutive messages of one role are merged, as the API requires. Texts that contain only white space are left out,
+    because the API rejects them.
+
+    thinks  True if thinking is enabled for this request; only then is earlier thinking sent
+    loaded  the tools whose definitions are always in the request; search results do not refer to these tools
     """
 
     def __init__(
@@ -92,15 +92,16 @@ class MessageBlocks:
 
     @property
     def thought_first(self) -> bool:
-        """False if the pending calls began without thinking, which the API rejects when a thinking budget is set."""
+        """False if the message with the pending calls does not begin with thinking; the API then rejects a thinking
+        budget."""
         answer = next((each for each in reversed(self._contents) if each.role == "assistant"), None)
         pending = bool(self._contents) and self._contents[-1].first["type"] == "tool_result"
         return not pending or answer is None or answer.first["type"] in ("thinking", "redacted_thinking")
 
     def mark(self, hints: CacheHints, control: Block) -> None:
-        """Set a breakpoint after the last stable message, and one where the previous request ended. Two are needed
-        because the server searches only about twenty blocks back from a breakpoint, and a message with many calls has
-        more."""
+        """Set a cache breakpoint after the last stable message, and another where the previous request ended. The
+        server searches only about twenty blocks back from a breakpoint, and a message with many calls has more
+        blocks."""
         count = len(self._ends) if hints.messages is None else min(hints.messages, len(self._ends))
         at, size = self._ends[count - 1] if count > 0 and not hints.off else (0, 0)
         if not at:
@@ -137,7 +138,7 @@ class MessageBlocks:
         return blocks + self._behind
 
     def _restore_opaque(self, data: Block, message: Message, last: Block | None, blocks: list[Block]) -> None:
-        """Append a provider block in its original position, or merge data into the block before it."""
+        """Append a provider-specific block in its original position, or merge its fields into the preceding block."""
         kind = data.get("type")
         if kind is None:
             if last is not None and data.get("on") == "block":
@@ -153,7 +154,6 @@ class MessageBlocks:
         return {"type": "thinking", "thinking": part.text, "signature": part.signature}
 
     def _accepts_thinking(self, message: Message) -> bool:
-        """Return True if the model accepts the thinking of this message."""
         family, _, model = (message.model or "").rpartition("/")
         ours = family == NAME or (not family and model.startswith("claude-"))
         bound = "own_thinking" in self._facts.quirks and _DATED.sub("", model) != _DATED.sub("", self._facts.name)
@@ -191,7 +191,7 @@ class MessageBlocks:
         return {**block, "is_error": True} if result.is_error else block
 
     def _tool_references(self, result: ResultPart) -> tuple[list[Block], Sequence[Content]]:
-        """Return references to the tools found by a search, and the remaining content of the result."""
+        """Return references to the tools that a search result names, and the remaining content of the result."""
         if result.name != SEARCH or not self._facts.abilities.deferred:
             return [], result.content
         specs, rest = defined_in(result)
@@ -210,7 +210,7 @@ def _piece_block(piece: ContentPiece) -> Block | None:
 
 
 def container(messages: Sequence[Message]) -> str | None:
-    """Return the id of the server-side container that the model's last message used."""
+    """Return the id of the server-side container that the model's last message used; None if it used none."""
     last = next((message for message in reversed(messages) if message.role == "assistant"), None)
     for data in () if last is None else _own_data(last.parts):
         found = data.get("container")
@@ -228,7 +228,7 @@ def _own_data(parts: Iterable[Part]) -> list[Block]:
 def _unanswered_server_calls(messages: Sequence[Message]) -> frozenset[str]:
     """Return the ids of server-side calls without a result.
 
-    The API rejects a conversation in which a user message follows such a call. While only results of our own tools
+    The API rejects a conversation in which a user message follows such a call. If only results of client-side tools
     follow, the server still processes the call.
     """
     called: set[str] = set()

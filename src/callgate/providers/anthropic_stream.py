@@ -49,7 +49,7 @@ class _Block:
     """A content block during streaming.
 
     data  the block of an opaque part, or the fields of a text block or call that have no equivalent in Callgate
-    json  the received pieces of the input
+    json  the received pieces of the call's input
     """
 
     __slots__ = ("data", "index", "json", "steps")
@@ -65,7 +65,7 @@ Step = Callable[[_Block, Given], Out]
 
 
 class AnthropicParser:
-    """Parses one answer. Parts are numbered in the order in which their blocks start."""
+    """The parser of one answer. Parts are numbered in the order in which their blocks start."""
 
     def __init__(self) -> None:
         self._open: dict[int, _Block] = {}
@@ -166,7 +166,7 @@ class AnthropicParser:
         return (PartEnded(part), *self._extra_part({**beside, "on": "block"})) if beside else (PartEnded(part),)
 
     def _extra_part(self, data: Given) -> Out:
-        """Return an opaque part for data of the previous part, or of the whole message."""
+        """Return the events of an opaque part with additional fields of the preceding part or of the whole message."""
         part = self._parts
         self._parts += 1
         return (PartStarted(part, "opaque"), OpaqueData(part, NAME, data), PartEnded(part))
@@ -192,7 +192,8 @@ class AnthropicParser:
         return (*kept, MessageEnded(reason, rest_of(self._usage(), self._first), detail))
 
     def _count(self, usage: object) -> None:
-        """Store token counts. They are cumulative, so later values replace earlier ones; missing ones stay."""
+        """Store the token counts of an event. Counts are cumulative: later values replace earlier ones, and missing
+        counts keep their value."""
         given = object_of(usage)
         for name, value in (*given.items(), *object_of(given.get("output_tokens_details")).items()):
             if type(value) is int and value >= 0:
@@ -252,8 +253,6 @@ def _input_delta(block: _Block, delta: Given) -> Out:
 
 
 def _append_to(name: str) -> Step:
-    """Return a step that appends text to a field of an opaque block."""
-
     def step(block: _Block, delta: Given) -> Out:
         block.data[name] = text_of(block.data.get(name) or "") + text_of(delta[name])
         return ()

@@ -1,7 +1,7 @@
 """The known models: names, servers, facts and prices, from ``models.toml`` and the user's own file.
 
-A name is ``provider/name``, an alias, or a bare name whose prefix determines the provider. A model without a row gets
-default facts, from a matching pattern or from the server.
+A model is named by ``provider/name``, by an alias, or by a bare name whose prefix determines the provider. A model
+without a row gets default facts, from a matching pattern or from the server.
 """
 
 import tomllib
@@ -28,7 +28,10 @@ _LARGEST = 1 << 20
 
 @noun
 class ModelName:
-    """A model of a provider. ``name`` is its name in the provider's API."""
+    """A model of a provider.
+
+    name  the name of the model in the provider's API
+    """
 
     provider: str
     name: str
@@ -41,9 +44,9 @@ class ModelName:
 class ServerRow:
     """The configuration of a model server.
 
-    key_variables  environment variables with the key; the first one that is set is used
+    key_variables  environment variables with the key; the first variable that is set is used
     local          True if the server needs no key
-    quirks         apply to every model of the server
+    quirks         the quirks of every model of the server
     """
 
     family: str
@@ -57,9 +60,9 @@ class ServerRow:
 class Catalogue:
     """The models of the shipped ``models.toml``, overridden by the user's file. Files are read at first use.
 
-    folder   contains the user's file
-    servers  returns the configured servers for the shipped ones
-    today    selects among prices with different start dates
+    folder   the folder with the user's file
+    servers  a callback that gets the shipped servers and returns the configured servers
+    today    the date that selects among prices with different start dates
     """
 
     def __init__(
@@ -80,7 +83,6 @@ class Catalogue:
 
     @cached_property
     def _user_rows(self) -> Table:
-        """The checked rows of the user's own file."""
         if self._folder is None:
             return {}
         file = self._folder / OWN_FILE
@@ -101,12 +103,12 @@ class Catalogue:
 
     @cached_property
     def servers(self) -> Mapping[str, ServerRow]:
-        """Every configured server by name."""
+        """The configured servers by name."""
         return self._configure(self.vendors)
 
     @cached_property
     def vendors(self) -> Mapping[str, ServerRow]:
-        """The servers of the shipped file."""
+        """The servers of the shipped file by name."""
         shipped: dict[str, ServerRow] = {}
         for name, row in self._shipped["providers"].items():
             lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_variables", "quirks")}
@@ -120,11 +122,10 @@ class Catalogue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all models that have a row."""
         return (*self._user_rows, *(name for name in self._shipped["models"] if name not in self._user_rows))
 
     def resolve(self, text: str) -> ModelName:
-        """Return the model for a name. UsageError with the closest match if there is none."""
+        """Return the model with this name. Raise UsageError, with the closest match, if there is none."""
         wanted = self._shipped["aliases"].get(text.strip(), text.strip())
         provider, slash, name = wanted.partition("/")
         if slash and name and provider in self.servers:
@@ -144,7 +145,7 @@ class Catalogue:
         raise UsageError(f"there is no model {text!r}: {self._hint(wanted, known, ways, 'anthropic/claude-opus-5-5')}")
 
     def facts(self, model: ModelName) -> ModelFacts:
-        """Return the facts of a model. ``known`` is False if they are defaults."""
+        """Return the facts of a model. Their field ``known`` is False if they are defaults."""
         server = self.servers[model.provider]
         plain = _DATED.sub("", model.name)
         rows: Table = self._shipped["models"]
@@ -161,7 +162,8 @@ class Catalogue:
         return facts_of(model.name, server.family, row, self._today, known=is_known)
 
     def unknown_model_notice(self, model: ModelName, facts: ModelFacts) -> str:
-        """Return the notice for a model without a row: the default facts, and where to correct them."""
+        """Return the notice for a model without a row: the default facts in use, and the file in which to correct
+        them."""
         near = get_close_matches(model.name, self.names, 1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
         return (

@@ -20,23 +20,26 @@ PIECE = 64 * 1024
 
 
 class BrokenConnection(Exception):
-    """The server or the network closed the connection before the answer was complete."""
+    """Raised if the server or the network closed the connection before the answer was complete."""
 
 
 class ProxyRefused(Exception):
-    """The proxy refused the tunnel. The message contains its status and reason."""
+    """Raised if the proxy refused the tunnel. The message contains the status and reason of the proxy."""
 
 
 @noun
 class AnswerHead:
-    """``headers`` have lower-case names; the values of repeated headers are joined with commas."""
+    """The status and headers of an answer.
+
+    headers  the headers by lower-case name; the values of repeated headers are joined with commas
+    """
 
     status: int
     headers: Mapping[str, str]
 
 
 class Pipe(asyncio.Protocol):
-    """Buffers the bytes that a transport receives."""
+    """An asyncio protocol that buffers the received bytes of a connection."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -49,7 +52,7 @@ class Pipe(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """True if nothing was received and the connection is open."""
+        """True if the connection is open and its buffer is empty."""
         return not self._kept and not self._ended
 
     @property
@@ -57,7 +60,7 @@ class Pipe(asyncio.Protocol):
         return self._ended
 
     async def read(self) -> bytes:
-        """Wait for data and return it; empty at the end of the connection."""
+        """Wait for received bytes and return them; return empty bytes at the end of the connection."""
         if not self._kept and not self._ended:
             self._reader = asyncio.get_running_loop().create_future()
             try:
@@ -67,7 +70,7 @@ class Pipe(asyncio.Protocol):
         return self.take_received()
 
     def take_received(self) -> bytes:
-        """Return the buffered bytes. BrokenConnection after a network error."""
+        """Return the buffered bytes. Raise BrokenConnection after a network error."""
         if not self._kept and self._error is not None:
             raise BrokenConnection(str(self._error) or type(self._error).__name__) from self._error
         data = bytes(self._kept)
@@ -78,7 +81,7 @@ class Pipe(asyncio.Protocol):
         return data
 
     async def wait_writable(self) -> None:
-        """Wait until the transport's write buffer has room."""
+        """Wait until the write buffer of the transport has space."""
         if self._full and not self._ended:
             self._writer = asyncio.get_running_loop().create_future()
             try:
@@ -117,7 +120,7 @@ class Pipe(asyncio.Protocol):
 
 
 class Connection:
-    """Sends requests and reads their answers, one exchange at a time."""
+    """An HTTP connection that performs one exchange at a time."""
 
     def __init__(self, pipe: Pipe, origin: ServerAddress, proxy: Proxy | None) -> None:
         self._pipe = pipe
@@ -129,7 +132,7 @@ class Connection:
         """True once a byte of the current answer was received."""
 
     async def send(self, target: str, headers: list[tuple[str, str]], body: bytes, watchdog: Watchdog) -> None:
-        """Send one POST. Stops early if the server answers or closes before the whole body is sent."""
+        """Send one POST. Return early if the server answers or closes the connection before the whole body is sent."""
         self.answered = False
         self._write(self._h11.send(h11.Request(method="POST", target=target, headers=headers)))
         for start in range(0, len(body), PIECE):
@@ -160,7 +163,7 @@ class Connection:
                 return None
 
     def can_be_reused(self) -> bool:
-        """Return True if the exchange is complete on both sides, so that the connection can be reused. Does not
+        """Return True if both sides have completed the exchange, so that the connection can be reused. Does not
         wait."""
         if self._loop is not asyncio.get_running_loop() or self._pipe.ended:
             return False
@@ -179,7 +182,7 @@ class Connection:
         return self._h11.our_state is h11.IDLE and not self._h11.trailing_data[0] and self._pipe.is_quiet
 
     def close(self) -> None:
-        """Close the connection at once. Unsent bytes are dropped."""
+        """Close the connection immediately. Unsent bytes are dropped."""
         if self._pipe.transport is not None and not self._loop.is_closed():
             self._pipe.transport.abort()
 
@@ -211,8 +214,10 @@ class Connection:
 async def open_connection(
     origin: ServerAddress, proxy: Proxy | None, context: Callable[[], ssl.SSLContext], watchdog: Watchdog
 ) -> Connection:
-    """Open a connection, through a tunnel if a proxy has to forward an encrypted connection. ``context`` runs in a
-    worker thread while the connection is made, because loading the system's certificates is slow."""
+    """Open a connection to a server, directly or through a proxy. An encrypted connection uses a tunnel of the proxy.
+
+    context  loads the system's certificates; called in a worker thread while the connection is made, because it is slow
+    """
     loop = asyncio.get_running_loop()
     first = origin if proxy is None else proxy.origin
     secure = origin.secure or first.secure

@@ -1,4 +1,4 @@
-"""Contents of messages in the three forms that APIs accept: text, images and PDF files."""
+"""Converts contents of messages to the three forms that APIs accept: text, images and PDF files."""
 
 from base64 import b64encode
 from collections.abc import Collection, Sequence
@@ -9,7 +9,11 @@ from callgate.words.messages import Image, Resource, Text
 
 
 class ContentPiece(NamedTuple):
-    """``data`` is the text, or the base64 of an image or PDF file; ``uri`` is that of a resource."""
+    """One content in a form that APIs accept.
+
+    data  the text, or the base64 of an image or PDF file
+    uri   the URI of a resource
+    """
 
     kind: Literal["text", "image", "pdf"]
     data: str
@@ -18,13 +22,15 @@ class ContentPiece(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The data URL of an image or PDF file."""
         return f"data:{self.media_type};base64,{self.data}"
 
 
 def pieces(content: Sequence[object], facts: ModelFacts, images: Collection[str] = ()) -> list[ContentPiece]:
-    """Convert texts, images and resources; other parts and empty texts are left out. Images that the model does not
-    accept become text. ``images`` are the accepted media types; by default all."""
+    """Convert texts, images and resources; other parts and empty texts are left out. An image that the model does not
+    accept is replaced by a text.
+
+    images  the accepted media types; by default all
+    """
     found = [_piece(each, facts, images) for each in content if isinstance(each, Text | Image | Resource)]
     return [piece for piece in found if piece.data]
 
@@ -49,7 +55,7 @@ def _piece(given: Text | Image | Resource, facts: ModelFacts, images: Collection
 
 
 def _in_text(resource: Resource) -> str:
-    """Return the text of a resource after its URI, or a line that describes it."""
+    """Return the URI and the text of a resource, or a line that describes a resource without text."""
     if resource.text is not None:
         return f"[{resource.uri}]\n{resource.text}" if resource.uri else resource.text
     if resource.data is None:

@@ -1,5 +1,5 @@
-"""Converts the definitions in results of ``SearchExtraTools`` to definitions of the provider's API, so that the model
-can call deferred tools by their names."""
+"""Converts tool definitions in results of ``SearchExtraTools`` to definitions of the provider's API, so that the
+model can call deferred tools by their names."""
 
 from collections.abc import Iterable
 from json import loads
@@ -11,7 +11,7 @@ from callgate.words.tool_search import DEFINITION, SEARCH
 
 
 def defined_in(result: ResultPart) -> tuple[list[ToolSpec], list[Content]]:
-    """Return the tools that a result defines, and the remaining content."""
+    """Return the tools that a search result defines, and the remaining content of the result."""
     specs, rest = dict[str, ToolSpec](), list[Content]()
     for content in result.content:
         spec = _read(content) if result.name == SEARCH and not result.is_error else None
@@ -23,7 +23,8 @@ def defined_in(result: ResultPart) -> tuple[list[ToolSpec], list[Content]]:
 
 
 def defined_before(messages: Iterable[Message]) -> list[ToolSpec]:
-    """Return the tools found by all searches of a history. The last definition of each name is used."""
+    """Return the tools that all searches in the messages have found. If a tool was found twice, its last definition
+    is returned."""
     found: dict[str, ToolSpec] = {}
     for message in messages:
         if message.role == "tool":

@@ -1,4 +1,4 @@
-"""One HTTP exchange on a pooled or new connection, and the conversion of network exceptions to ModelErrors."""
+"""Performs one HTTP exchange on a pooled or new connection, and converts network exceptions to ModelErrors."""
 
 import errno
 import socket
@@ -20,8 +20,8 @@ _REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 
 
 class Exchange:
-    """One request and its answer. ``open`` sends the request and reads the head, ``piece`` reads the body; ``close``
-    must be called at the end."""
+    """One request and its answer. ``open`` sends the request and reads the head of the answer; ``piece`` reads the
+    body; ``close`` must be called at the end."""
 
     def __init__(self, pool: ConnectionPool, base: BaseUrl, watchdog: Watchdog, tape: WireTape | None = None) -> None:
         self._pool = pool
@@ -70,8 +70,8 @@ class Exchange:
         return piece
 
     async def peek(self, least: int) -> bytes:
-        """Return the first ``least`` bytes of the body, or all of a shorter one, without leading white space and byte
-        order mark. ``piece`` returns them again."""
+        """Return the first ``least`` bytes of the body, or a shorter body completely, without leading white space
+        and byte order mark. ``piece`` returns these bytes again."""
         seen = b""
         while len(start := seen.lstrip(b"\xef\xbb\xbf \t\r\n")) < least:
             piece = await self.piece()
@@ -82,7 +82,8 @@ class Exchange:
         return start
 
     async def body(self, most: int) -> bytes:
-        """Return the body up to ``most`` bytes, or the part received before the connection broke."""
+        """Return the first ``most`` bytes of the body; if the connection breaks, return the bytes received until
+        then."""
         parts: list[bytes] = []
         try:
             while sum(map(len, parts)) < most and (piece := await self.piece()) is not None:
@@ -95,9 +96,11 @@ class Exchange:
         return found
 
     def close(self, *, whole: bool, over: bool = True, failed: Exception | None = None) -> None:
-        """Return the connection to the pool after a complete answer; otherwise close it. Does not wait.
+        """Return the connection to the pool after a complete answer; otherwise close the connection. Does not wait.
 
-        over  whether the consumer has read everything, complete or not
+        whole   True if the answer is complete
+        over    False if the consumer stopped reading before the end of the body
+        failed  the error that ended the exchange
         """
         self._watchdog.stop()
         if self.tape is not None:
@@ -113,7 +116,7 @@ class Exchange:
 
 
 def fault_of_exception(error: Exception, provider: str, base: BaseUrl, seconds: float) -> Exception:
-    """Convert a network exception to a ModelError. Other exceptions are returned unchanged."""
+    """Return the ModelError for a network exception. Other exceptions are returned unchanged."""
     where = str(base.origin)
     match error:
         case ModelError():

@@ -1,4 +1,4 @@
-"""Converts rows of ``models.toml`` to ModelFacts, and checks them."""
+"""Validates rows of ``models.toml`` and converts them to ModelFacts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -81,7 +81,8 @@ FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_row(row: object, place: str) -> Table:
-    """Check the fields of a row against FIELDS and return it. UsageError names the place."""
+    """Validate the fields of a row against FIELDS and return the row. Raise UsageError, with the place of the row,
+    if a field is invalid."""
     if not isinstance(row, dict):
         raise UsageError(f"{place} must be a table, such as {{ context = 32768, output = 4096 }}")
     for name, value in cast(dict[str, object], row).items():
@@ -98,7 +99,7 @@ _IMAGES = {"pixels": "image_pixels", "bytes": "image_bytes", "most": "images_at_
 
 
 def facts_of(name: str, family: str, row: Table, today: date, *, known: bool) -> ModelFacts:
-    """Return the facts of a row to which the fields of its groups were added."""
+    """Return the facts of a row that already contains the fields of its groups."""
     levels = row.get("efforts", ())
     given = cast(Table, levels) if isinstance(levels, dict) else {level: level for level in levels}
     efforts: dict[Effort, Any] = {level: given[level] for level in EFFORTS if level in given}

@@ -16,7 +16,10 @@ Json = dict[str, Any]
 
 @noun
 class ServerEvent:
-    """One server-sent event. ``event`` is empty if the server sends no name."""
+    """One server-sent event.
+
+    event  the name of the event; empty if the server sends none
+    """
 
     event: str
     data: str
@@ -24,7 +27,11 @@ class ServerEvent:
 
 @noun
 class HttpPost:
-    """An HTTP POST. ``path`` is appended to the base URL; ``headers`` include the key."""
+    """An HTTP POST.
+
+    path     the path that is appended to the base URL
+    headers  all headers, including the key
+    """
 
     path: str
     headers: Mapping[str, str]
@@ -33,8 +40,10 @@ class HttpPost:
 
 @noun
 class Prices:
-    """Prices in dollars per million tokens. ``above`` applies to requests whose prompt has more than ``over``
-    tokens."""
+    """The prices of a model in dollars per million tokens.
+
+    above  the prices of requests whose prompt has more than ``over`` tokens
+    """
 
     input: float
     output: float
@@ -89,35 +98,38 @@ class ModelFacts:
 class StreamParser(Protocol):
     """Converts the server-sent events of one answer to model events.
 
-    It never raises: an error that the server reports, or an invalid event, is returned as a ModelError, which is the
-    last value.
+    A parser never raises: for an error that the server reports, or for an invalid event, it returns a ModelError as
+    its last value.
     """
 
     def feed(self, event: ServerEvent) -> Sequence[ModelEvent | ModelError]: ...
 
     def end(self) -> Sequence[ModelEvent | ModelError]:
-        """Handle the end of the connection. Without the API's end marker there is no MessageEnded: the message is cut
-        off."""
+        """Return the last events when the connection ends. If the API's end marker is missing, the message is cut
+        off and no MessageEnded is returned."""
         ...
 
 
 class Family(Protocol):
-    """One API. It writes request bodies and parses answers, without I/O."""
+    """One API: creates request bodies and parses answers, without I/O."""
 
     name: str
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
-        """Return the POST for a request, and notes about options that were left out. ModelError if it cannot be
-        encoded.
+        """Return the POST for a request, and notes about options that were left out. Raise ModelError if the request
+        cannot be encoded.
 
-        Parts of other providers (``Opaque``, signatures) are left out without a note.
+        Provider-specific parts of other providers (``Opaque``, signatures) are left out without a note.
         """
         ...
 
     def parser(self) -> StreamParser: ...
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        """Return the ModelError for an HTTP answer. ``headers`` have lower-case names. Must not raise."""
+        """Return the ModelError for an HTTP answer. Never raises.
+
+        headers  the headers by lower-case name
+        """
         ...
 
 
@@ -127,19 +139,20 @@ def object_of(value: object) -> Json:
 
 
 def refuse_constant(name: str) -> object:
-    """Raise ValueError for ``NaN`` and ``Infinity``, which Python reads as JSON; for ``parse_constant``."""
+    """Raise ValueError for ``NaN`` and ``Infinity``, which Python's JSON parser accepts; passed as
+    ``parse_constant``."""
     raise ValueError(f"{name} is no JSON")
 
 
 def text_of(value: object) -> str:
-    """Return the value if it is a string, otherwise raise TypeError."""
+    """Return the value if it is a string. Raise TypeError otherwise."""
     if type(value) is str:
         return value
     raise TypeError(f"text is wanted, not {value!r:.80}")
 
 
 def rest_of(total: Usage, first: Usage) -> Usage:
-    """Return the usage counted after ``first``, with no field below zero."""
+    """Return the difference of two usages, with no field below zero."""
     return Usage(
         input=max(0, total.input - first.input),
         cache_read=max(0, total.cache_read - first.cache_read),

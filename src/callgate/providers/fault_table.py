@@ -1,5 +1,5 @@
-"""The table of provider faults: for each, whether a retry can help, and what the user can do. All ModelErrors are
-created here."""
+"""The table of provider faults, with the text for the user and whether a retry can help. All ModelErrors are created
+in this module."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -23,9 +23,9 @@ DETAIL_CHARS = 600
 class FaultRow:
     """One row of the fault table.
 
-    says  the text for the user, in which ``{provider}`` is the provider's name and ``{with_command}`` the command that
-          starts its server
-    kind  that of the ModelError; by default the name of the fault
+    says  the text for the user, in which ``{provider}`` is replaced by the provider's name and ``{with_command}`` by
+          the command that starts its server
+    kind  the kind of the ModelError; by default the name of the fault
     """
 
     says: str
@@ -139,13 +139,13 @@ def fault_of(
 
 
 def fault_in_message(message: str, words: Iterable[tuple[str, Fault]]) -> Fault | None:
-    """Return the fault of the first words that occur in a message; the words are in lower case."""
+    """Return the fault of the first lower-case words that occur in a message; None if none of them occur."""
     said = message.lower()
     return next((fault for each, fault in words if each in said), None)
 
 
 def fault_by_status(status: int) -> Fault:
-    """Return the fault for an HTTP status whose body gives no more specific one."""
+    """Return the fault for an HTTP status, for answers whose body names no fault."""
     found = _BY_STATUS.get(status)
     if found is not None:
         return found
@@ -159,8 +159,8 @@ def http_fault(
 ) -> ModelError:
     """Return the ModelError for an HTTP error status. The request id and the retry delay are read from the headers.
 
-    headers  have lower-case names
-    fault    the fault that the body names, if it is more specific than the status
+    headers  the headers by lower-case name
+    fault    the fault that the body names; by default the fault of the status
     """
     told = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
     return fault_of(
@@ -174,12 +174,12 @@ def http_fault(
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """Return the request id that the provider or a proxy assigned."""
+    """Return the request id that the provider or a proxy assigned; None if there is none."""
     return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the retry delay in seconds that the server requests; None if there is none.
+    """Return the retry delay in seconds that the server requests; None if it requests none.
 
     A date is compared with the server's Date header, so that a wrong clock on this machine has no effect.
     """
@@ -199,7 +199,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def shortened(text: str) -> str:
-    """Return one line of printable text, truncated to DETAIL_CHARS."""
+    """Return the text as one line of printable characters, truncated to DETAIL_CHARS."""
     line = _UNPRINTABLE.sub(" ", text[: DETAIL_CHARS * 4]).strip().rstrip(".")
     return line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
 

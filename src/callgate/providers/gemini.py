@@ -1,7 +1,7 @@
 """Google's Gemini API: the family and the bodies of its ``streamGenerateContent`` requests.
 
-The API has no cache breakpoints; it detects repeated prefixes itself. So the bytes of tools, system text and earlier
-messages must not change between requests.
+The API has no cache breakpoints; the server detects repeated prefixes. So the bytes of tools, system text and
+earlier messages must not change between requests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _NAMED = ("properties", "$defs", "definitions")
 
 
 class Gemini:
-    """The Gemini API of Google."""
+    """The family of Google's Gemini API."""
 
     name: str = NAME
 
@@ -76,7 +76,8 @@ def _declared(tool: ToolSpec) -> bytes:
 
 
 def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Given | None:
-    """Return the tool choice, or the nearest one that the model supports. None is the default of the API."""
+    """Return the requested tool choice, or the nearest choice that the model supports. Return None for the default
+    of the API."""
     wanted = request.tool_choice
     choice = facts.abilities.nearest(wanted)
     if choice.kind != wanted.kind:
@@ -111,8 +112,8 @@ def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
 
 
 def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
-    """Return the ``thinkingConfig``: a budget if the model supports one, otherwise a level. Thoughts are requested
-    whenever the model thinks."""
+    """Return the ``thinkingConfig`` of a body: a budget if the model supports budgets, otherwise a level. Thoughts
+    are requested whenever the model thinks."""
     wanted, mode, options = request.options.thinking, facts.thinking, request.options
     effort = None if options.effort is None else effort_value(facts, options.effort, notes)
     if mode == "none":
@@ -139,7 +140,8 @@ def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
 
 
 def supported_schema(schema: Mapping[str, Any]) -> Given:
-    """Convert a JSON Schema to the subset of the API: nothing beside a ``$ref``, and ``enum`` for ``const``."""
+    """Convert a JSON Schema to the subset that the API supports: a ``$ref`` has no other keys, and ``const`` becomes
+    ``enum``."""
     found: Given = {}
     for name, value in schema.items():
         if name in _NAMED and isinstance(value, Mapping):

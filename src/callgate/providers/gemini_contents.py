@@ -19,8 +19,8 @@ _OLD = re.compile(r"(models/)?(gemini-[12]\b|gemma|learnlm)")
 
 
 def is_old(facts: ModelFacts) -> bool:
-    """Return True for models before Gemini 3: calls need no signature, results contain no images, and a schema excludes
-    tools."""
+    """Return True for models before Gemini 3: their calls need no signatures, their results contain no images, and
+    their requests cannot have both a schema and tools."""
     return _OLD.match(facts.name) is not None
 
 
@@ -31,7 +31,7 @@ _Pieces = tuple[list[_Piece], list[tuple[str, CallPart | None]]]
 
 
 class ContentsMemo:
-    """Caches the JSON of the messages and tools of a model's last request."""
+    """A cache of the JSON of the messages and tools in a model's last request."""
 
     def __init__(self) -> None:
         self.parts = RequestMemo[Message, _Pieces]()
@@ -44,7 +44,7 @@ def _calls(message: Message) -> Sequence[CallPart]:
 
 
 def _with_signature(pieces: list[_Piece], at: int) -> list[_Piece]:
-    """Add a placeholder signature to the first call of an answer if it has none; the API requires one."""
+    """Add a placeholder signature to the first call of an answer if the call has no signature; the API requires one."""
     part, _ = pieces[at]
     if "thoughtSignature" in part:
         return pieces
@@ -53,8 +53,8 @@ def _with_signature(pieces: list[_Piece], at: int) -> list[_Piece]:
 
 
 class Contents:
-    """The ``contents`` field of a body. Consecutive messages of one role are merged, but results stay separate from
-    user text, because the API counts the results of each call message."""
+    """The ``contents`` field of a request body. Consecutive messages of one role are merged, but results are not
+    merged with user text, because the API counts the results of each message with calls."""
 
     def __init__(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> None:
         self._facts = facts
@@ -78,7 +78,6 @@ class Contents:
         self._add(before, pieces)
 
     def _message_parts(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> list[list[_Piece]]:
-        """Return the parts of each message. Results are converted again if their calls have changed."""
         made = memo.parts.convert(messages, self._pieces, facts)
         found: list[list[_Piece]] = []
         for message, (parts, calls) in zip(messages, made, strict=True):
@@ -87,7 +86,6 @@ class Contents:
         return found
 
     def _add(self, role: str, pieces: list[bytes]) -> None:
-        """Append a complete content."""
         if not pieces:
             return
         if role == "assistant" and not self.contents:
@@ -134,8 +132,8 @@ class Contents:
         return {"functionCall": {**made, "args": call.written}, **others}
 
     def _result(self, result: ResultPart, images: list[Given]) -> Given:
-        """Convert a result under the name and id of its call. Images are included in it, or appended to ``images`` for
-        old models."""
+        """Convert a result, with the name and id of its call. The images are included in the result, or appended to
+        ``images`` for old models."""
         call = self._calls.get(result.call_id)
         own: Any = None if call is None else _own_data(call).get("functionCall")
         answer: Given = {"id": own["id"]} if isinstance(own, dict) and "id" in own else {}
@@ -154,7 +152,6 @@ class Contents:
 
 
 def _name(name: str) -> str:
-    """Return a valid function name, which begins with a letter or an underscore."""
     safe = safe_name(name, 127)
     return safe if safe[0].isalpha() or safe[0] == "_" else f"_{safe}"
 
@@ -165,7 +162,8 @@ def _own_data(call: CallPart) -> Given:
 
 
 def _restore_opaque(data: Given, parts: list[Given]) -> None:
-    """Append a provider part in its original position, or add a signature to the end of the preceding text."""
+    """Append a provider-specific part in its original position, or add its signature to the last characters of the
+    preceding text."""
     if data.get("on") != "text":
         parts.append(data)
         return

@@ -1,9 +1,9 @@
 """Parses server-sent events of Gemini's ``streamGenerateContent``.
 
-Each event contains the next parts of the answer. Consecutive texts are merged to one part, and so are thoughts. Parts
-without an equivalent in Callgate (code run by the provider, files, server tools) become ``opaque`` parts. The signature
-of a call stays with the call. The signature of a text becomes an ``opaque`` part after it with the number of characters
-that it covers, because the API requires signed text as a part of its own.
+Each event contains the next parts of the answer. Consecutive texts are merged into one part, and consecutive
+thoughts too. Parts without an equivalent in Callgate (code run by the provider, files, server tools) become
+``opaque`` parts. The signature of a call is stored in the call. The signature of a text is stored in an ``opaque``
+part after the text, with the number of signed characters, because the API requires signed text as a part of its own.
 """
 
 import re
@@ -77,7 +77,8 @@ _text, _thinking = maker(TextDelta), maker(ThinkingDelta)
 
 
 class GeminiParser:
-    """Parses one answer. It ends with the connection, because token counts may follow the finish reason."""
+    """The parser of one answer. The answer ends with the connection, because token counts may follow the finish
+    reason."""
 
     def __init__(self) -> None:
         self._open: Literal["text", "thinking"] | None = None
@@ -176,7 +177,7 @@ class GeminiParser:
                 self._opaque({**beside, "on": "text", "chars": len(text)} if text else dict(part), out)
 
     def _call(self, part: Given, out: Out) -> None:
-        """Add a call, which arrives whole, or in pieces if the request asks for that."""
+        """Add a call, which arrives complete, or in pieces if the request enables streaming of arguments."""
         self._close(out)
         call: Given = part["functionCall"]
         pending = self._pending
@@ -205,7 +206,6 @@ class GeminiParser:
         out += (PartStarted(index, "opaque"), OpaqueData(index, NAME, data), PartEnded(index))
 
     def _switch(self, kind: Literal["text", "thinking"], out: Out) -> None:
-        """Close the open part if it has another kind, and open one of this kind."""
         if self._open is not kind:
             self._close(out)
             self._open = kind
@@ -218,8 +218,8 @@ class GeminiParser:
             out.append(PartEnded(self._parts - 1))
 
     def _usage(self) -> Usage:
-        """Return the counts as Usage. The API includes cached tokens in the prompt, and excludes thoughts from the
-        answer."""
+        """Return the token counts as Usage. The API includes cached tokens in the prompt count, and excludes
+        thoughts from the answer count."""
         prompt, cached, tools, answer, thoughts = (self._counts[name] for name in _COUNTS)
         return Usage(
             input=max(0, prompt - cached) + tools, cache_read=cached, output=answer + thoughts, reasoning=thoughts
@@ -230,8 +230,10 @@ _OWN: Final = frozenset({"text", "thought"})
 
 
 class PartialCall:
-    """A call during streaming. Its arguments arrive whole, or in pieces addressed by a JSON path. ``kept`` are the
-    other fields of the part, such as the signature."""
+    """A call during streaming. Its arguments arrive complete, or in pieces addressed by a JSON path.
+
+    kept  the other fields of the part, such as the signature
+    """
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -272,7 +274,6 @@ def _key(found: re.Match[str]) -> str | int:
 
 
 def _place(at: Any, key: str | int, default: Any) -> Any:
-    """Return the value at a key; a missing one is set to ``default`` first."""
     if isinstance(key, int):
         while len(at) <= key:
             at.append(None)

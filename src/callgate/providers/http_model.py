@@ -1,7 +1,8 @@
 """A model that is reached over HTTP: sends the POST of a family and parses the events of the answer.
 
-Requests are not retried here, with one exception: if the server has closed a pooled connection before the first byte of
-the answer, the request is sent again on a new connection. Every other failure is a ModelError, which the turn handles.
+This module retries a request in one case only: if the server closed a pooled connection before the first byte of the
+answer, the request is sent again on a new connection. Every other failure is raised as a ModelError, which the turn
+handles.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
@@ -45,10 +46,10 @@ _SENT_ALWAYS = {
 
 
 class HttpModel:
-    """Implements ``core.ports.Model``.
+    """A Model (see ``core.ports``) that is reached over HTTP.
 
     base          the base URL of the server
-    headers       added to every request, in place of headers of the family
+    headers       headers added to every request; they replace headers of the family
     idle_seconds  the timeout of each wait for the server
     """
 
@@ -81,7 +82,6 @@ class HttpModel:
 
     @property
     def provider(self) -> str:
-        """The name of the server in messages."""
         return self.name.partition("/")[0] if "/" in self.name else self._family.name
 
     async def aclose(self) -> None:
@@ -136,7 +136,10 @@ class HttpModel:
 
 
 class AnswerTally:
-    """Counts the events of one answer. ``ended``: the message is complete."""
+    """A counter for the events of one answer.
+
+    ended  True if the message is complete
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -146,7 +149,8 @@ class AnswerTally:
         self.has_events = False
 
     def count(self, event: ModelEvent) -> ModelEvent:
-        """Return the event. If the provider reported no usage, MessageEnded gets an estimate."""
+        """Count an event and return it. If the provider reported no usage, a copy of MessageEnded with an estimate
+        is returned."""
         self.has_events = True
         kind = event.__class__
         if kind is TextDelta or kind is ArgumentsDelta or kind is ThinkingDelta:
@@ -161,7 +165,7 @@ class AnswerTally:
 
 
 def raise_errors(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
-    """Yield the events; raise a ModelError among them."""
+    """Yield the events. Raise the first ModelError among them."""
     for event in events:
         if isinstance(event, ModelError):
             raise event
@@ -169,7 +173,7 @@ def raise_errors(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEve
 
 
 def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
-    """Merge headers by name, ignoring case; later ones replace earlier ones."""
+    """Merge headers by name, ignoring case; later headers replace earlier ones."""
     found: dict[str, tuple[str, str]] = {}
     for each in headers:
         found.update((name.lower(), (name, value)) for name, value in each.items())
@@ -177,13 +181,13 @@ def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets_of(key: str | None, headers: Mapping[str, str]) -> set[str]:
-    """Return the key, and the values of headers with credentials."""
+    """Return the key, and the values of headers that contain credentials."""
     values = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
     return {word for value in (key or "", *values) for word in (value, *value.split()) if len(word) > 5}
 
 
 def without_secrets(error: Exception, secrets: set[str]) -> Exception:
-    """Return the error; secrets in the message of a ModelError are removed."""
+    """Return the error, with secrets removed from the message of a ModelError."""
     text = str(error)
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, REMOVED)

@@ -1,8 +1,8 @@
-"""Fits the images of a request to the limits of a model.
+"""Adapts the images of a request to the limits of a model.
 
-Images that are too large are scaled with Pillow (the extra ``images``). An image that cannot be scaled is replaced by a
-line of text. If there are too many images, the oldest are replaced, a quarter of the limit at a time, so that the
-cached part of the history changes rarely. An image that the server refused is not sent again.
+Images that are too large are scaled with Pillow (the extra ``images``). An image that cannot be scaled is replaced
+by a line of text. If there are too many images, the oldest images are replaced, a quarter of the limit at a time, so
+that the cached part of the history changes rarely. An image that the server refused is not sent again.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,8 @@ _DIGESTS_KEPT = 1_000
 
 
 class ImageFitter:
-    """Fits the images of one model's requests. ``fit`` belongs in a worker thread: Pillow decodes and encodes."""
+    """Adapts the images of one model's requests to its limits. ``fit`` runs in a worker thread, because decoding
+    images is slow."""
 
     def __init__(self, facts: ModelFacts) -> None:
         self._facts = facts
@@ -38,7 +39,7 @@ class ImageFitter:
         self._digests: dict[int, tuple[bytes, str]] = {}  # by the id of the bytes object, which the history keeps alive
 
     def fit(self, request: Request) -> tuple[Request, list[str]]:
-        """Return the request with images that the model accepts, and notes for the user."""
+        """Return the request with only images that the model accepts, and notes for the user."""
         if not self._facts.abilities.images or not any(map(has_image, request.messages)):
             return request, []
         names = _names(request)
@@ -51,14 +52,14 @@ class ImageFitter:
         self._accepted.update(self._sent)
 
     def mark_refused(self) -> list[str]:
-        """Record that the server refused an image of the last request. Its new images are not sent again; return their
-        names."""
+        """Record that the server refused an image of the last request, and return the names of the images that were
+        new in that request. New images are not sent again."""
         new = {digest: name for digest, name in self._sent.items() if digest not in self._accepted}
         self._refused.update(new)
         return list(dict.fromkeys(new.values()))
 
     def _digest(self, data: bytes) -> str:
-        """Return the hash of an image. It is cached, because each request contains the images of the whole history."""
+        """Return the hash of an image from a cache, because each request contains the images of the whole history."""
         kept = self._digests.get(id(data))
         if kept is None or kept[0] is not data:
             kept = self._digests[id(data)] = (data, sha256(data).hexdigest())
@@ -101,7 +102,6 @@ class ImageFitter:
         return f"[{line}.]"
 
     def _limit_number(self, messages: list[Message], names: Mapping[str, str]) -> tuple[Message, ...]:
-        """Replace the oldest images if there are more than the model accepts."""
         found: list[tuple[Image, str]] = []
 
         def collect(given: Content, image: Image, name: str) -> Content:
@@ -124,7 +124,7 @@ class ImageFitter:
         return tuple(_with_images(message, names, drop_old) for message in messages)
 
     def _surplus(self, sizes: list[int]) -> int:
-        """Return how many of the oldest images must go, rounded up to quarters of the limit."""
+        """Return how many of the oldest images exceed the limits, rounded up to quarters of the limit."""
         most = self._facts.images_at_most
         surplus, total = max(0, len(sizes) - most), 0
         for newer, size in enumerate(reversed(sizes)):
@@ -137,8 +137,8 @@ class ImageFitter:
 
 
 def scaled(image: Image, pixels: int, most: int) -> Image | None:
-    """Scale an image to a longest side of ``pixels`` and at most ``most`` bytes. None if that is not possible.
-    ImportError without Pillow."""
+    """Return the image scaled to a longest side of ``pixels`` and at most ``most`` bytes; None if that is not
+    possible. Raise ImportError without Pillow."""
     from PIL import Image as Pillow  # optional, and slow to import
     from PIL import ImageOps
 
@@ -169,7 +169,8 @@ def _as_image(given: Content) -> Image | None:
 def _with_images(
     message: Message, names: Mapping[str, str], change: Callable[[Content, Image, str], Content]
 ) -> Message:
-    """Replace each image of a message by the result of ``change``, which gets the content, its image and its name."""
+    """Replace each image of a message by the result of ``change``, a callback that gets the content, its image and
+    the name of the image."""
     if not has_image(message):
         return message
 
@@ -198,7 +199,7 @@ def has_image(message: Message) -> bool:
 
 
 def _names(request: Request) -> dict[str, str]:
-    """Return the path argument of each call by its id: the name of the image that the call read."""
+    """Return the path argument of each call by call id; the path is the name of the image that the call read."""
     calls = (part for message in request.messages for part in message.parts if isinstance(part, CallPart))
     return {
         call.id: str(call.arguments[name]) for call in calls for name in reversed(_PATHS) if call.arguments.get(name)
@@ -206,7 +207,7 @@ def _names(request: Request) -> dict[str, str]:
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Return the size in pixels of a PNG, GIF, JPEG or WebP image; None for other or truncated data."""
+    """Return the size in pixels of a PNG, GIF, JPEG or WebP image; None for other formats and truncated images."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             return unpack_from(">II", data, 16)

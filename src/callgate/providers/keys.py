@@ -1,8 +1,8 @@
 """Keys of providers, from the environment, a command, the system's keyring or a private file.
 
-The file ``callgate-keys.json`` in the data folder contains keys only if there is no keyring. It also lists the
+The file ``callgate-keys.json`` in the data folder contains keys only if there is no keyring. The file also lists the
 providers whose key is in the keyring, because a keyring cannot be listed. Keys are never shown: the repr of
-``FoundKey`` hides the key.
+``FoundKey`` does not contain the key.
 """
 
 import os
@@ -27,14 +27,17 @@ _COMMAND_SECONDS = 30.0
 
 @noun
 class FoundKey:
-    """A key, and its source: a variable, ``key_command``, ``keyring`` or ``file``."""
+    """A key of a provider.
+
+    origin  the source of the key: the name of a variable, ``key_command``, ``keyring`` or ``file``
+    """
 
     value: str
     origin: str
 
     @property
     def end(self) -> str:
-        """The last four characters, if the key is long enough."""
+        """An ellipsis and the last four characters of the key; only the ellipsis if the key is short."""
         return f"…{self.value[-4:]}" if len(self.value) >= 20 else "…"
 
     def __repr__(self) -> str:
@@ -42,7 +45,7 @@ class FoundKey:
 
 
 class Keyring(Protocol):
-    """The functions of the package ``keyring`` that are used."""
+    """The functions of the package ``keyring`` that Callgate uses."""
 
     def get_password(self, service: str, username: str) -> str | None: ...
 
@@ -52,7 +55,7 @@ class Keyring(Protocol):
 
 
 def system_keyring() -> Keyring | None:
-    """Return the system's keyring; None without the package or a usable backend."""
+    """Return the system's keyring; None if the package or a usable backend is missing."""
     try:
         import keyring  # pyright: ignore[reportMissingImports]  # optional, and slow to load
     except ImportError:
@@ -64,8 +67,8 @@ def system_keyring() -> Keyring | None:
 class KeyStore:
     """The keys that the user has stored, by provider. All methods block.
 
-    folder   contains the file; None stores nothing
-    keyring  returns the keyring; called when it is needed
+    folder   the folder with the key file; None to store nothing
+    keyring  a callback that returns the keyring; called at first use
     """
 
     def __init__(self, folder: Path | None, keyring: Callable[[], Keyring | None] = system_keyring) -> None:
@@ -73,7 +76,8 @@ class KeyStore:
         self._keyring = keyring
 
     def find(self, provider: str) -> FoundKey | None:
-        """Return the stored key. UsageError if the file is invalid or readable by others."""
+        """Return the stored key; None if there is none. Raise UsageError if the key file is invalid or other users
+        can read it."""
         kept = self._read()
         if provider in kept["keyring"]:
             keyring, value = self._keyring(), None
@@ -85,7 +89,7 @@ class KeyStore:
         return FoundKey(checked_key(value), "file") if value else None
 
     def store(self, provider: str, key: str) -> str:
-        """Store a key, in the keyring if there is one, and return the location. Replaces an earlier key."""
+        """Store a key, in the keyring if there is one, and return the location. An earlier key is replaced."""
         key, kept = checked_key(key), self._read()
         self._forget(kept, provider)
         keyring = self._keyring()
@@ -111,7 +115,6 @@ class KeyStore:
         return had
 
     def names(self) -> tuple[str, ...]:
-        """Return the providers that have a stored key."""
         kept = self._read()
         return tuple(sorted({*kept["keys"], *kept["keyring"]}))
 
@@ -159,8 +162,8 @@ def find_key(
     store: KeyStore,
     environ: Mapping[str, str],
 ) -> FoundKey | None:
-    """Return the key of a provider: from the first variable that is set, otherwise from the command, otherwise from the
-    store."""
+    """Return the key of a provider from the first variable that is set, otherwise from the command, otherwise from
+    the store; None if there is none."""
     for name in variables:
         value = environ.get(name, "").strip()
         if value:
@@ -171,7 +174,8 @@ def find_key(
 
 
 def checked_key(text: str, where: str = "") -> str:
-    """Return the key without surrounding spaces. UsageError, which does not repeat it, for an invalid key."""
+    """Return the key without surrounding spaces. Raise UsageError if the key is invalid; the message does not
+    contain the key."""
     key = text.strip()
     if not key or len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError(f"{f'{where} holds' if where else 'this is'} no key: it must be one word of plain characters")
@@ -181,8 +185,8 @@ def checked_key(text: str, where: str = "") -> str:
 def _run_key_command(command: str, provider: str, environ: Mapping[str, str]) -> str:
     """Return the key that a command prints.
 
-    Errors do not repeat its output, which may contain a key. The command runs in the home folder, so that a relative
-    path never names a program of the repository.
+    Errors do not contain the command's output, because the output may contain a key. The command runs in the home
+    folder, so that a relative path never names a program of the repository.
     """
     what = f"key_command of {provider}"
     try:
@@ -206,7 +210,8 @@ def _run_key_command(command: str, provider: str, environ: Mapping[str, str]) ->
 
 
 def _private_bytes(file: Path) -> bytes:
-    """Read a file that belongs to the user and that nobody else can read; UsageError otherwise."""
+    """Return the bytes of a file. Raise UsageError unless the file belongs to the user and no other user can read
+    it."""
     try:
         found = read_regular(file, _LARGEST, follow=False)
     except NotRegular:

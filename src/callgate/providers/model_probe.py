@@ -1,6 +1,6 @@
-"""Small requests that test a model: text, streaming, tools, a forced tool, a schema, images.
+"""Tests a model with small requests: text, streaming, tools, a forced tool, a schema, images.
 
-Each costs a few tokens at the model's lowest effort. If the first request fails, the others are not sent.
+Each request costs a few tokens at the model's lowest effort. If the first request fails, the others are not sent.
 """
 
 import json
@@ -46,7 +46,10 @@ _RED = Image(
 
 @noun
 class ProbeResult:
-    """The result of one test. ``detail`` is the answer, or the reason for the failure."""
+    """The result of one test.
+
+    detail  the answer of the model, or the reason for the failure
+    """
 
     ability: str
     verdict: Verdict
@@ -55,7 +58,12 @@ class ProbeResult:
 
 @noun
 class _Answer:
-    """``pieces`` counts the deltas; ``first`` and ``whole`` are seconds until the first event and until the end."""
+    """The answer to a test request.
+
+    pieces  the number of deltas
+    first   the seconds until the first event
+    whole   the seconds until the end of the answer
+    """
 
     text: str
     pieces: int
@@ -66,7 +74,7 @@ class _Answer:
 
 
 async def probe(model: ConfiguredModel, clock: Clock) -> AsyncGenerator[ProbeResult]:
-    """Test each ability of the model, one after the other."""
+    """Test the abilities of a model one after the other, and yield the results."""
     able, most = model.abilities, min(_TOKENS, model.abilities.output_tokens or _TOKENS)
 
     def request(prompt: str, *parts: Part, **more: Any) -> Request:

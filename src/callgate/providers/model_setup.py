@@ -1,7 +1,7 @@
-"""Suggests ways to set up a model where no key and no model is set, and detects local model servers.
+"""Suggests ways to set up a model if no key and no model is set, and detects local model servers.
 
-Local servers are detected by a request to their default addresses. They are suggested and never chosen automatically,
-because any program of this machine may listen there.
+Local servers are detected by a request to their default addresses. They are suggested, but never chosen
+automatically, because any program of this machine may listen on these addresses.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _MOST_MODELS = 50
 
 @noun
 class LocalServer:
-    """A local server that answered, and the names of its models."""
+    """A local server that answered, with the names of its models."""
 
     provider: str
     base_url: str
@@ -31,13 +31,12 @@ class LocalServer:
 
 
 def find_local(servers: Mapping[str, ServerRow]) -> tuple[LocalServer, ...]:
-    """Return the local servers that answer with a list of models. Blocks for a moment; never raises."""
+    """Return the local servers that answer with a list of models. Blocks until a short timeout; never raises."""
     asked = ((name, row, _models(row.base_url)) for name, row in servers.items() if row.local)
     return tuple(LocalServer(name, row.base_url, models) for name, row, models in asked if models is not None)
 
 
 def _models(base_url: str) -> tuple[str, ...] | None:
-    """Return the names of the models; None if there is no valid answer."""
     try:
         target = target_of(f"{base_url.rstrip('/')}/models")
         if target.secure:
@@ -60,7 +59,11 @@ def _names(entries: Iterable[Any]) -> Iterable[str]:
 
 @noun
 class SetupOption:
-    """A way to set up a model: a description that can follow "or", and the command to type."""
+    """A way to set up a model.
+
+    what     a description that can follow "or"
+    command  the command that the user types
+    """
 
     kind: Literal["key", "local", "demo"]
     what: str
@@ -75,8 +78,8 @@ def setup_options(
 ) -> tuple[SetupOption, ...]:
     """Return the ways to set up a model.
 
-    vendors    providers that have a default model
-    answering  local servers that were detected
+    vendors    the providers that have a default model
+    answering  the local servers that were detected
     """
     *most, last = (servers[name].key_variables[0] for name in vendors)
     variables = f"{', '.join(most)} or {last}" if most else last
@@ -88,7 +91,7 @@ def setup_options(
 
 
 def no_model_text(ways: Iterable[SetupOption]) -> str:
-    """Return the message that no model is set, with the ways to set one up."""
+    """Return the message that no model is set, with the ways to set up a model."""
     return f"{NO_MODEL}: {'; or '.join(map(str, ways))}"
 
 

@@ -58,8 +58,11 @@ _OLLAMA_PORT = 11434
 
 
 class ConfiguredModel:
-    """A model with its settings. ``notes`` are sent before the events of the first answer. Images are fitted to the
-    model's limits; an image that the server refuses is not sent again."""
+    """A model with its settings. Images are adapted to the limits of the model; an image that the server refuses is not
+    sent again.
+
+    notes  notes for the user, sent before the events of the first answer
+    """
 
     def __init__(
         self,
@@ -103,7 +106,7 @@ class ConfiguredModel:
             raise self._name_images(error) from None
 
     def effort_in_force(self, wanted: WantedEffort | None, source: EffortSource) -> EffortInForce:
-        """Return the effort of a request, after overrides and defaults are applied."""
+        """Return the effort that a request uses, after overrides and defaults are applied."""
         if self._forced is not None:
             wanted, source = self._forced, "environment"
         elif wanted is None and self._options.effort is not None:
@@ -116,7 +119,8 @@ class ConfiguredModel:
         await self._inner.aclose()
 
     def _name_images(self, error: ModelError) -> ModelError:
-        """Return the error; an error about images gets the names of the new images, which are not sent again."""
+        """Return the error. If the server refused an image, the message is extended by the names of the images that
+        are not sent again."""
         refused = self._images.mark_refused() if error.kind == "image" else []
         if not refused:
             return error
@@ -130,14 +134,14 @@ _UNCACHED = CacheHints(tools=False, system=False, messages=None)
 class ModelSource:
     """Opens models with the user's settings.
 
-    settings  from ``Config.models``
-    clock     for timeouts
+    settings  the settings in ``Config.models``
+    clock     the clock for timeouts
     environ   the environment, for keys and base URLs
     folder    the folder with the user's models.toml
     keys      the stored keys
-    today     selects among prices with different start dates
+    today     the date that selects among prices with different start dates
     recorder  records the exchanges of every model
-    learn     called with a name and a value for each secret (keys, headers with credentials) before it is used
+    learn     a callback that gets the name and value of each secret (keys, headers with credentials) before it is used
     """
 
     def __init__(
@@ -163,10 +167,10 @@ class ModelSource:
         self.catalogue = Catalogue(folder, servers=self._configured, today=today)
 
     def open(self, name: str) -> ConfiguredModel:
-        """Open a model. May block for a command that prints the key.
+        """Return the model with this name. May block for a command that prints the key.
 
-        UsageError for an invalid name or setting; ModelError of the kind ``no_key`` if its server needs a key and there
-        is none.
+        Raise UsageError for an invalid name or setting. Raise ModelError of the kind ``no_key`` if the server needs
+        a key and there is none.
         """
         model = self.catalogue.resolve(name)
         facts = self.catalogue.facts(model)
@@ -211,7 +215,7 @@ class ModelSource:
         )
 
     def key(self, provider: str) -> FoundKey | None:
-        """Return the key of a provider; the result is cached."""
+        """Return the key of a provider; None if there is none. The result is cached."""
         if provider not in self._found:
             row, own = self.catalogue.servers[provider], self._server_settings(provider)
             found = find_key(provider, row.key_variables, own.key_command, self._keys, self._environ)
@@ -221,21 +225,22 @@ class ModelSource:
         return self._found[provider]
 
     def options(self, model: ModelName) -> RequestOptions:
-        """Return the options that the settings define for a model."""
+        """Return the request options that the settings define for a model."""
         listed = self._settings.options
         own = listed.get(str(model)) or listed.get(model.name) or RequestOptions()
         return replace(own, effort=own.effort or self._settings.effort)
 
     def local_models(self, provider: str) -> tuple[str, ...]:
-        """Return the model names of a local server; empty if it does not answer. Blocks for a moment."""
+        """Return the model names of a local server; empty if the server does not answer. Blocks until a short
+        timeout."""
         from callgate.providers.model_setup import find_local
 
         row = replace(self.catalogue.servers[provider], local=True)
         return next((each.models for each in find_local({provider: row})), ())
 
     def default(self) -> str:
-        """Return the name of the default model: from the settings, otherwise of the first vendor with a key. ModelError
-        of the kind ``no_key`` if there is none, with the ways to set one up."""
+        """Return the name of the default model: from the settings, otherwise of the first vendor with a key. Raise
+        ModelError of the kind ``no_key``, with the ways to set up a model, if there is none."""
         if self._settings.default is not None:
             return self._settings.default
         found = self.first_with_key()
@@ -246,11 +251,11 @@ class ModelSource:
         return f"{found}/{self.catalogue.defaults[found][0]}"
 
     def first_with_key(self) -> str | None:
-        """Return the first vendor that has a default model and a key."""
+        """Return the name of the first vendor that has a default model and a key; None if there is none."""
         return next((provider for provider in self.catalogue.defaults if self.key(provider) is not None), None)
 
     def setup_options(self) -> "tuple[SetupOption, ...]":
-        """Return the ways to set up a model. Blocks for a moment: it looks for local servers."""
+        """Return the ways to set up a model. Blocks until a short timeout, because local servers are detected."""
         from callgate.providers.model_setup import (
             find_local,  # rarely needed
             setup_options,
@@ -274,7 +279,6 @@ class ModelSource:
         return self._settings.servers.get(provider, ServerSettings())
 
     def _configured(self, vendors: Mapping[str, ServerRow]) -> Mapping[str, ServerRow]:
-        """Apply the environment and the settings to the shipped servers."""
         names = dict.fromkeys((*vendors, *self._settings.servers))
         return {name: self._server(name, vendors.get(name)) for name in names}
 
@@ -295,15 +299,16 @@ class ModelSource:
         )
 
     def needs_key(self, provider: str) -> bool:
-        """Return True if the server is the vendor's own. Other servers may accept any key, or none."""
+        """Return True if the base URL is the vendor's own. Servers at other base URLs may accept any key or none."""
         row = self.catalogue.servers[provider]
         known = self.catalogue.vendors.get(provider)
         return known is not None and not known.local and row.base_url == known.base_url
 
 
 def open_replay(place: Path) -> tuple[ConfiguredModel, ConfiguredModel]:
-    """Return two models that replay recordings: the exchanges of the first model of the recording, and those of all
-    other models, which wrote titles and summaries. UsageError if there are none."""
+    """Return two models that replay recordings: the first replays the exchanges of the first recorded model, the
+    second replays the exchanges of all other models, which wrote titles and summaries. Raise UsageError if there are
+    no recordings."""
     from callgate.providers.replay import ReplayModel, recordings  # imports the network modules
 
     found = recordings(place)
@@ -315,7 +320,10 @@ def open_replay(place: Path) -> tuple[ConfiguredModel, ConfiguredModel]:
 
 
 def family_of(name: str, provider: str) -> Family:
-    """Return the API family of this name. ``provider`` is the name of the server in errors."""
+    """Return the API family with this name.
+
+    provider  the name of the server, for errors
+    """
     if name not in FAMILIES:
         raise UsageError(f"there is no family {name!r} of APIs; there are {', '.join(FAMILIES)}")
     module, _, kind = FAMILIES[name].partition(":")
@@ -324,7 +332,8 @@ def family_of(name: str, provider: str) -> Family:
 
 
 def _base_url_in(text: str, variable: str) -> str | None:
-    """Return the base URL in a variable. OLLAMA_HOST contains a host and a port, with or without a scheme."""
+    """Return the base URL from the value of a variable; None if the value is empty. OLLAMA_HOST contains a host and
+    a port, with or without a scheme."""
     text = text.strip().rstrip("/")
     if not text:
         return None
@@ -340,6 +349,6 @@ def _base_url_in(text: str, variable: str) -> str | None:
 
 
 def _is_private(base_url: str) -> bool:
-    """Return True if requests are encrypted or stay on this machine."""
+    """Return True if requests to the base URL are encrypted or do not leave this machine."""
     rest = base_url.removeprefix("http://")
     return rest == base_url or rest.startswith(_LOOPBACK)

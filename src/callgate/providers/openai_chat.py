@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions API, which many other servers imitate.
 
-Most of them support a part of it, and some reject requests with unknown fields. So a request has only the necessary
-fields, and ``ModelFacts.quirks`` list the differences of a server: see ``QUIRKS``.
+Most of these servers support a subset of the API, and some reject requests with unknown fields. So a request has
+only the necessary fields, and ``ModelFacts.quirks`` list the differences of a server: see ``QUIRKS``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -136,8 +136,8 @@ def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[s
 
 
 def _messages(request: Request, facts: ModelFacts, found: list["_ApiMessages"]) -> list[Json | Written]:
-    """Combine the messages. Tool messages contain only text, so their images follow in a user message after all results
-    of a turn."""
+    """Return the messages of the request body. Tool messages can contain only text, so the images of results follow
+    in a user message after all results of a turn."""
     role = "developer" if "developer_role" in facts.quirks else "system"
     messages: list[Json | Written] = [{"role": role, "content": request.system}] if request.system else []
     images: list[Json] = []
@@ -162,7 +162,7 @@ _ApiMessages = tuple[list[Written], list[Json]]
 
 
 def _api_messages(facts: ModelFacts, message: Message) -> _ApiMessages:
-    """Return the API messages for one message, and contents that can be merged into a user message with others."""
+    """Return the API messages for one message, and the contents that can be merged into a user message."""
     contents: list[Json] = []
     said: list[Json] = []
     if message.role == "tool":
@@ -177,7 +177,7 @@ def _api_messages(facts: ModelFacts, message: Message) -> _ApiMessages:
 
 
 def _plain_text(content: list[Json]) -> str | list[Json]:
-    """Return a single text as a string, which every server accepts."""
+    """Return a single text as a string, because every server accepts strings. Return other contents unchanged."""
     return content[0]["text"] if len(content) == 1 and content[0]["type"] == "text" else content
 
 

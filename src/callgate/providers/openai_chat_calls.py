@@ -1,7 +1,7 @@
 """Assembles the calls of a Chat Completions stream.
 
 Servers identify the call of a piece in different ways: some repeat the id and name in each piece, some send the same
-index or none for all calls, some send no ids or a new id in each piece.
+index or no index for all calls, some send no ids or a new id in each piece.
 """
 
 from typing import Any, cast
@@ -12,7 +12,7 @@ from callgate.providers.request_json import encode_body
 
 
 class CallPiece:
-    """One element of ``tool_calls``. Arguments that are an object are converted to JSON text."""
+    """One element of ``tool_calls``. Arguments that arrive as an object are converted to JSON text."""
 
     __slots__ = ("extra", "id", "index", "name", "text")
 
@@ -31,8 +31,10 @@ def _json_of(arguments: object) -> str:
 
 
 class StreamedCall:
-    """A call during streaming. ``part`` is negative until its arguments begin, because its name may be incomplete
-    before."""
+    """A call during streaming.
+
+    part  the number of the part; negative until the arguments begin, because the name may be incomplete until then
+    """
 
     __slots__ = ("closed", "extra", "id", "name", "part", "pieces")
 
@@ -45,7 +47,7 @@ class StreamedCall:
         self.closed = False
 
     def take(self, piece: CallPiece) -> str:
-        """Store all of a piece but its arguments, which are returned."""
+        """Store the fields of a piece, except its arguments, and return the arguments."""
         self.id = self.id or piece.id
         if piece.extra:
             self.extra["extra_content"] = piece.extra
@@ -54,7 +56,8 @@ class StreamedCall:
         return piece.text
 
     def is_followed_by(self, piece: CallPiece) -> bool:
-        """Return True if a piece with the index of this call begins another call. Only pieces with a name do."""
+        """Return True if a piece with the index of this call begins another call. A piece without a name never
+        begins a call."""
         if not piece.name:
             return False
         if piece.id and self.id:

@@ -1,9 +1,9 @@
 """Parses streams of the Chat Completions API, from OpenAI and compatible servers.
 
-The finish reason is the end marker: a stream without it is cut off, a stream without ``[DONE]`` is not. The usage
-follows the finish reason, so the message ends with ``[DONE]`` or with the connection. Calls have no end marker. A call
-is closed when another one begins and its arguments are a complete JSON object; all calls are closed when the message
-finishes.
+The finish reason is the end marker: a stream without a finish reason is cut off, a stream without ``[DONE]`` is not.
+The usage follows the finish reason, so the message ends with ``[DONE]`` or with the connection. Calls have no end
+marker. A call is closed when another call begins and its own arguments are a complete JSON object; all calls are
+closed when the message finishes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +91,7 @@ class ChatParser:
             return (protocol_error(self._provider, f"{type(error).__name__}: {error}", text),)
 
     def end(self) -> Out:
-        """Handle the end of the stream. The message is complete if there was a finish reason."""
+        """Return the last events at the end of the stream. The message is complete if there was a finish reason."""
         if self._over or self._reason is None:
             self._over = True
             return ()
@@ -103,7 +103,6 @@ class ChatParser:
         return out
 
     def _special_chunk(self, event: ServerEvent, data: Json) -> Out:
-        """Handle the first chunk, a chunk with usage, or a chunk without a choice."""
         if data.get("error") or (event.event == "error" and not data.get("choices")) or data.get("object") == "error":
             return self._failed(data)
         out: list[ModelEvent] = []
@@ -162,7 +161,7 @@ class ChatParser:
         out.append(make(self._open[1], text))
 
     def _contents(self, out: list[ModelEvent], contents: Iterable[Json]) -> None:
-        """Handle a list of contents, which Mistral's thinking models send."""
+        """Append the events of a list of contents, which Mistral's thinking models send."""
         for each in contents:
             if each["type"] == "thinking":
                 inner: Any = each["thinking"]
@@ -187,7 +186,7 @@ class ChatParser:
             self._piece(out, "function_call", {"function": delta["function_call"]})
 
     def _add_details(self, out: list[ModelEvent], details: Iterable[Json]) -> None:
-        """Collect OpenRouter's ``reasoning_details``. Pieces of one text are joined."""
+        """Collect OpenRouter's ``reasoning_details``. The pieces of one text are joined."""
         if self._details_part < 0:
             self._details_part = self._new_part(out, "opaque")
         for each in details:
@@ -257,7 +256,8 @@ class ChatParser:
             self._open = None
 
     def _close_all(self, out: list[ModelEvent]) -> None:
-        """Close all parts. A call whose arguments are incomplete stays open, so that it is refused."""
+        """Close all parts, except calls with incomplete arguments in an answer that did not end normally: an open
+        call is refused."""
         self._close(out)
         ended = _STOPS.get(self._reason or "") == "end"
         for call in self._all:

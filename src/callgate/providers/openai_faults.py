@@ -1,5 +1,5 @@
-"""Maps errors of OpenAI and compatible servers to faults, by code, by type, and then by words of the message. Imported
-when the first error is parsed."""
+"""Maps errors of OpenAI and compatible servers to faults: by code, by type, and then by words of the message. The
+module is imported when the first error is parsed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,6 @@ _EXACT_STATUS = frozenset({400, 401, 403, 404, 413, 422, 429, 500})
 
 
 def _codes_and_words(error: object, depth: int = 0) -> tuple[list[str], str]:
-    """Return the codes and the message of an error, in any of the forms that servers use."""
     if isinstance(error, list):
         return _codes_and_words(cast("list[object]", error)[0], depth + 1) if error and depth < 5 else ([], "")
     if not isinstance(error, dict):
@@ -87,8 +86,8 @@ def _codes_and_words(error: object, depth: int = 0) -> tuple[list[str], str]:
 
 
 def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
-    """Return the fault that an error names and its message. The fault is None if it is no more specific than the
-    status."""
+    """Return the fault and the message of an error object. The fault is None if the error is not more specific than
+    the HTTP status."""
     codes, words = _codes_and_words(error)
     words = "; ".join([*(_ADVICE[code] for code in codes if code in _ADVICE), words])
     named: Fault | None = next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None)
@@ -118,7 +117,7 @@ def read_fault(status: int, headers: Mapping[str, str], body: bytes, provider: s
 
 
 def stream_fault(error: object, provider: str) -> ModelError:
-    """Return the ModelError for an error inside a stream. An unknown one counts as a server failure."""
+    """Return the ModelError for an error inside a stream. An unknown error is a server failure."""
     fault, words = fault_in(error, None)
     wait = _WAIT.search(words)
     seconds = float(wait[1]) * (0.001 if wait[2] == "ms" else 1.0) if wait else None

@@ -74,7 +74,7 @@ def _search(tool: ToolSpec) -> Json:
 
 
 def _searches(name: str, facts: ModelFacts) -> bool:
-    """Return True if the tool is the search for deferred tools and the API has an item type for it."""
+    """Return True if the tool is the search for deferred tools and the API has an item type for this search."""
     return name == SEARCH and facts.abilities.deferred
 
 
@@ -180,7 +180,8 @@ def _outputs(result: ResultPart, facts: ModelFacts) -> list[Json]:
 
 
 def _answer(message: Message, facts: ModelFacts) -> list[Json]:
-    """Return the items of an answer. Trailing reasoning of a cut-off answer is left out, because the API rejects it."""
+    """Return the items of an assistant message. Reasoning at the end of a cut-off answer is left out, because the
+    API rejects it."""
     items: list[Json] = []
     said: _MessageItem | None = None
     # the last part has no following one
@@ -209,7 +210,10 @@ def _answer(message: Message, facts: ModelFacts) -> list[Json]:
 
 
 class _MessageItem:
-    """A message item of the answer. Its data has None in place of each text; without data it is plain text."""
+    """A message item of the answer.
+
+    data  the stored item with None in place of each text; empty for a plain text
+    """
 
     def __init__(self, data: Mapping[str, Any], items: list[Json]) -> None:
         self._item: Json = {**data, "content": [] if "content" in data else ""}
@@ -228,7 +232,7 @@ class _MessageItem:
         self._append_other_contents()
 
     def _append_other_contents(self) -> None:
-        """Append contents that are not text, or an empty text."""
+        """Append the stored contents up to the next placeholder for a text."""
         while self._forms and all(self._forms[0].get(field, "") is not None for field in TEXT_FIELDS):
             self._item["content"].append(self._forms.pop(0))
             self._put()
@@ -239,8 +243,8 @@ class _MessageItem:
 
 
 def _reasoning(data: Mapping[str, Any], thought: str) -> list[Json]:
-    """Return the reasoning item with its texts, or nothing if it has neither encrypted content nor texts: the server
-    stores no reasoning."""
+    """Return a list with the reasoning item and its texts; empty if the item has neither encrypted content nor
+    texts, because the server stores no reasoning."""
     item = {key: value for key, value in data.items() if key != LENGTHS}
     if LENGTHS in data:
         texts = _split_thought(thought, data[LENGTHS])
@@ -251,7 +255,8 @@ def _reasoning(data: Mapping[str, Any], thought: str) -> list[Json]:
 
 
 def _split_thought(thought: str, lengths: Sequence[int]) -> list[str]:
-    """Split text joined by empty lines. If masking has changed the length, return it as one text."""
+    """Split a text that was joined by empty lines. If masking has changed the length, return the whole text as one
+    element."""
     if len(thought) != sum(lengths) + 2 * (len(lengths) - 1):
         return [thought, *("" for _ in lengths[1:])]
     ends = [*accumulate(length + 2 for length in lengths)]
@@ -259,8 +264,8 @@ def _split_thought(thought: str, lengths: Sequence[int]) -> list[str]:
 
 
 def _call_data(call: CallPart, *, search: bool) -> Json:
-    """Return the data stored with a call if the call is sent back as the same item type. Only search items have the
-    field ``execution``."""
+    """Return the stored fields of a call if the call is sent back as the same item type, otherwise an empty object.
+    Only search items have the field ``execution``."""
     kept = kept_for(FAMILY, call.kept)
     return kept if ("execution" in kept) == search else {}
 

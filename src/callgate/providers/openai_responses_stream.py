@@ -1,9 +1,9 @@
 """Parses streams of OpenAI's Responses API.
 
-An answer is a list of items. For each item one part stores the data that the next request sends back: a call stores its
-own data; any other item becomes an ``opaque`` part that starts with the item and gets its data at the end. Texts are
-separate parts, so that they are logged once and masked; the data has None in their place. Unknown events are ignored,
-unknown items are stored like known ones.
+An answer is a list of items. For each item one part stores the fields that the next request sends back: a call
+stores its own fields; any other item becomes an ``opaque`` part that starts with the item and gets its fields at the
+end. Texts are separate parts, so that they are logged once and masked; the stored fields have None in place of the
+texts. Unknown events are ignored, and unknown items are stored like known items.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ _INCOMPLETE: Mapping[str, StopReason] = {"max_output_tokens": "max_tokens", "con
 
 
 class _Item:
-    """One item of the answer.
+    """One item of the answer during streaming.
 
     called  the name of the called tool
     part    the number of the call part, or of the opaque part
@@ -129,8 +129,8 @@ class ResponsesParser:
         return PartStarted(part, "text"), _text_delta(part, delta)
 
     def _thinking(self, data: Json) -> Out:
-        """Append to the thinking part. All summaries or texts of a reasoning item are one part, separated by empty
-        lines."""
+        """Append a delta to the thinking part. All summaries or texts of a reasoning item form one part, separated
+        by empty lines."""
         item, delta = self._item_of(data), data["delta"]
         if delta.__class__ is not str:
             raise TypeError("a piece of text is wanted")
@@ -220,7 +220,7 @@ class ResponsesParser:
             raise ValueError("the arguments of a call differ from the pieces that came before")
 
     def _content(self, out: list[ModelEvent], item: _Item, index: int, content: Json) -> Json:
-        """Return the content with None in place of its text. Text that was not streamed is emitted now."""
+        """Return the content with None in place of its text, and append the events of text that was not streamed."""
         field = _TEXTS.get(content["type"])
         if field is None:
             return content
@@ -237,7 +237,7 @@ class ResponsesParser:
         return {**content, field: None} if whole else content
 
     def _reasoning(self, out: list[ModelEvent], item: _Item, data: Json) -> Json:
-        """Return the item with None in place of its texts, and their lengths. The joined texts are the thinking
+        """Return the item with None in place of its texts, and with their lengths. The joined texts are the thinking
         part."""
         texts = [each["text"] for name in THOUGHTS for each in data.get(name) or ()]
         whole = "\n\n".join(texts)
@@ -292,7 +292,6 @@ class ResponsesParser:
 
 
 def _tool_called(data: Json) -> str:
-    """Return the called tool; empty if the item is not a call for us, such as a server-side search."""
     if data["type"] == "tool_search_call" and data.get("execution") == "client":
         return SEARCH
     return str(data["name"]) if data["type"] == "function_call" else ""

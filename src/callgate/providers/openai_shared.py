@@ -1,4 +1,4 @@
-"""Functions that both OpenAI APIs share: JSON, contents, options and usage."""
+"""Functions that both OpenAI APIs share, for JSON, contents, options and usage."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -20,7 +20,7 @@ _decode = JSONDecoder(parse_constant=refuse_constant).decode
 
 
 def read_object(text: str) -> Json:
-    """Parse a JSON object. ValueError for anything else."""
+    """Parse a JSON object. Raise ValueError for invalid JSON and for other values."""
     value = _decode(text)
     if value.__class__ is not dict:
         raise ValueError(f"an object is wanted, not {text[:80]!r}")
@@ -28,7 +28,10 @@ def read_object(text: str) -> Json:
 
 
 class OpenAIFamily:
-    """The base class of both families. ``provider`` is the name of the server in errors."""
+    """The base class of both OpenAI families.
+
+    provider  the name of the server, for errors
+    """
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -40,7 +43,7 @@ class OpenAIFamily:
 
 
 def make_post(path: str, request: Request, key: str | None, body: Json) -> HttpPost:
-    """Return the POST of a body; the user's own fields replace those of the body."""
+    """Return the POST of a request body; the user's own fields replace fields of the body."""
     headers = request_headers(request, {"authorization": f"Bearer {key}"} if key else {})
     return HttpPost(path, headers, encode_body({**body, **request.options.body}))
 
@@ -53,7 +56,8 @@ def file_name(piece: ContentPiece) -> str:
 
 
 def result_words(texts: Sequence[str], *, is_error: bool) -> str:
-    """Join the texts of a result. The APIs have no error flag, so a failure gets the prefix "Error:"."""
+    """Return the joined texts of a result. A failed result gets the prefix "Error:", because the APIs have no error
+    flag."""
     text = "\n".join(texts)
     if is_error and text[:5].lower() != "error":
         return f"Error: {text}"
@@ -62,7 +66,7 @@ def result_words(texts: Sequence[str], *, is_error: bool) -> str:
 
 def arguments_text(call: CallPart) -> str:
     """Return the arguments as the model wrote them. Invalid JSON is wrapped in an object, because servers parse the
-    arguments of earlier calls and reject the request if they are invalid."""
+    arguments of earlier calls and reject a request with invalid arguments."""
     raw = call.raw_arguments
     if raw is not None:
         try:
@@ -74,7 +78,7 @@ def arguments_text(call: CallPart) -> str:
 
 
 def kept_for(provider: str, kept: Opaque | None) -> Json:
-    """Return the data that this provider stored with a call; empty if another provider did."""
+    """Return the fields that this provider stored with a call; empty if another provider stored them."""
     if kept is not None and kept.provider == provider and isinstance(kept.data, Mapping):
         return dict(kept.data)
     return {}
@@ -84,7 +88,7 @@ def kept_for(provider: str, kept: Opaque | None) -> Json:
 
 
 def tool_choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> ToolChoice:
-    """Return the nearest tool choice that the model supports."""
+    """Return the requested tool choice, or the nearest choice that the model supports."""
     choice = facts.abilities.nearest(wanted)
     if choice is not wanted:
         notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
@@ -101,7 +105,7 @@ def output_limit(request: Request, facts: ModelFacts, notes: list[str]) -> int |
 
 
 def note_budget(request: Request, facts: ModelFacts, notes: list[str]) -> None:
-    """Add a note if the request has a thinking budget, which OpenAI's APIs do not support."""
+    """Append a note if the request has a thinking budget, because OpenAI's APIs do not support budgets."""
     if isinstance(request.options.thinking, int) or request.limits.max_thinking_tokens is not None:
         notes.append(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows.")
 
@@ -114,7 +118,7 @@ def put_temperature(body: Json, request: Request, facts: ModelFacts, notes: list
 
 
 def answer_schema(request: Request, facts: ModelFacts, notes: list[str]) -> Json | None:
-    """Return the schema of the answer; None if there is none or the model does not support it."""
+    """Return the JSON Schema of the answer; None if the request has no schema or the model does not support schemas."""
     if request.output is None:
         return None
     if not facts.abilities.structured:
@@ -124,7 +128,8 @@ def answer_schema(request: Request, facts: ModelFacts, notes: list[str]) -> Json
 
 
 def cache_key(request: Request) -> str | None:
-    """Return the key by which the provider routes requests with a common prefix to the same cache."""
+    """Return the key by which the provider routes requests with a common prefix to the same cache; None if there is
+    none."""
     if not request.session or not (request.cache.tools or request.cache.system):
         return None
     return request.session if len(request.session) <= 64 else sha256(request.session.encode()).hexdigest()
@@ -141,8 +146,8 @@ _STRICT = frozenset(
 
 
 def is_strict(schema: object, *, root: bool = True) -> bool:
-    """Return True if strict mode supports the schema: all objects are closed, all properties required, all keywords
-    known."""
+    """Return True if strict mode supports the schema: all objects are closed, all properties are required, and all
+    keywords are known."""
     if not isinstance(schema, Mapping):
         return False
     node = cast("Mapping[str, Any]", schema)
@@ -172,7 +177,7 @@ def count(value: object) -> int:
 
 
 def make_usage(*, prompt: int, cached: int, written: int, output: int, reasoning: int) -> Usage:
-    """Convert token counts; OpenAI includes cached tokens in the prompt."""
+    """Convert token counts to Usage. OpenAI includes cached tokens in the prompt count."""
     return Usage(
         input=max(0, prompt - cached - written),
         cache_read=cached,
@@ -183,7 +188,7 @@ def make_usage(*, prompt: int, cached: int, written: int, output: int, reasoning
 
 
 class ChatUsage:
-    """Accumulates the usage of a Chat Completions stream. Chunks contain totals, so the maximum of each count is
+    """The accumulated usage of a Chat Completions stream. Chunks contain totals, so the maximum of each count is
     used."""
 
     def __init__(self) -> None:

@@ -16,7 +16,8 @@ IDLE_SECONDS = 60.0
 
 
 class ConnectionPool:
-    """Can be shared by the models of a session. Idle connections are closed by ``close`` or by the server."""
+    """A pool of idle connections, which the models of a session can share. A connection that was idle for too long
+    is closed instead of reused."""
 
     def __init__(self, clock: Clock, environment: Mapping[str, str] | None = None) -> None:
         self._clock = clock
@@ -26,7 +27,7 @@ class ConnectionPool:
         self._lock = Lock()
 
     def take_idle(self, origin: ServerAddress) -> Connection | None:
-        """Return the newest idle connection to a server, or None."""
+        """Remove the newest idle connection to a server from the pool and return it; None if there is none."""
         now = self._clock.monotonic()
         for index in reversed(range(len(self._idle))):
             since, connection = self._idle[index]
@@ -41,7 +42,7 @@ class ConnectionPool:
         return await open_connection(origin, proxy_for(origin, self._environment), self._certificates, watchdog)
 
     def put_back(self, connection: Connection) -> None:
-        """Store an idle connection. The end of its last answer may still be in transit."""
+        """Add an idle connection to the pool. The end of its last answer may still be in transit."""
         self._idle.append((self._clock.monotonic(), connection))
         if len(self._idle) > MOST_IDLE:
             self._idle.pop(0)[1].close()
@@ -52,7 +53,8 @@ class ConnectionPool:
         self._idle.clear()
 
     def _certificates(self) -> ssl.SSLContext:
-        """Load the system's certificates, or those of SSL_CERT_FILE and SSL_CERT_DIR, once. Runs in a worker thread."""
+        """Return the system's certificates, or the certificates of SSL_CERT_FILE and SSL_CERT_DIR, loaded once. Runs
+        in a worker thread."""
         with self._lock:
             if self._context is None:
                 context = ssl.create_default_context()

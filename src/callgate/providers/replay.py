@@ -1,4 +1,4 @@
-"""Replays recorded exchanges without a network: the recorded events go through the same parsers."""
+"""Replays recorded exchanges without a network: the family's parser converts the recorded events."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -15,7 +15,11 @@ from callgate.words.noun import nothing, noun
 
 @noun
 class RecordedExchange:
-    """One recording. ``end`` is its last line; ``content`` is the body of an answer that was not a stream."""
+    """One recorded exchange.
+
+    content  the body of an answer that was not an event stream
+    end      the last line of the recording
+    """
 
     model: str
     family: str
@@ -27,8 +31,10 @@ class RecordedExchange:
 
 
 class ReplayModel:
-    """Answers each request with the next recorded exchange, whatever the request. ``family_of`` returns a family by
-    name."""
+    """A Model that answers each request with the next recorded exchange; the request itself is ignored.
+
+    family_of  a callback that returns a family by name
+    """
 
     def __init__(
         self, exchanges: Sequence[RecordedExchange], family_of: Callable[[str], Family], name: str = "replay"
@@ -39,8 +45,7 @@ class ReplayModel:
         self.abilities = Abilities()
         self._played = 0
 
-    async def aclose(self) -> None:
-        """Does nothing."""
+    async def aclose(self) -> None: ...
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
         if not self._left:
@@ -64,8 +69,8 @@ class ReplayModel:
 
 
 def recordings(place: Path) -> list[RecordedExchange]:
-    """Read a recording, or all recordings of a folder in the order of their names. UsageError names an invalid file and
-    line."""
+    """Return the recording in a file, or all recordings in a folder in the order of their file names. Raise
+    UsageError, with file and line, if a recording is invalid."""
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     if not files:
         raise UsageError(f"there is no recording in {place}: make one with CALLGATE_RECORD={place}")

@@ -1,5 +1,5 @@
-"""Encodes request bodies as compact JSON, with functions that all families share: names, headers, effort, output
-limit."""
+"""Encodes request bodies as compact JSON, and provides names, headers, effort levels and output limits for all
+families."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from json import JSONEncoder, dumps, loads
@@ -19,7 +19,7 @@ _NOT_A_NAME = late_pattern(r"[^a-zA-Z0-9_-]")
 
 
 class Written(bytes):
-    """A value that is already JSON, such as an item of a list in a body."""
+    """A value that is already encoded as JSON, such as an item of a list in a body."""
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
@@ -35,7 +35,8 @@ def _field(value: Any) -> bytes:
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode a value as JSON without spaces. Lone surrogates are joined or replaced; NaN and infinity become null."""
+    """Encode a value as JSON without spaces. Pairs of surrogates are joined, lone surrogates are replaced, and NaN
+    and infinity become null."""
     try:
         try:
             text = _encode(value)
@@ -63,10 +64,9 @@ _encode = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False
 
 
 class RequestMemo(Generic[G, T]):
-    """Caches the conversion of each message or tool of the last request.
+    """A cache for the converted messages or tools of the last request.
 
-    Messages and tools never change, and a session sends the same objects again, so only new ones are converted. With
-    another value of ``under`` everything is converted again.
+    Messages and tools never change, and a session sends the same objects again, so only new objects are converted.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,11 @@ class RequestMemo(Generic[G, T]):
         self._made: list[T] = []
 
     def convert(self, given: Sequence[G], make: Callable[[G], T], under: object = None) -> list[T]:
-        """Return the converted values, which must not be changed. ``make`` converts one."""
+        """Return the converted values, which the caller must not change.
+
+        make   converts one value
+        under  the settings of the conversion; if they change, all values are converted again
+        """
         now = list(given)
         same = self._under is under or self._under == under
         if same and len(now) >= len(self._given) and all(map(is_, now, self._given)):  # most requests only append
@@ -97,14 +101,14 @@ def safe_name(name: str, longest: int) -> str:
 
 
 def request_headers(request: Request, authorization: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a request; the user's own replace the others."""
+    """Return the headers of a request; the user's own headers replace the others."""
     own = {name.lower(): value for name, value in request.options.headers.items()}
     return {"content-type": "application/json", "accept": "text/event-stream", **authorization, **own}
 
 
 def add_own_fields(body: dict[str, Any], own: Mapping[str, Any]) -> None:
-    """Add the user's own fields. Tools are appended to those of the body, fields of ``generationConfig`` are merged;
-    every other field replaces that of the body."""
+    """Add the user's own fields to a body. Tools are appended to the tools of the body, fields of
+    ``generationConfig`` are merged, and every other field replaces the field of the body."""
     for name, value in own.items():
         if name == "tools" and isinstance(value, list | tuple):
             value = [*body.get("tools", ()), *cast("list[Any]", value)]
@@ -114,8 +118,8 @@ def add_own_fields(body: dict[str, Any], own: Mapping[str, Any]) -> None:
 
 
 def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> Any:
-    """Return the provider's value for an effort level, or for the next lower level of the model, with a note. None for
-    ``auto`` and for a model without levels."""
+    """Return the provider's value for an effort level, or for the next lower level of the model, with a note. Return
+    None for ``auto`` and for a model without levels."""
     if wanted == "auto":
         return None
     found = effort_level(tuple(facts.efforts or ()), wanted)
@@ -128,7 +132,8 @@ def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> A
 
 
 def effort_level(levels: Collection[Effort], wanted: Effort) -> Effort | None:
-    """Return the wanted level if the model has it, otherwise the next lower one, otherwise the lowest."""
+    """Return the requested level if the model has it, otherwise the next lower level, otherwise the lowest level.
+    Return None if the model has no levels."""
     order: tuple[Effort, ...] = get_args(Effort)
     lower: list[Effort] = [level for level in order[: order.index(wanted) + 1] if level in levels]
     known: list[Effort] = [level for level in order if level in levels]
@@ -136,7 +141,7 @@ def effort_level(levels: Collection[Effort], wanted: Effort) -> Effort | None:
 
 
 def output_limit(facts: ModelFacts, wanted: int | None) -> int:
-    """Return the output limit: the wanted one, at most that of the model."""
+    """Return the requested output limit in tokens, at most the limit of the model."""
     if wanted is None:
         return facts.output_tokens
     return max(1, min(wanted, facts.output_tokens) if facts.known else wanted)

@@ -11,11 +11,12 @@ MOST_EVENT_BYTES = 32 * 1024 * 1024
 
 
 class EventTooLarge(Exception):
-    """An event is larger than the limit."""
+    """Raised if an event is larger than the limit."""
 
 
 class ServerEventReader:
-    """``feed`` takes the next bytes and returns the events that they complete."""
+    """An incremental parser for server-sent events. ``feed`` gets the next bytes and returns the events that they
+    complete."""
 
     def __init__(self, most_bytes: int = MOST_EVENT_BYTES) -> None:
         self._most = most_bytes

@@ -1,4 +1,4 @@
-"""An idle timeout on the Clock port, so that a virtual clock drives it too."""
+"""An idle timeout that uses the Clock port, so that a virtual clock can control it."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,14 +10,13 @@ T = TypeVar("T")
 
 
 class SilentTooLong(Exception):
-    """The idle timeout has passed."""
+    """Raised if the server sends nothing until the idle timeout."""
 
 
 class Watchdog:
-    """Limits each wait for the server. The time between two waits, while the consumer is busy, does not count.
+    """A timeout for each wait for the server. The time between two waits, while the consumer is busy, is not measured.
 
-    One timer serves many waits: when it fires, it checks how long the current wait has lasted and is started again for
-    the rest.
+    One timer serves many waits: when it fires, it is started again for the remaining time of the current wait.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -29,7 +28,8 @@ class Watchdog:
         self._fired = False
 
     async def wait(self, coming: Awaitable[T]) -> T:
-        """Wait for an awaitable. After the timeout it is cancelled and SilentTooLong is raised."""
+        """Wait for an awaitable and return its result. After the timeout, cancel the awaitable and raise
+        SilentTooLong."""
         self._task = task = asyncio.current_task()
         self._since = self._clock.monotonic()
         if self._timer is None:

@@ -46,7 +46,7 @@ _KEPT = (
 
 
 class WireTape:
-    """The recording of one exchange, kept in memory until it ends."""
+    """The recording of one exchange, kept in memory until the exchange ends."""
 
     def __init__(
         self, path: Path, first: Mapping[str, Any], post: HttpPost, clean: Callable[[str], str], faults: list[str]
@@ -67,7 +67,7 @@ class WireTape:
         self._lines.append({"content": body.decode("utf-8", "replace")})
 
     def ended(self, how: str, error: BaseException | None = None) -> None:
-        """Write the lines in a worker thread."""
+        """Append the last line and write all lines to the file in a worker thread."""
         last: dict[str, Any] = {"end": how}
         if isinstance(error, ModelError):
             last |= {"kind": error.kind, "text": str(error), "retryable": error.retryable}
@@ -105,8 +105,11 @@ class WireTape:
 
 
 class WireRecorder:
-    """Records the exchanges of a process into a private folder, which is created. ``mask`` removes known secrets from a
-    text. ``faults`` are write errors."""
+    """Records the exchanges of a process into a private folder, which is created.
+
+    mask    a callback that removes known secrets from a text
+    faults  the write errors
+    """
 
     def __init__(self, folder: Path, mask: Callable[[str], str], clock: Clock) -> None:
         try:

@@ -45,7 +45,7 @@ _LONGEST = 20_000
 
 
 class Traced(Protocol):
-    """The part of a session that tracing needs."""
+    """The attributes of a session that tracing uses."""
 
     @property
     def id(self) -> str: ...
@@ -60,10 +60,11 @@ def trace(
     meter_provider: MeterProvider | None = None,
     content: bool | None = None,
 ) -> Callable[[], None]:
-    """Create spans and metrics for a session from now on. The returned function stops it and ends open spans.
+    """Create spans and metrics for the events of a session from now on. Return a function that stops tracing and ends
+    open spans.
 
-    tracer_provider, meter_provider  replace the program's own
-    content                          whether spans contain arguments and results of calls, which may be secret; by
+    tracer_provider, meter_provider  replace the program's own providers
+    content                          True if spans contain arguments and results of calls, which may be secret; by
                                      default OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT decides
     """
     if content is None:
@@ -79,7 +80,8 @@ def trace(
 
 
 class SessionSpans:
-    """Converts the events of one session. ``add`` takes every event in order. Spans get the times of the events."""
+    """Converts the events of one session to spans and metrics. ``add`` must get every event in order. Spans have the
+    times of the events."""
 
     def __init__(
         self, session: str, tracers: TracerProvider | None, meters: MeterProvider | None, *, content: bool
@@ -124,7 +126,6 @@ class SessionSpans:
             step(event)
 
     def end_all(self) -> None:
-        """End all open spans."""
         for call in self._calls.values():
             call.span.end(_nanoseconds(self._last))
         self._calls.clear()
@@ -175,7 +176,8 @@ class SessionSpans:
         self._chat = None
 
     def _count(self, chat: Span, usage: Usage, told: Mapping[str, str]) -> None:
-        """Add the usage to the span and the metric. The conventions count cached tokens as input."""
+        """Add the usage of a request to its span and to the metric. The conventions count cached tokens as input
+        tokens."""
         given = usage.input + usage.cache_read + usage.cache_write
         chat.set_attributes(
             {

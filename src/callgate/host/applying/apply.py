@@ -135,7 +135,6 @@ class _Apply:
             return False
 
     def _affected_folders(self) -> set[Parts]:
-        """Return every folder in which a file name is created or removed."""
         folders = {each.plan.folder for each in self._files if not each.is_nothing}
         return folders | {parts[:-1] for parts in (*self._made, *self._emptied)}
 

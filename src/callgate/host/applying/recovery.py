@@ -31,7 +31,6 @@ class Recovered:
 
     @property
     def text(self) -> str:
-        """The result as a sentence for the user."""
         text = f"{self.label or 'a change'} was cut short when a program ended"
         if self.outcome == "unfinished":
             return f"{text} and is half applied; it cannot be finished yet: {'; '.join(self.left)}"

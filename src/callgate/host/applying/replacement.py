@@ -150,8 +150,6 @@ class FileReplacement:
 
 
 def _take_over(found: os.stat_result | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:
-    """Copy the owner, mode and attributes of the old file to the new one, as far as permitted; then set the mode
-    that the change requests."""
     if os.name == "nt":
         return
     if found is not None and not stat.S_ISLNK(found.st_mode):

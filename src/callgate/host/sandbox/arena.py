@@ -125,14 +125,12 @@ class Arena:
         return listener.getsockname()[1] if family == socket.AF_INET else 0
 
     def _serve_pages(self, stack: ExitStack) -> int:
-        """Start an HTTP server that answers every request of a connection, and return its port."""
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         Thread(target=_answer_requests, args=(listener, self._requests), daemon=True).start()
         stack.callback(listener.shutdown, socket.SHUT_RDWR)
         return listener.getsockname()[1]
 
     def _start_victim(self, stack: ExitStack) -> int:
-        """Start a process of the same user with the secret in its environment, and return its pid."""
         with ExitStack() as files:
             opened = [files.enter_context(open(file)) for file in self.victim_files()]
             victim = subprocess.Popen(
@@ -255,7 +253,6 @@ def attack_name(data: bytes) -> str:
 
 
 def _answer_requests(listener: socket.socket, paths: list[str]) -> None:
-    """Answer every request of every connection, one at a time, and append the path of each request to ``paths``."""
     with suppress(OSError):
         while True:
             with listener.accept()[0] as caller, suppress(OSError):

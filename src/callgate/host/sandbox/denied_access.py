@@ -123,8 +123,6 @@ def _named(found: re.Match[str]) -> str:
 
 
 def _explained(path: str, profile: Profile) -> Wanted | None:
-    """Return the access to a path that the profile refuses; None if it allows the access. Relative paths start at
-    the workspace."""
     path = posixpath.normpath(posixpath.join(profile.root, path))
     if any(_beneath(path, place) for place in profile.unreadable):
         return "read"

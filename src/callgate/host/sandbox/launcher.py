@@ -163,7 +163,6 @@ def _in_child(work: Callable[[], int]) -> int:
 
 
 def _status_of(child: int) -> int:
-    """Wait for a child process and return its exit status. Other children that end meanwhile are reaped."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -172,11 +171,8 @@ def _status_of(child: int) -> int:
 
 
 def _enter(plan: Plan, instructions: bytes) -> int:
-    """Create the namespaces and run the command in them.
-
-    This program becomes the first process of the new pid namespace: it reaps orphans, and when it ends, the kernel
-    kills all other processes of the namespace.
-    """
+    """Create the namespaces and run the command in them. A child of this process becomes the first process of the
+    new pid namespace: it reaps orphans, and when it ends, the kernel kills all other processes of the namespace."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     user, group = os.getuid(), os.getgid()

@@ -112,5 +112,4 @@ def _is_hidden(path: str, hidden: str, profile: Profile) -> bool:
 
 
 def _top_of(profile: Profile, place: str) -> str | None:
-    """Return the innermost writable place that contains a place; None if there is none."""
     return max((top for top in profile.tops if place.startswith(f"{top}/")), key=len, default=None)

@@ -77,7 +77,6 @@ class _ProxyThread:
 
 
 async def _serve_line(line: socket.socket, served: ProxyConnection) -> None:
-    """Serve the connections of one sandbox until its line is closed."""
     with line:
         line.setblocking(False)
         listener = await _listener(line)

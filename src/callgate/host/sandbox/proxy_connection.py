@@ -128,7 +128,6 @@ async def _pass_on(asked: ProxyRequest, client: Streams, server: Streams) -> Non
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Copy bytes until the source ends, and then end the target."""
     with suppress(OSError):
         while data := await source.read(_CHUNK):
             target.write(data)
@@ -138,7 +137,6 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 async def _send_body(asked: ProxyRequest, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Send the body of a request, and no bytes after the body."""
     if asked.length != "chunked":
         await _send(source, target, asked.length)
         return

@@ -41,7 +41,6 @@ def _rules(profile: Profile) -> Iterator[str]:
 
 
 def _above(path: str, profile: Profile) -> Iterator[str]:
-    """Yield the parent folders of a path up to the workspace."""
     folder = path.rpartition("/")[0]
     while folder.startswith(profile.root):
         yield folder
