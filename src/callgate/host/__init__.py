@@ -1,1 +1,1 @@
-"""Side effects on the machine: files, processes, threads, artifacts, time."""
+"""The interface to the machine: files, processes, threads, artifacts and time."""

@@ -1,6 +1,6 @@
 """Reads regular files without blocking, and writes files so that they survive a power failure.
 
-Every write and every new name is synced.
+Every written file and every new name is synced to disk.
 """
 
 import errno

@@ -51,7 +51,7 @@ _LINUX = sys.platform.startswith("linux")
 
 
 def _prctl(option: int, value: int) -> object:
-    """Replaced by the C function on Linux."""
+    """Do nothing. On Linux the prctl function of the C library replaces this function."""
 
 
 def launch() -> None:
@@ -143,7 +143,7 @@ class _IdleGuard:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
     def serve(self) -> None:
-        """Run commands until a process tree could not be ended, or the idle time is over."""
+        """Run commands until a process tree could not be ended, or no command arrives within the idle timeout."""
         space, pid = socket.CMSG_SPACE(4 * _MOST_FDS), os.getpid()
         while True:
             data, ancillary, _, _ = self._requests.recvmsg(1, space)

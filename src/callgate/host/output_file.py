@@ -1,4 +1,4 @@
-"""The output file of a command while it runs."""
+"""Writes the output file of a command while the command runs."""
 
 import os
 from collections.abc import Callable

@@ -239,8 +239,8 @@ def lexical(whole: str) -> str:
 
 
 def same_name(path: str) -> str:
-    """Return the path with folded case and normalised accents; it is equal for names that a case-insensitive file
-    system treats as equal."""
+    """Fold the case and normalise the accents of a path, so that two names are equal if a case-insensitive file
+    system treats them as equal."""
     if path.isascii():
         return path.lower()
     import unicodedata  # slow to import, rarely needed
@@ -249,7 +249,7 @@ def same_name(path: str) -> str:
 
 
 def oddity(path: str) -> str | None:
-    """Return why a path, as written, is misleading; None if it is not."""
+    """Return the reason why a path, as written, is misleading; None if it is not misleading."""
     if _PLAIN.fullmatch(path):
         return None
     if not path:

@@ -1,6 +1,6 @@
 """The ports of a host for built-in tools, in addition to ``core.ports.Host``: files and processes.
 
-A tool gets them from ``run.host`` with ``files_of`` and ``processes_of``.
+A tool gets these ports from ``run.host`` with ``files_of`` and ``processes_of``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +111,7 @@ class Process(Protocol):
 
     @property
     def running(self) -> bool:
-        """True while any process of the process tree runs."""
+        """True while any process of the process tree is running."""
         ...
 
     async def ended(self) -> int:
@@ -201,7 +201,7 @@ class OutputFile(Protocol):
 
     @property
     def size(self) -> int:
-        """The number of readable bytes."""
+        """The number of bytes that can be read."""
         ...
 
     def append(self, data: bytes) -> None:

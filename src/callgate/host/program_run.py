@@ -229,7 +229,7 @@ class ProgramRun:
 
 
 class LocalProcess(ProgramRun):
-    """A Process of the local machine. Its thread ends with the process tree."""
+    """A Process of the local machine. Its thread ends when the process tree has ended."""
 
     def __init__(self, command: Command, out: Sink, err: Sink | None) -> None:
         super().__init__(command, out, err)

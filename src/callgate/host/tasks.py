@@ -132,7 +132,7 @@ class BackgroundTasks:
                 self._add_earlier(record)
 
     def all(self) -> list[BackgroundTask]:
-        """Return every task of this host, oldest first, with its current status."""
+        """Return all tasks of this host, oldest first, with their current status."""
         for task in self._tasks.values():
             if task.refresh is not None:
                 task.refresh()

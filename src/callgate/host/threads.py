@@ -44,9 +44,8 @@ class Threads:
     """A pool of workers for short jobs, used from one event loop.
 
     One worker, the leader, runs the jobs one after the other, because twenty threads reading small files would spend
-    most of their time switching the interpreter's lock. If the leader takes no new job for ``patience`` seconds, it
-    is slow or blocked: another leader replaces it, and waiting jobs get workers of their own, twice as many each
-    time.
+    most of their time switching the interpreter's lock. If the leader takes no new job for ``patience`` seconds,
+    another worker replaces it, and waiting jobs get workers of their own, twice as many each time.
     """
 
     def __init__(self, *, keep_idle: int = 16, idle_seconds: float = 30.0, patience: float = 0.005) -> None:

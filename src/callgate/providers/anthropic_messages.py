@@ -86,7 +86,7 @@ class MessageBlocks:
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the called tools, without duplicates."""
+        """The names of the tools that the messages call, without duplicates."""
         blocks = (block for content in self._contents for block, _ in content.pieces)
         return list(dict.fromkeys(block["name"] for block in blocks if block["type"] == "tool_use"))
 

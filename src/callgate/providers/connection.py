@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection on asyncio and h11.
 
-``Pipe`` is the asyncio protocol. It buffers received bytes and pauses reading while the buffer is full. ``Connection``
-performs one exchange after another on it.
+``Pipe`` is the asyncio protocol, which buffers received bytes and pauses reading while the buffer is full.
+``Connection`` performs one exchange after another on a ``Pipe``.
 """
 
 import asyncio

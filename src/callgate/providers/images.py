@@ -199,7 +199,7 @@ def has_image(message: Message) -> bool:
 
 
 def _names(request: Request) -> dict[str, str]:
-    """Return the path argument of each call by call id; the path is the name of the image that the call read."""
+    """Return the name of each image by the id of the call that read it; the name is the path argument of the call."""
     calls = (part for message in request.messages for part in message.parts if isinstance(part, CallPart))
     return {
         call.id: str(call.arguments[name]) for call in calls for name in reversed(_PATHS) if call.arguments.get(name)

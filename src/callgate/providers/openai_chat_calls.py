@@ -67,7 +67,7 @@ class StreamedCall:
         return bool(piece.text) and (self.closed or self.is_whole())
 
     def is_whole(self) -> bool:
-        """Return True if the arguments are a complete JSON object."""
+        """Return True if the received arguments are a complete JSON object."""
         if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
             return False
         try:

@@ -41,8 +41,7 @@ def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, k
 
 
 def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]) -> None:
-    """Raise ToolFailure if an interrupted apply has left one of these files half applied: recovery would overwrite
-    it."""
+    """Raise ToolFailure if recovery has not finished an earlier apply that changes one of these files."""
     wanted = {"/".join((*plan.folder, plan.name)) for plan in plans}
     for each in recovered:
         if each.outcome == "unfinished" and not wanted.isdisjoint(each.paths):
@@ -141,8 +140,8 @@ class _Apply:
     def _finish(self) -> None:
         """Remove the temporary files and the journal entry.
 
-        The staged name of a created file is removed only after the final name is on disk. A replaced file is not
-        synced: if a power failure loses one of its renames, recovery completes the replacement.
+        The staged names of created files are removed only after the new names are synced. Replaced files need no
+        sync here: if a power failure loses a rename, recovery completes the replacement.
         """
         if any(each.creates for each in self._files):
             self._sync()

@@ -1,4 +1,4 @@
-"""Completes or undoes applies that were interrupted by a crash."""
+"""Completes or undoes applies that a crash has interrupted."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ class Recovered:
     """The result of recovering one interrupted apply.
 
     outcome  ``unfinished`` if a disk failure or a missing permission prevented recovery; the next start tries again
-    left     files whose content is neither the old nor the new one, with the reason
+    left     files with neither their old nor their new content, with the reason
     """
 
     label: str
@@ -82,8 +82,8 @@ def _recover_entry(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recover
 def _complete_or_undo(files: "list[_InterruptedFile]", *, back: bool) -> tuple[bool, list[str]]:
     """Complete the change if no later edit is lost; otherwise undo it, except in files that were edited later.
 
-    Return True if the change was completed, and the files whose content is neither the old nor the new one. Raise
-    OSError if recovery is not possible now.
+    Return True if the change was completed, and the files with neither their old nor their new content. Raise
+    OSError if a disk failure prevents recovery.
     """
     states = [(each, each.state()) for each in files]
     left = [f"{each.path}: another program has changed it since" for each, state in states if state == "foreign"]

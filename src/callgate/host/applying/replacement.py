@@ -1,5 +1,5 @@
-"""Applies one file of a change: compares it with the preview, stages it, replaces it, and restores it if another
-file fails."""
+"""Applies the change of one file: comparison with the preview, staging, replacement, and restoring if another file
+fails."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The temporary names of a file during its replacement, and the system calls on them."""
+"""The temporary names of a file during its replacement, and the file operations on these names."""
 
 import errno
 import os
@@ -71,7 +71,7 @@ class Swap:
             _rename(folder, self.staged, self.name)
 
     def remove_temporary(self) -> bool:
-        """Remove the staged content and the backup. Return False if one of the two files could not be removed."""
+        """Remove the staged content and the backup. Return False if one of these files could not be removed."""
         gone = True
         try:
             with self.opened() as folder:
@@ -118,7 +118,8 @@ def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
 
 
 def sync_folders(top: OpenFolder, folders: Iterable[Parts]) -> None:
-    """Sync folders, except missing and unreadable ones. If one fails, try the others, and then raise OSError."""
+    """Sync all folders, except missing and unreadable ones. If a sync fails, raise OSError after the other folders
+    were synced."""
     failure: OSError | None = None
     for parts in set(folders):
         try:

@@ -136,7 +136,7 @@ def tunnel_to_host_not_allowed(arena: ArenaFacts, at: Spot) -> None:
 
 
 def tunnel_to_name_of_own_machine(arena: ArenaFacts, at: Spot) -> None:
-    """Connect to an allowed name that resolves to this machine."""
+    """Connect through the proxy to an allowed name that resolves to this machine."""
     tunnel(at, arena["rebound"], arena["port"])
 
 

@@ -71,16 +71,17 @@ def sandboxed_argv(
 ) -> tuple[str, ...]:
     """Return the arguments that run ``argv`` inside the sandbox.
 
-      filter_file  the seccomp filter; a shell opens it for each command, because bubblewrap takes a descriptor
-      closed       a file without permissions, mounted over hidden files
-      lock         a lock file, see below
-      variables    additional environment variables
-      descriptors  the descriptors with which the command is started
-      stays        True if the shell keeps the descriptors open until the sandbox has ended
+    filter_file  the seccomp filter; a shell opens it for each command, because bubblewrap takes a descriptor
+    closed       a file without permissions, mounted over hidden files
+    lock         a lock file, see below
+    variables    additional environment variables
+    descriptors  the descriptors with which the command is started
+    stays        True if the shell keeps the descriptors open until the sandbox has ended
 
-    A mount needs a mount point. For reserved paths bubblewrap creates folders in the workspace itself. The shell
-    removes them afterwards, unless another command still needs them: bubblewrap's first process in each sandbox holds a
-    shared lock, and the command does not get its descriptor.
+    A mount needs a mount point. For missing reserved paths bubblewrap creates folders in the workspace. The shell
+    removes these folders when the sandbox has ended, unless another command still needs them: bubblewrap's first
+    process in each sandbox holds a shared lock on the lock file, and the command does not get the descriptor of the
+    lock file.
 
     The shell runs outside the sandbox, so every program is named by its absolute path, in a folder that no command
     can write to.

@@ -356,7 +356,8 @@ def _written(plan: Plan) -> list[str]:
 
 
 def open_places(top: str, closed: Iterable[str]) -> list[str]:
-    """Return the largest folders and files below ``top`` that contain no closed path. Links are left out."""
+    """Return the files and folders below ``top`` that contain no closed path, as few as possible. Links are left
+    out."""
     inside = [path for path in closed if path == top or path.startswith(top.rstrip("/") + "/")]
     if not inside:
         return [top]

@@ -1,4 +1,4 @@
-"""The profile of a sandbox, and the mounts that follow from it on the current file system."""
+"""The profile of a sandbox, and the mounts that enforce the profile on the current file system."""
 
 import os
 import stat
@@ -106,7 +106,7 @@ def _is_vacant(place: str) -> bool:
 
 
 def _is_hidden(path: str, hidden: str, profile: Profile) -> bool:
-    """Return True if a path is below a hidden folder and no writable place below that folder contains the path."""
+    """Return True if a path is below a hidden folder, unless a writable place below that folder contains the path."""
     top = path if path in profile.tops else _top_of(profile, path) or ""
     return path.startswith(f"{hidden}/") and not top.startswith(f"{hidden}/")
 

@@ -25,7 +25,8 @@ _MOST_CONNECTIONS = 256
 
 
 class HostProxy:
-    """A proxy for the commands of one sandbox. Its thread starts with the first line and ends with this object."""
+    """A proxy for the commands of one sandbox. Its thread starts with the first line and ends when the proxy is
+    closed or garbage collected."""
 
     def __init__(self, rules: ProxyRules, resolve: Resolve = system_addresses) -> None:
         self._rules = rules

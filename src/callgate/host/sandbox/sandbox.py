@@ -1,4 +1,4 @@
-"""Converts a command into the command that runs it in a sandbox."""
+"""Converts a command into a command that runs it in a sandbox."""
 
 import hashlib
 import os
@@ -162,7 +162,8 @@ class Sandbox:
 
 
 def missing(backend: Backend) -> str | None:
-    """Return the reason why this machine does not support a backend; None if it seems to. The backend is not run."""
+    """Return the reason why this machine does not support a backend; None if its requirements are met. The backend
+    is not run."""
     if backend == "seatbelt":
         return None if sys.platform == "darwin" else "this is not macOS"
     if not sys.platform.startswith("linux"):
@@ -185,7 +186,8 @@ def places_in_empty_folders(*places: str) -> tuple[str, ...]:
 
 
 def _with_python(profile: Profile) -> Profile:
-    """Return a copy of the profile in which the Python interpreter is readable; it starts commands that use a proxy."""
+    """Return a copy of the profile in which the Python interpreter is readable, because it starts commands that use
+    a proxy."""
     return replace(profile, read_only=(*profile.read_only, *places_in_empty_folders(sys.prefix, sys.base_prefix)))
 
 

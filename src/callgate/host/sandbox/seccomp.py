@@ -1,9 +1,9 @@
 """The seccomp filter of the sandbox: one table of system calls, assembled into a BPF program.
 
-A filter reads the numbers in the registers and no paths. So it only closes ways around the other restrictions: memory
-of other processes, mounts and namespaces, kernel interfaces that ordinary programs do not use, kinds of sockets, and
-input injected into the terminal. A refused call fails with an error number. Only programs of another processor mode,
-whose calls have other numbers, are killed.
+A filter reads the numbers in the registers and no paths. So it only refuses calls that bypass the other
+restrictions: access to memory of other processes, mounts and namespaces, kernel interfaces that ordinary programs do
+not use, kinds of sockets, and input injected into the terminal. A refused call fails with an error number. Programs
+of another processor mode are killed, because their calls have other numbers.
 """
 
 import errno
