@@ -1,7 +1,7 @@
 """Callgate: the gate between a model and its tools.
 
-These are the names to build with; the nouns of the record are in ``callgate.words``, the fakes for tests in
-``callgate.testing``. Nothing is imported before it is used, so ``import callgate`` stays light.
+This module has the names for building an agent. The types of the record are in ``callgate.words``, the fakes for
+tests in ``callgate.testing``. Each module is imported on first use, so ``import callgate`` is fast.
 """
 
 import sys

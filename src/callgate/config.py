@@ -1,9 +1,9 @@
-"""Combines settings files and the environment to one frozen Config.
+"""Combines settings files and environment variables into one frozen Config.
 
-``.env`` files are never read. Variables come from many sources (a shell hook, an editor that opens a repository, a
-container), so each can do little: ``policy.setting_rows.VARIABLES`` lists them. A variable that names a folder may not
-name one in the workspace, and CALLGATE_MODE can only make the mode stricter. No variable changes the path of the
-managed settings file.
+``.env`` files are never read. Environment variables come from many sources (a shell hook, an editor that opens a
+repository, a container), so the effect of each is limited: ``policy.setting_rows.VARIABLES`` lists them. A variable
+for a folder must name a folder outside the workspace, and CALLGATE_MODE can only make the mode stricter. No variable
+changes the path of the managed settings file.
 """
 
 import os
@@ -54,11 +54,11 @@ _FILE = "settings.toml"
 
 @noun
 class Config:
-    """The effective settings.
+    """The effective settings of a workspace.
 
-    faults    close the gate: the judge must deny every call and name them
-    notes     what was ignored and why
-    own_data  the data folder is not in the workspace, so trust and remembered answers count
+    faults    errors in settings; with a fault the gate denies every call and names the fault
+    notes     the ignored settings, with the reasons
+    own_data  True if the data folder is outside the workspace, so that trust and remembered answers are used
     """
 
     root: Path
@@ -71,7 +71,7 @@ class Config:
     hooks: tuple[HookLine, ...] = ()
     models: ModelSettings = ModelSettings()
     keybindings: tuple[KeyLine, ...] = ()
-    """Keys for actions of the terminal, which checks them."""
+    """Keys for actions of the terminal interface, which validates them."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
@@ -86,7 +86,7 @@ class Config:
         return self.settings.mode
 
     def mode_for(self, recorded: Mode | None) -> Mode:
-        """Return the mode of a session: the recorded one, unless settings give a stricter one."""
+        """Return the mode of a session: the recorded mode, or the mode of the settings if it is stricter."""
         if recorded is None:
             return self.mode
         return self.mode if "mode" in self.origins and is_stricter(self.mode, recorded) else recorded
@@ -121,24 +121,24 @@ class Config:
 
     @property
     def frees_commands(self) -> bool:
-        """True if a command in a proven sandbox needs no question."""
+        """True if commands in a proven sandbox run without a question."""
         return self.settings.sandbox_auto_allow and self.has_no_untrusted_files
 
     @property
     def has_no_untrusted_files(self) -> bool:
-        """True if the folder is trusted, or contains nothing to trust."""
+        """True if the folder is trusted, or has no files that require trust."""
         if isinstance(self.trust, Trusted):
             return True
         found = fingerprint(self.root)
         return not found.files and not found.problem
 
     def memory(self) -> Memory | None:
-        """Return the remembered answers for this workspace; None if the data folder is not the user's own."""
+        """Return the remembered answers for this workspace; None if the data folder is in the workspace."""
         return Memory(self.data, self.root) if self.own_data else None
 
     def still_trusted(self, digest: str) -> bool:
-        """Return True if the folder's files are still the trusted ones: those on record, or for this run the files with
-        this digest."""
+        """Return True if the files of the folder are still trusted. Without stored trust, return True if their
+        digest is the given one."""
         store = Trust(self.data)
         if self.own_data and store.knows(self.root):
             return isinstance(store.state(self.root), Trusted)
@@ -159,16 +159,16 @@ def load_config(
     home: AnyPath | None = None,
     managed: AnyPath | None = None,
 ) -> Config:
-    """Read the settings files and the environment for a workspace. A fault in a file is in ``faults``; UsageError for a
-    wrong argument or variable.
+    """Read the settings files and environment variables for a workspace and return the Config. Errors in files are
+    returned in ``faults``. Raise UsageError for an invalid argument or variable.
 
     root              the workspace; default: the current folder
     mode              the permission mode; overrides the files
     allow, ask, deny  further rules
-    settings          a further settings file above the others, or its content
+    settings          a further settings file that overrides the others, or its content
     values            single settings by key, such as {"limits.max_turns": 10}
-    trust             trust the folder for this run
-    environ, home     replace those of the process
+    trust             True to trust the folder for this run
+    environ, home     replace the environment and the home folder of the process
     managed           the administrator's file, for tests; no variable or file sets it
     """
     environment = os.environ if environ is None else environ
@@ -272,14 +272,14 @@ def _config_folder(environment: Mapping[str, str], root: Path, home: Path) -> Pa
 
 
 def _is_in_workspace(folder: Path, default: Path, root: Path, home: Path) -> bool:
-    """Return True if a repository could contain this folder. False for the default path, and if the workspace contains
-    the home folder."""
+    """Return True if the folder is in the workspace, where a repository may write. Return False for the default
+    path, and if the workspace contains the home folder."""
     inside = is_within(os.path.realpath(folder), str(root))
     return inside and folder != default and not is_within(os.path.realpath(home), str(root))
 
 
 def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[LayerSettings, ...]]:
-    """Return the state of trust, and the settings of the repository that were compared."""
+    """Return the state of trust, and the repository settings that were read for the comparison."""
     if store is None or not store.knows(root):
         return Untrusted(), read_repository(root)
     return store.look(root)
@@ -345,7 +345,8 @@ def _models(layers: Layers, environment: Mapping[str, str]) -> ModelSettings:
 
 
 def _misspelled(environment: Mapping[str, str]) -> list[SettingsFault]:
-    """Return notes on variables with names close to known ones: CALLGATE_MOED=plan would be ignored silently."""
+    """Return a note for each variable with a name close to a known one. Without the note CALLGATE_MOED=plan would be
+    ignored silently."""
     found: list[SettingsFault] = []
     known = [each.name for each in VARIABLES]
     for name in environment:

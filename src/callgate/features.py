@@ -1,8 +1,8 @@
-"""Features of sessions: the interface for new features, and functions that make the built-in ones.
+"""Features of sessions: the interface for new features, and functions that return the built-in ones.
 
     Session(model, tools, features=[search_feature(many_tools), Feature("budget", BudgetPart)])
 
-The guide "write a feature" has an example. Nothing is imported before it is used.
+The guide "write a feature" has an example. Each module is imported on first use.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
-"""Makes sessions, executors and runners of what people pass: the only package that imports all of layer 2.
+"""Creates sessions, executors and runners from the options of the caller. It is the only package that imports all of
+layer 2.
 
-options   what people pass, checked and made into parts of a session
-settings  the gate and the features that a Config brings; loaded when one is given
+options   checks the options and converts them into the objects that a session uses
+settings  the gate and the features that a Config defines; imported only with a Config
 """
 
 from __future__ import annotations
@@ -74,23 +75,25 @@ class Session(Conversation):
             async for event in session.send(Prompt("…")):
                 …
 
-    It works on without a reader of its events; several interfaces may listen and send at once.
+    The session also works while no caller reads its events. Several interfaces may listen and send at the same time.
 
-    model     the model that answers requests, see ``callgate.Model``; or a ModelSetup: with a fallback, prices, options
+    model     the model that answers requests, see ``callgate.Model``; or a ModelSetup with a fallback, prices and
+              options
     tools     functions, tools, or a Toolbox
-    features  further features, and replacements of our own by name; see ``callgate.features`` and its guide
-    system    the system prompt, the same in every request; or a function that makes it, and notes for people, of the
-              record so far
-    config    rules, hooks, limits and remembered answers, from load_config; without one no settings file is read
-    gate      decides about calls, in place of the default gate; or Checks beside the rules: a Deny stands, an Ask asks,
-              an Allow lifts no rule. With ``config`` only checks
-    host      the world that tools touch, or the folder in which the local host works: the current one unless given.
-              Sessions of one thread on one root share their locks
-    journal   stores the session, from ``await store.create()`` or ``store.open(…)``; otherwise it is kept in memory
-    mode      the permission mode, in place of the one on record or in the config
-    deps      any object that tools get as ``run.deps``: never copied, never on record; inherited by nested sessions
+    features  further features; a feature with the name of a built-in feature replaces it. See ``callgate.features`` and
+              its guide
+    system    the system prompt, the same in every request; or a function of the record that returns the prompt and
+              notes for the user
+    config    rules, hooks, limits and remembered answers, from load_config; without it no settings file is read
+    gate      a gate that replaces the default gate; or Checks in addition to the rules: a Deny denies, an Ask asks, and
+              an Allow does not override a rule. With ``config`` only Checks
+    host      the host for the tools, or the folder for the local host; default: the current folder. Sessions of one
+              thread with the same root share their locks
+    journal   stores the session, from ``await store.create()`` or ``store.open(…)``; default: in memory
+    mode      the permission mode; default: the recorded mode or the mode of the config
+    deps      any object, passed to tools as ``run.deps``: never copied, never recorded; inherited by nested sessions
     limits    when a run stops, and how calls run (SessionLimits)
-    nesting   the session in whose call this one works (Nesting)
+    nesting   the parent session of a nested session (Nesting)
     """
 
     def __init__(
@@ -170,14 +173,15 @@ class Session(Conversation):
         features: Iterable[Feature] = (),
         **options: Any,
     ) -> Session:
-        """Open a session inside this one. Rules, checks, hooks, sandbox, mode and limits of this session, and of those
-        around it, hold for it, whatever it is given.
+        """Open a nested session and return it. Rules, checks, hooks, sandbox, mode and limits of this session and of
+        its parent sessions always apply to the nested session.
 
-        label     names the new session, see ``Nesting``
-        model     answers in place of the model of this session
-        tools     its tools, in place of those of this session and of its MCP servers
+        label     the name of the nested session, see ``Nesting``
+        model     the model; default: the model of this session
+        tools     the tools; default: the tools of this session and of its MCP servers
         features  further features
-        options   other parameters of Session, in place of those of this session: ``system``, ``mode``, ``journal``, …
+        options   other parameters of Session, which replace the ones of this session: ``system``, ``mode``,
+                  ``journal``, …
         """
         if tools is None:
             tools = [copy(each) for each in self._own_tools.tools()]
@@ -189,7 +193,7 @@ class Session(Conversation):
 
 
 def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> Iterator[Feature]:
-    """The features of every session, and those that a config, a cheap model or a parent brings."""
+    """Yield the features of every session, and the features for a config, a cheap model or a parent session."""
     config: Config | None = opened.config
     yield notices_feature()
     yield questions_feature()
@@ -223,12 +227,12 @@ def run_sync(model: Model, sent: Input | str, tools: Tools = (), **options: Any)
 def run_sync(
     model: Model, sent: Input | str, tools: Tools = (), *, output: Any = str, **options: Any
 ) -> RunResult[Any]:
-    """One run of a session of its own, from plain code. A run that stops at a question ends there: its ``questions``
-    name what was asked.
+    """Run a single prompt in a new session, from synchronous code, and return the RunResult. A question ends the run:
+    ``questions`` has the open questions.
 
     model, tools  as for Session
     sent          the prompt, or another input
-    output        a type: the answer is validated and given as a value of it
+    output        the type of the answer: the answer is validated and returned as a value of this type
     options       the other parameters of Session
     """
     with Session(model, tools, **options) as session:
@@ -236,15 +240,15 @@ def run_sync(
 
 
 class Executor(BareExecutor):
-    """The engine of one message, without a session; see ``callgate.core.executor`` for its methods.
+    """An executor for the calls of one message, without a session; see ``callgate.core.executor`` for its methods.
 
     tools     functions, tools, or a Toolbox
-    gate      decides about calls, in place of the default gate
+    gate      the gate; default: the default gate
     context   JSON data that tools read as ``run.context``
-    host      the world that tools touch, or the folder in which the local host works: the current one unless given
-    record    the events so far, to go on from; else a new one in memory
-    settings  how calls run: how many at once, time limits, sizes (ExecutorSettings)
-    deps      any object that tools get as ``run.deps``
+    host      the host for the tools, or the folder for the local host; default: the current folder
+    record    the record with earlier events; default: a new record in memory
+    settings  how calls run: maximum concurrency, time limits, sizes (ExecutorSettings)
+    deps      any object, passed to tools as ``run.deps``
     """
 
     def __init__(

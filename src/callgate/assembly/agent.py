@@ -1,10 +1,10 @@
-"""The coding agent of a Config: a Session with every tool, the sandbox, skills, rules, hooks and custom tools.
+"""The coding agent for a Config: a Session with all tools, the sandbox, skills, rules, hooks and custom tools.
 
     config = load_config()
     async with await agent_session(config, model, journal=await Store(config.root, config.data).create()) as session:
         …
 
-Tools and skills of a repository that is not trusted are left out, with a note.
+Tools and skills of an untrusted repository are omitted, and a note reports them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BARE = ("Bash", "Edit", "Read")
 """The tools of an agent without project files, hooks, skills and custom tools."""
 
 FEW_CUSTOM = 20
-"""Custom tools that are loaded as they are; of more, all that do not say ``always_loaded`` are deferred."""
+"""Number of custom tools above which all custom tools without ``always_loaded`` are deferred."""
 
 _AFTER_REQUEST = 0.05  # seconds that a request takes to be written and sent
 
@@ -73,20 +73,20 @@ async def agent_session(
     features: Iterable[Feature] = (),
     **options: Any,
 ) -> Session:
-    """A Session with the tools and the system prompt of a coding agent. UsageError for a tool that there is not.
+    """Return a Session with the tools and the system prompt of a coding agent. Raise UsageError for an unknown tool.
 
-    config    from load_config: its workspace, rules, hooks, limits and state of trust
-    tools     the names of the tools that the model gets, of those that ship and custom ones; all, unless given
-    deferred  a source of further tools, which may change while the session runs, such as those of MCP servers: the
-              model finds them by search, as it does tools that ship and are not `always_loaded`, and custom ones if
-              there are more than FEW_CUSTOM
-    bare      Bash, Edit and Read alone, without project files, hooks, skills and custom tools: to find out what a
-              setting does
+    config    from load_config: the workspace, rules, hooks, limits and state of trust
+    tools     the names of the built-in and custom tools for the model; default: all
+    deferred  a source of further tools that the model finds by search. It may change while the session runs, for
+              example for MCP servers. Built-in tools without `always_loaded`, and more than FEW_CUSTOM custom tools,
+              are found by search as well
+    bare      True for Bash, Edit and Read alone, without project files, hooks, skills and custom tools, to find the
+              effect of a setting
     wishes    texts for the system prompt
-    attended  a person reads along, who can be asked
-    folders   further folders that the person works in, named in the prompt
-    mcp       MCP servers of the command line, beside those of files
-    features  further features, beside those of installed packages (entry points ``callgate.features``)
+    attended  True if a user is present and can answer questions
+    folders   further folders of the user, named in the system prompt
+    mcp       MCP servers of the command line, in addition to configured servers
+    features  further features, in addition to features of installed packages (entry points ``callgate.features``)
     options   the other parameters of Session, such as ``limits``
     """
     wanted = None if tools is None else tuple(dict.fromkeys(tools))
@@ -130,7 +130,8 @@ async def agent_session(
     config = replace(config, notes=(*config.notes, *notes))
 
     def system(record: Record) -> tuple[str, tuple[str, ...]]:
-        """The description of the place is on record, so that a resumed session has the same prompt."""
+        """Return the system prompt and its notes. The description of the environment is recorded, so that a resumed
+        session has the same prompt."""
         kept = record.ledger.metadata.get(ENVIRONMENT)
         environment = kept if isinstance(kept, str) else environment_of(config, subject)
         if environment != kept:
@@ -164,21 +165,21 @@ async def agent_session(
 
 
 def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
-    """Return False if no server can be configured, so that nothing is loaded for them."""
+    """Return False if no MCP server can be configured, so that no module for servers is imported."""
     own = () if config.folder is None else (config.folder / OWN_FILE,)
     return bool(flags.given) or (not flags.strict and any(file.exists() for file in (*own, config.root / PROJECT_FILE)))
 
 
 def deferrable(found: Sequence[Tool]) -> list[Tool]:
-    """Return the tools of an agent that its model finds by search."""
+    """Return the tools of an agent that the model finds by search."""
     few = sum(each.spec.name not in BUILTIN for each in found) <= FEW_CUSTOM
     found = [each for each in found if each.spec.name in BUILTIN or not few]
     return [each for each in found if not facts_of(each).always_loaded]
 
 
 def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:
-    """Load the tools in a thread after the first request is sent, so that neither the request nor the first call waits
-    for them. After a call has arrived, each remaining tool is loaded when it is called."""
+    """Load the tools in a thread once the first request is sent, so that the request and the first call do not wait.
+    From the first call on, each remaining tool is loaded when it is called."""
     left = deque(tools)
     thread: Thread | None = None
 
@@ -200,7 +201,8 @@ def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -
 
 
 async def agent_tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[Tool], list[SettingsFault]]:
-    """The tools that ship and the custom ones, as far as they are wanted, with notes about those left out."""
+    """Return the wanted built-in and custom tools, and notes about omitted tools. Raise UsageError for an unknown
+    tool."""
     custom, notes = await _custom(config)
     own = {each.spec.name: each for each in custom}
     unknown = [name for name in wanted or () if name not in BUILTIN and name not in own]
@@ -245,7 +247,7 @@ async def _custom(config: Config) -> tuple[Sequence[Tool], list[SettingsFault]]:
 
 
 async def _features_of_packages(config: Config) -> tuple[list[Feature], list[SettingsFault]]:
-    """Return the features of installed packages, and the reports on those that cannot be used."""
+    """Return the features of installed packages, and the faults of features that cannot be used."""
     if not _offers_entry_points("callgate.features"):
         return [], []
     from callgate.assembly.installed_features import installed_features  # only where there are any
@@ -259,15 +261,15 @@ def _as_fault(report: Problem) -> SettingsFault:
 
 
 def _has_custom(config: Config) -> bool:
-    """Return True if there is a folder of tools, or an installed package may offer tools. This check is cheaper than
-    loading them."""
+    """Return True if a folder of tools exists, or an installed package may offer tools. This check is faster than
+    loading the tools."""
     folders = [config.root / ".callgate", *(() if config.folder is None else (config.folder,))]
     return any((folder / "tools").is_dir() for folder in folders) or _offers_entry_points("callgate.tools")
 
 
 def _offers_entry_points(group: str) -> bool:
-    """True if a package on ``sys.path`` names this group of entry points. Reads the small files in which packages list
-    theirs: ``importlib.metadata`` would parse all of them."""
+    """Return True if a package on ``sys.path`` may have entry points of this group. The search in
+    ``entry_points.txt`` is faster than ``importlib.metadata``, which parses all of these files."""
     wanted = group.encode()
     for place in dict.fromkeys(sys.path):
         try:

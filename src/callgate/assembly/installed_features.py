@@ -1,7 +1,7 @@
 """Features of installed packages: entry points of the group ``callgate.features``.
 
-An entry point names a Feature, or a function without parameters that returns one. A package counts under the same
-conditions as a package of tools: a workspace that is not trusted cannot bring one along.
+An entry point names a Feature, or a function without parameters that returns a Feature. The conditions are the same
+as for packages of tools: an untrusted workspace cannot add a package.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from callgate.words.noun import noun
 GROUP = "callgate.features"
 _OF_ALL_SESSIONS = ("compaction", "hooks", "nesting", "notices", "questions", "remembered", "staging", "workspace")
 BUILTIN_FEATURES = frozenset((*_OF_ALL_SESSIONS, "context", "mcp", "search", "titles"))
-"""The names that no installed feature may have: it would replace a part that sessions rely on."""
+"""Names that are refused for installed features, because sessions need the built-in features of these names."""
 
 
 @noun
 class InstalledFeature:
-    """A feature, and the entry point that it comes from."""
+    """A feature of an installed package, and the file of its entry point."""
 
     feature: Feature
     origin: str
@@ -33,14 +33,14 @@ class InstalledFeature:
 
 @noun
 class LoadedFeatures:
-    """The features of installed packages, and the reports on entry points that give none."""
+    """The features of installed packages, and the problems with unusable entry points."""
 
     features: tuple[InstalledFeature, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 async def installed_features(config: Config) -> LoadedFeatures:
-    """Import the features of all installed packages, each with a time limit."""
+    """Import the features of all installed packages, each with a time limit. Return the features and the problems."""
     installed = Installed(config.root, trusted=isinstance(config.trust, Trusted))
     points, skipped = await in_thread(partial(entry_points_of, installed, GROUP))
     found: dict[str, InstalledFeature] = {}
@@ -60,7 +60,7 @@ async def installed_features(config: Config) -> LoadedFeatures:
 
 
 def _load(entry: ToolEntryPoint) -> Feature | str:
-    """Import one feature, or return the reason why that fails. Must not raise."""
+    """Import one feature and return it, or the reason for a failure. Never raises."""
     try:
         value = entry.point.load()
         made = value if isinstance(value, Feature) or not callable(value) else value()

@@ -1,4 +1,4 @@
-"""The models of an agent, opened for a Config: the one that answers, the cheap one, the fallback, and prices."""
+"""The models of an agent, opened for a Config: the main model, the cheap model, the fallback, and their prices."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -31,9 +31,15 @@ __all__ = [
 
 @noun
 class AgentModels:
-    """``cheap`` writes titles and summaries and may be ``model`` itself; ``price`` gives the dollars for the usage of
-    one request of a model, None where they are not known; ``open`` opens a further model by its name, as ``open_model``
-    does, once; ``opened`` are all so far."""
+    """The models of an agent.
+
+    model     the main model
+    cheap     the model for titles and summaries; may be ``model`` itself
+    fallback  the model that is used when ``model`` is overloaded, or None
+    price     returns the price in dollars of one request by model name and usage; None if it is unknown
+    open      opens a further model by its name, as ``open_model`` does; an open model is returned again
+    opened    returns all open models
+    """
 
     model: ConfiguredModel
     cheap: ConfiguredModel
@@ -43,14 +49,18 @@ class AgentModels:
     opened: Callable[[], Sequence[ConfiguredModel]]
 
     async def aclose(self) -> None:
-        """Closes the connections that are kept."""
+        """Close the open connections of all models."""
         for each in self.opened():
             await each.aclose()
 
 
 @noun
 class ModelChoice:
-    """A model that a person may choose. ``missing`` says what is needed first; ``window`` is its size in tokens."""
+    """A model that the user may choose.
+
+    window   the size of the context window in tokens
+    missing  the command that sets the missing key; empty if the model can be used
+    """
 
     name: str
     window: int
@@ -59,8 +69,8 @@ class ModelChoice:
 
 
 def model_choices(config: Config, *, environ: Mapping[str, str] | None = None) -> tuple[ModelChoice, ...]:
-    """The models of the catalogue and of local servers that answer, those that can be used first. Blocks: keys are
-    looked for, and local servers asked."""
+    """Return the models of the catalogue and of running local servers, usable models first. Blocks while it looks
+    for keys and queries local servers."""
     source = model_source(config, environ=environ)
     found: list[ModelChoice] = []
     for name in source.catalogue.names:
@@ -82,7 +92,7 @@ def model_choices(config: Config, *, environ: Mapping[str, str] | None = None) -
 def model_source(
     config: Config, *, clock: Clock | None = None, environ: Mapping[str, str] | None = None
 ) -> ModelSource:
-    """Opens models by the settings of a Config and the keys that the person has."""
+    """Return the source that opens models with the settings of a Config and the keys of the user."""
     return ModelSource(
         config.models,
         clock=clock or LoopClock(),
@@ -95,20 +105,20 @@ def model_source(
 
 
 def keep_keys_private() -> None:
-    """Keeps other programs from reading the keys in this process, from its first command on. For a program of its own,
-    not for one that Callgate is a part of: it can be neither debugged nor dumped any more."""
+    """Prevent other programs from reading the keys in this process, from its first command on. Only for a program
+    that runs Callgate alone: the process can no longer be debugged or dumped."""
     OWN_ENVIRONMENT.keep_private()
 
 
 def _learn(name: str, value: str) -> None:
-    """A key may come from a file, a keyring or a command; the record masks it wherever it came from."""
+    """Register a key as a secret, so that the record masks it. A key may come from a file, a keyring or a command."""
     from callgate.transcript.masking import learn_secret  # its patterns are costly to load
 
     learn_secret(name, value)
 
 
 def _recorder(clock: Clock, environ: Mapping[str, str]) -> "WireRecorder | None":
-    """Records every exchange into the folder that CALLGATE_RECORD names."""
+    """Return a recorder of all exchanges for the folder in CALLGATE_RECORD, or None if the variable is not set."""
     folder = environ.get("CALLGATE_RECORD", "").strip()
     if not folder:
         return None
@@ -121,7 +131,8 @@ def _recorder(clock: Clock, environ: Mapping[str, str]) -> "WireRecorder | None"
 def open_model(
     name: str, config: Config, *, clock: Clock | None = None, environ: Mapping[str, str] | None = None
 ) -> ConfiguredModel:
-    """One model by its name. UsageError for a name or a setting that cannot be, ModelError without a key. Blocks."""
+    """Return the model of this name. Raise UsageError for an invalid name or setting, and ModelError if the key is
+    missing. Blocks."""
     return model_source(config, clock=clock, environ=environ).open(name)
 
 
@@ -133,9 +144,12 @@ def open_models(
     clock: Clock | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> AgentModels:
-    """The models of an agent: ``name`` and ``fallback`` are those of the command line, and count before the settings.
-    ``replay/FOLDER`` serves recordings back. UsageError for a name or a setting that cannot be; ModelError without a
-    key says all ways on. Blocks."""
+    """Return the models of an agent. Raise UsageError for an invalid name or setting, and ModelError if the key is
+    missing; its message names the ways to provide one. Blocks.
+
+    name      the main model, overrides the settings; ``replay/FOLDER`` replays recordings
+    fallback  the fallback, overrides the settings
+    """
     source = model_source(config, clock=clock, environ=environ)
     if (name or config.models.default or "").startswith(REPLAY):
         first, others = open_replay(Path((name or config.models.default or "").removeprefix(REPLAY)))

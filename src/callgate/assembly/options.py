@@ -1,4 +1,5 @@
-"""Converts the options of a session, an executor or a runner into their parts; UsageError for invalid options."""
+"""Checks the options of a session, an executor or a runner, and converts them into the objects to use. Invalid
+options raise UsageError."""
 
 from __future__ import annotations
 
@@ -39,17 +40,18 @@ AnyPath = str | PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """A model, and everything about requests to it.
+    """A model with the settings of its requests.
 
-    model           answers requests, unless another one is on record or was chosen
+    model           the model of the session; a recorded or chosen model replaces it
     models          further models, for SetModel by name
-    open_model      opens a model by its name, for SetModel with one that is not there yet; blocks, and raises a
-                    CallgateError with the reason
-    fallback        answers for the rest of a run in which ``model`` was overloaded three times in a row
+    open_model      opens a model by its name, for SetModel with a further name; blocks, and raises a CallgateError with
+                    the reason of a failure
+    fallback        answers for the rest of a run after ``model`` was overloaded three times in a row
     cheap           a cheaper model: it writes the summaries of compactions, and a title after the first prompt
-    price           a function that returns the dollars for a model's name and a Usage, or None
-    request_limits  limits that are sent with each request; ``cache`` are its cache hints, ``options`` effort, thinking
-                    and the like, which Prompt(options=…) changes for one run
+    price           a function that returns the price in dollars for a model's name and a Usage, or None
+    request_limits  limits that are sent with each request
+    cache           cache hints that are sent with each request
+    options         effort, thinking and further options of each request; Prompt(options=…) changes them for one run
     """
 
     model: Model
@@ -75,8 +77,8 @@ class SessionLimits:
     """Limits of a session.
 
     run         when a run stops: turns, tokens, dollars, seconds, denials; None: as in the config
-    calls       how calls run: how many at once, time limits, sizes; None: as in the config
-    rerun_safe  after a crash, run idempotent calls again that had started
+    calls       how calls run: maximum concurrency, time limits, sizes; None: as in the config
+    rerun_safe  True to run interrupted idempotent calls again after a crash
     """
 
     run: LoopLimits | None = None
@@ -86,13 +88,13 @@ class SessionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
-    """The place of a session inside another.
+    """The parent session and the name of a nested session.
 
-    parent   the session in whose call this one works: its interfaces answer questions, its host is used
-    label    the name under which questions of this session are shown
-    lineage  names the call (``run.lineage``) where it is not the one of the current task
-    name     the last element of the path of a nested session that is opened again; a new one gets its name from the
-             label
+    parent   the parent session: its interfaces answer questions, its host is used
+    label    the name that is shown with questions of the nested session
+    lineage  the call of the parent session (``run.lineage``); default: the call of the current task
+    name     the last path element of an existing nested session, to open it again; the name of a new nested session is
+             made from the label
     """
 
     parent: Conversation | None = None
@@ -105,8 +107,8 @@ class Nesting:
 class ServerFlags:
     """MCP servers of the command line.
 
-    given   files or JSON texts, which have priority over all others
-    strict  use only these
+    given   files or JSON texts, which have priority over all other servers
+    strict  True to use only these servers
     """
 
     given: tuple[str, ...] = ()
@@ -116,9 +118,9 @@ class ServerFlags:
 class DecisionGate(CheckGate):
     """The gate of a session without settings.
 
-    checks     judged in this order, in place of the standard ones (``callgate.policy.checks.standard_checks``)
-    after      functions that may change the result of a call before the model gets it
-    requested  called with every question before it is put; may answer it
+    checks     the checks, in this order; default: ``callgate.policy.checks.standard_checks``
+    after      functions that may change the result of a call before the model receives it
+    requested  callback for every question before it is shown; it may answer the question
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class DecisionGate(CheckGate):
 
 
 def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
-    """Return the models by name, in their order."""
+    """Return the models by name, in their order. Raise UsageError for an object that is not a Model."""
     found: dict[str, Model] = {}
     for each in (model, *models):
         missing = [name for name in ("name", "abilities", "stream") if not hasattr(each, name)]
@@ -144,7 +146,8 @@ def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
 
 
 def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the context. UsageError if it is not JSON data: each call gets a copy, and changes are on record."""
+    """Return the context. Raise UsageError if it is not JSON data, because it is copied for each call and changes
+    are recorded."""
     of_kind("context", context, Mapping)
     for name, value in (context or {}).items():
         try:
@@ -160,13 +163,16 @@ def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def of_kind(option: str, value: object, kind: type) -> None:
-    """Raise UsageError for an option that is given and has another type."""
+    """Raise UsageError if the option is not None and has another type."""
     if value is not None and not isinstance(value, kind):
         raise UsageError(f"{option}= takes {kind.__name__}, not {value!r:.80} ({type(value).__name__})")
 
 
 def as_gate(gate: Gate | Iterable[Check] | None, checks: Iterable[Check] = ()) -> Gate:
-    """Return the given gate, or the default one with the given checks. ``checks`` are the checks of features."""
+    """Return the given gate, or a default gate with the given checks and the checks of features.
+
+    checks  the checks of features
+    """
     if gate is None or isinstance(gate, Iterable):
         return DecisionGate(standard_checks(own=(*own_checks(gate or ()), *checks)))
     if not hasattr(gate, "judge"):
@@ -185,7 +191,7 @@ def own_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 
 def as_settings(settings: ExecutorSettings | None) -> ExecutorSettings:
-    """Explicit settings stand; otherwise the defaults with the value of ``CALLGATE_MAX_CONCURRENCY``."""
+    """Return the given settings, or the defaults with the value of ``CALLGATE_MAX_CONCURRENCY``."""
     of_kind("settings", settings, ExecutorSettings)
     if settings is not None or "CALLGATE_MAX_CONCURRENCY" not in environ:
         return settings or ExecutorSettings()
@@ -196,7 +202,7 @@ def as_settings(settings: ExecutorSettings | None) -> ExecutorSettings:
 
 
 class _NoModel:
-    """The model of a session in which only programs make calls: a request fails."""
+    """The model of a session in which only programs make calls. Every request raises ModelError."""
 
     name = "none"
     abilities = Abilities()
@@ -210,7 +216,8 @@ NO_MODEL = _NoModel()
 
 
 def as_setup(model: Model | ModelSetup, outer: ModelSetup | None = None) -> ModelSetup:
-    """Return the setup. A model of a nested session has the prices and the other models of the ``outer`` setup."""
+    """Return the ModelSetup for a model. For a nested session it has the prices and the further models of the
+    ``outer`` setup."""
     if isinstance(model, ModelSetup):
         return model if outer is None or model.price is not None else replace(model, price=outer.price)
     setup = ModelSetup(model)
@@ -245,7 +252,7 @@ def open_session(
     nesting: Nesting,
     config: Config | None,
 ) -> OpenSession:
-    """Return the session for its features, with an empty record."""
+    """Return the OpenSession for the features, with an empty record."""
     parent, label, own_log = nesting.parent, nesting.label or "agent", journal
     if host is None and config is not None:
         host = config.root
@@ -266,7 +273,7 @@ def open_session(
         place,
         journal,
         label=label,
-        # Call ids are unique in one session only: each session has an id, so that strangers do not look like kin.
+        # Call ids are unique within one session only. The id of the session separates calls of unrelated sessions.
         lineage=(*lineage, id),
         settings=limits.calls or ExecutorSettings(),
         price=setup.price,
@@ -277,7 +284,7 @@ def open_session(
 
 
 def _configs(config: Config | None, outer: NestingPart | None) -> tuple[Config, ...]:
-    """Return the configs whose rules hold for a session: those of the sessions around it, and its own."""
+    """Return the configs that apply to a session: the configs of its parent sessions, and its own."""
     around: tuple[Config, ...] = () if outer is None else outer.configs
     return around if config is None or config in around else (*around, config)
 
@@ -285,7 +292,8 @@ def _configs(config: Config | None, outer: NestingPart | None) -> tuple[Config, 
 def session_gate(
     gate: Gate | Iterable[Check] | None, opened: OpenSession, checks: Sequence[Check], tools: Sequence[Tool]
 ) -> tuple[Gate, tuple[str, ...]]:
-    """Return the gate of a session with the checks of its features, and notes for people. Bind the tools."""
+    """Return the gate of a session with the checks of its features, and notes for the user. Bind the tools to the
+    session."""
     config: Config | None = opened.config
     place = opened.needed(NESTING, NestingPart)
     configs = _configs(config, place.parent)
@@ -296,7 +304,7 @@ def session_gate(
         sandbox, notes = sandbox_of(tools, configs, opened.host)
         facts = replace(facts, sandbox=sandbox, withheld=withheld_of(configs, opened.host))
     bound = {id(each) for part in place.around for each in part.tools}
-    place.tools = tuple(each for each in tools if id(each) not in bound)  # others are those of a session around
+    place.tools = tuple(each for each in tools if id(each) not in bound)  # other tools are bound to a parent session
     for each in place.tools:
         bind(each, facts)
     if config is not None:
@@ -326,7 +334,8 @@ _INHERITED = Check("session around", lambda case: Allow("session around", "no ch
 
 
 def recorded_model(record: Record, setup: ModelSetup) -> tuple[Model, tuple[str, ...]]:
-    """The model that was chosen last in this session, opened if it is not there, and a note if that fails."""
+    """Return the recorded model, opened if necessary, or the model of the setup. If the recorded model cannot be
+    opened, a note gives the reason."""
     name, open_model, by_name = record.ledger.model, setup.open_model, setup.by_name
     if name is None or name in by_name or open_model is None:
         return by_name.get(name or "", setup.model), ()
@@ -339,15 +348,15 @@ def recorded_model(record: Record, setup: ModelSetup) -> tuple[Model, tuple[str,
 
 
 def request_options(options: RequestOptions, record: Record, parent: Conversation | None) -> RequestOptions:
-    """The options of a session with the effort on record. A nested session has the effort of its parent, but not the
-    effort of a single turn."""
+    """Return the request options with the recorded effort. A nested session inherits the effort of its parent
+    session, but not the effort of a single turn."""
     inherited = None if parent is None else parent.effort
     return replace(options, effort=record.ledger.effort or options.effort or inherited)
 
 
 def set_mode(opened: OpenSession, mode: Mode | None) -> None:
-    """Set the mode that was given; otherwise keep the one on record, or take that of the config or of the session
-    around this one."""
+    """Set the given mode. Without a given mode, keep the recorded mode or use the mode of the config. A stricter
+    mode of the parent session is used instead."""
     record, place, config = opened.record, opened.needed(NESTING, NestingPart), opened.config
     on_record = record.ledger.mode if record.ledger.added else None
     if mode is None and config is not None and not place.inherits_gate:
@@ -361,7 +370,7 @@ def set_mode(opened: OpenSession, mode: Mode | None) -> None:
 
 
 def check_config(config: Config, gate: Gate | Iterable[Check] | None, host: Host | AnyPath | None) -> None:
-    """Raise UsageError for options that contradict a config."""
+    """Raise UsageError for options that conflict with a config."""
     if hasattr(gate, "judge"):
         raise UsageError("pass either a gate or config: a config makes the gate; gate=[Check(…)] adds your own to it")
     if isinstance(host, str | PathLike):
@@ -371,9 +380,11 @@ def check_config(config: Config, gate: Gate | Iterable[Check] | None, host: Host
 
 
 def as_host(host: Host | AnyPath | None, journal: Masking | None = None, outer: Host | None = None) -> Host:
-    """The host given, or the local one in the folder given, or the ``outer`` one of the session around this one. With a
-    journal on disk the local host keeps artifacts beside the log, secrets masked in both, and changes with the data
-    that their undo needs."""
+    """Return the given host, a local host in the given folder, or the ``outer`` host of the parent session.
+
+    With a journal on disk, the local host stores artifacts next to the log, with masked secrets, and stores changes
+    with the data for their undo.
+    """
     if host is not None and not isinstance(host, str | PathLike):
         missing = [name for name in ("clock", "locks", "normal", "apply") if not hasattr(host, name)]
         if missing:
@@ -399,8 +410,8 @@ def as_host(host: Host | AnyPath | None, journal: Masking | None = None, outer: 
 
 
 def as_journal(journal: Journal | None) -> Masking:
-    """The journal, given no secrets to store. UsageError for what is none: most often a Store, or a journal that was
-    not awaited."""
+    """Return the journal, wrapped so that it stores no secrets. Raise UsageError for another object, such as a Store
+    or a journal that was not awaited."""
     if journal is None:
         return MemoryJournal()
     if hasattr(journal, "barrier"):

@@ -1,4 +1,4 @@
-"""The system prompt of a session that a Config is for."""
+"""The system prompt of a session with a Config."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -14,12 +14,15 @@ from callgate.words.noun import noun
 __all__ = ["ENVIRONMENT", "PromptPart", "PromptSubject", "PromptWishes", "SystemPrompt", "environment_of", "prompt_for"]
 
 ENVIRONMENT = "environment"
-"""The metadata of a session that keeps the description of its place, so that a resumed session has the same prompt."""
+"""The metadata key of the recorded environment description, so that a resumed session has the same prompt."""
 
 
 @noun
 class PromptSubject:
-    """The session that a prompt is for. ``environment`` is the description that is on record, if there is one."""
+    """The facts about a session that its system prompt states.
+
+    environment  the recorded description of the environment; None for a new session
+    """
 
     tools: Collection[str]
     mode: Mode
@@ -33,8 +36,8 @@ class PromptSubject:
 def prompt_for(
     config: Config, subject: PromptSubject, wishes: PromptWishes | None = None, *, project: bool = True
 ) -> SystemPrompt:
-    """The system prompt, its notes about files that were not read among ``notes``. Blocks for small reads. Without
-    ``project`` no instructions are read, neither those of the folder nor the person's own."""
+    """Return the system prompt, with notes about files that were not read. Blocks for small reads. Without
+    ``project``, neither the instructions of the workspace nor those of the user are read."""
     found, notes = list[PromptPart](), list[str]()
     if project:
         found, notes = find_instructions(config.root, own=config.folder, trusted=config.has_no_untrusted_files)

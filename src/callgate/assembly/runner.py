@@ -1,4 +1,4 @@
-"""ToolCallRunner: closed batches of calls, without a session; loaded when it is used."""
+"""ToolCallRunner: runs closed batches of calls without a session. Imported on first use."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from callgate.words.modes import Mode
 
 
 class ToolCallRunner(BatchRunner):
-    """Runs closed batches of calls, without a session; see ``callgate.core.runner`` for ``execute``.
+    """A runner for closed batches of calls, without a session; see ``callgate.core.runner`` for ``execute``.
 
     tools     functions, tools, or a Toolbox
-    gate      decides about calls, in place of the default gate
-    host      the world that tools touch, in place of the local host
-    root      the workspace of the local host: the current folder unless given
-    settings  how calls run: how many at once, time limits, sizes (ExecutorSettings)
-    on_event  called with every event of a batch
+    gate      the gate; default: the default gate
+    host      the host for the tools, or the folder for the local host; default: the current folder
+    settings  how calls run: maximum concurrency, time limits, sizes (ExecutorSettings)
+    on_event  listener for every event of a batch
     mode      the permission mode
-    deps      any object that tools get as ``run.deps``
+    deps      any object, passed to tools as ``run.deps``
     """
 
     def __init__(

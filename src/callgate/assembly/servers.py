@@ -1,4 +1,4 @@
-"""The MCP servers of a session: which there are, by files, flags and trust, and what they are connected from."""
+"""The MCP servers of a session: the selection by files, flags and trust, and the objects for their connections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class KeptSecrets:
-    """The tokens of servers, kept as keys of providers are: in the keyring, else in a private file."""
+    """The stored tokens of MCP servers. They are stored like the keys of providers: in the keyring, else in a
+    private file."""
 
     def __init__(self, folder: Path | None) -> None:
         self._keys = KeyStore(None if folder is None else folder / "mcp")
@@ -43,8 +44,8 @@ class KeptSecrets:
 
 
 def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
-    """The servers that count. Those of a project count once it is trusted, and never in the place of a person's own.
-    UsageError for a fault in the command line. Blocks."""
+    """Return the configured servers, and faults of their files. Servers of a project require trust and never replace
+    a server of the user. Raise UsageError for an error in the command line. Blocks."""
     given = merged(map(_given, flags.given))
     if given.faults:
         raise UsageError(f"--mcp-config: {given.faults[0]}")
@@ -59,7 +60,10 @@ def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
 
 
 def server_list(config: Config, found: ServerConfigs, wanted: Sequence[str] | None) -> ServerList:
-    """Those servers, not begun yet. ``wanted`` are the only tools, or whole servers, that the model gets."""
+    """Return the list of servers, not yet connected.
+
+    wanted  names of the tools and servers that are offered to the model; None for all
+    """
     denied = denied_whole([config])
 
     def hides(tool: str, server: str) -> bool:
@@ -73,7 +77,7 @@ def notes_of(found: ServerConfigs) -> list[SettingsFault]:
 
 
 def begin(servers: ServerList, config: Config, session: Session, *, attended: bool) -> None:
-    """Connects the servers in the background of the session, whose end is theirs."""
+    """Connect the servers in the background. They are closed with the session."""
     data = config.data if config.own_data else None
     servers.begin(
         ServerContext(
@@ -100,7 +104,8 @@ def _given(text: str) -> ServerConfigs:
 
 
 def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
-    """Its servers left out, with a note. What is wrong with the file is said before it is trusted, too."""
+    """Return the project configuration without its servers, with a note about them. Faults of the file are reported
+    even before it is trusted."""
     if not project.servers:
         return project
     names = ", ".join(each.name for each in project.servers)
@@ -109,7 +114,7 @@ def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
 
 
 def unset_variables(servers: Iterable[ServerConfig]) -> list[ConfigFault]:
-    """A variable that is not set is no fault of the file, and is the usual reason why a server refuses."""
+    """Return a note for each variable that a server uses and that is not set."""
     return [
         ConfigFault(f"the server {each.name!r}: the variable {name} is not set", each.origin)
         for each in servers

@@ -1,4 +1,4 @@
-"""Sessions in which another program calls tools, without a model."""
+"""Sessions without a model, in which another program calls tools."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,13 +17,13 @@ OFFERED = (
     *("ApplyPatch", "AstEdit", "AstGrep", "Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read"),
     *("TaskOutput", "TaskStop", "WebFetch", "Write"),
 )
-"""The tools that are offered unless others are named: those about files, commands and pages. The others are about the
-work of an agent, and the caller is one with tools of its own for that."""
+"""The default tools: for files, commands and web pages. Tools for the work of an agent are not offered, because the
+caller has its own."""
 
 
 async def served_tools(config: Config, names: Sequence[str] | None = None) -> tuple[list[Tool], Config]:
-    """The tools of these names, those that ship and custom ones, without those that a rule denies as a whole, and the
-    config with notes on those left out. UsageError for a name that there is not."""
+    """Return the named built-in and custom tools, and the config with notes about omitted tools. Tools that a rule
+    denies completely are omitted. Raise UsageError for an unknown name."""
     found, notes = await agent_tools(config, tuple(dict.fromkeys(OFFERED if names is None else names)))
     denied = denied_whole([config])
     found = [each for each in found if not denied(each.spec.name, "")]
@@ -31,8 +31,8 @@ async def served_tools(config: Config, names: Sequence[str] | None = None) -> tu
 
 
 def served_session(config: Config, tools: Sequence[Tool], journal: Journal | None = None) -> Session:
-    """A session without a model, in which another program calls tools. Changes to files are staged, and resolved when
-    the program says so."""
+    """Return a session without a model, in which another program calls tools. Changes to files are staged until the
+    program calls ``resolve``."""
     return Session(
         NO_MODEL,
         [PreviewFirst(each) if each.previews else each for each in tools],

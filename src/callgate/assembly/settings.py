@@ -1,4 +1,4 @@
-"""The gate of a Config with its rules, and its features: hooks and remembered answers."""
+"""The gate with the rules of a Config, and the features for hooks and remembered answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -43,7 +43,10 @@ _NO_PLACE = "the data folder lies in the workspace, where a command could write 
 
 
 def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
-    """The hooks of the session's config. ``functions`` are Python hooks, by the names that the settings use."""
+    """Return the feature that runs the hooks of the session's config.
+
+    functions  Python hooks, by the names used in the settings
+    """
 
     def open_hooks(opened: OpenSession) -> GateHooks:
         config: Config | None = opened.config
@@ -76,8 +79,11 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
 
 
 def gate_of(config: Config, opened: OpenSession, checks: Sequence[Check], *, sandboxed: bool) -> CheckGate:
-    """The gate with the rules and hooks of a config. ``checks`` are the caller's own; ``sandboxed``: a tool has a
-    sandbox."""
+    """Return the gate with the rules and hooks of a config.
+
+    checks     the checks of the caller and of features
+    sandboxed  True if a tool has a sandbox
+    """
     part = opened.needed("hooks", GateHooks)
     host, hooks = opened.host, part.hooks
     judge = Judge(
@@ -102,22 +108,22 @@ def gate_of(config: Config, opened: OpenSession, checks: Sequence[Check], *, san
 
 
 def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
-    """Faults in settings, rules and conditions of hooks, with which the gate denies every call: known before a session
-    is made, for a door that would rather not start one."""
+    """Return the faults in settings, rules and hook conditions. With a fault the gate denies every call, so an
+    interface may check them before it opens a session."""
     faults = (*config.faults, *_bad_conditions(config))
     return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time(), faults=faults).faults
 
 
 def denied_whole(configs: Sequence[Config]) -> Callable[[str, str], bool]:
-    """Return a function that is true for the name of a tool, and of its MCP server if it has one, if a rule of one of
-    the configs denies every call."""
+    """Return a function of a tool name and the name of its MCP server, or an empty name. The function returns True
+    if a rule of a config denies every call of the tool."""
     books = [Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time()) for config in configs]
     return lambda tool, server: any(book.denies_whole(tool, server) for book in books)
 
 
 def withheld_of(configs: Sequence[Config], host: Host) -> Callable[[str], str | None]:
-    """Return the function that names the rule of one of the configs which keeps a file from being read. It compiles the
-    rules when it is first called."""
+    """Return a function of a path. The function returns the rule that denies reading the file, or None. The rules
+    are compiled at its first call."""
 
     @cache
     def compiled() -> Sequence[Callable[[str], str | None]]:
@@ -131,7 +137,8 @@ def withheld_of(configs: Sequence[Config], host: Host) -> Callable[[str], str | 
 def sandbox_of(
     tools: Sequence[Tool], configs: Sequence[Config], host: Host
 ) -> "tuple[ProvenSandbox | None, tuple[str, ...]]":
-    """Return the sandbox in force by all configs if a tool runs commands in it, and notes for people."""
+    """Return the sandbox that all configs allow, or None, and notes for the user. Return None also if no tool runs
+    commands in a sandbox."""
     if not isinstance(host, LocalHost) or not any(facts_of(each).takes_sandbox for each in tools):
         return None, ()
     from callgate.policy.sandbox_policy import NO_HOSTS, sandbox_in_force  # for commands alone
@@ -148,7 +155,8 @@ def sandbox_of(
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:
-    """Faults for conditions of hooks that are no rules: a hook with a typo there would never be asked, unnoticed."""
+    """Return a fault for each hook condition that is not a valid rule. Such a hook would never run, and nothing
+    would report it."""
     found: list[SettingsFault] = []
     for line in config.hooks:
         try:

@@ -1,4 +1,4 @@
-"""The command of the status line, as a session's host runs it."""
+"""The command of the status line."""
 
 import os
 from collections.abc import Mapping
@@ -14,16 +14,18 @@ from callgate.policy.fingerprint import fingerprint
 __all__ = ["TIME_LIMIT", "Finished", "StatusCommand"]
 
 TIME_LIMIT = 5.0
-"""Seconds that a run may take."""
-_GRACE = 0.5  # seconds between the order to end and the kill
+"""The timeout of the command in seconds."""
+_GRACE = 0.5  # seconds between SIGTERM and SIGKILL
 _LARGEST = 16_384  # bytes that are read of each output
 _CHANGED = "files of this folder changed since you trusted it; look at them with callgate trust"
 
 
 class StatusCommand:
-    """Runs a command line of ``/bin/sh`` in the workspace, with the environment that hooks get. ``command`` is given in
-    place of the one in the settings. A command that the repository has set is run while its files are still those that
-    the person trusted."""
+    """A command line for ``/bin/sh``, run in the workspace with the environment of hooks. A command set by the
+    repository runs only while the repository files are the ones that the user trusted.
+
+    command  replaces the command in the settings
+    """
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class StatusCommand:
         self._digest = fingerprint(config.root).digest if self._checked else ""
 
     async def __call__(self, stdin: bytes) -> Finished | str:
-        """The end of the command, or the reason why it was not run. A cancel ends it with all it started."""
+        """Run the command and return its exit, or the reason why it was not run. A cancel kills the process tree."""
         if self._checked and not await in_thread(lambda: self._config.still_trusted(self._digest)):
             return _CHANGED
         return await run_process(

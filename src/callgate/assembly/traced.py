@@ -1,4 +1,4 @@
-"""Traces of a session, where the usual variables of OpenTelemetry name a collector."""
+"""Traces of a session, if the variables of OpenTelemetry name a collector."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from callgate.session.conversation import Conversation
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""With one of these set, ``callgate`` sends spans and metrics there."""
+"""Environment variables with the address of the collector for spans and metrics."""
 
 
 @contextmanager
 def traced(session: Conversation, environ: Mapping[str, str], say: Callable[[str], None]) -> Generator[None]:
-    """Sends the session's spans and metrics to the collector, if there is one; the last of them at the end, which
-    blocks. Without a collector nothing is imported; without the extra ``otel`` one line says so."""
+    """Send the spans and metrics of the session to the collector, if one is set. The exit of the context blocks
+    until the last spans and metrics are sent. Without a collector nothing is imported; without the extra ``otel``,
+    ``say`` is called with a message."""
     if environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(environ.get(name) for name in ENDPOINTS):
         yield
         return

@@ -60,7 +60,7 @@ class Conversation(SessionView):
         self.deps = equipment.deps
         self.cheap = opened.cheap
         self.folders: tuple[str, ...] = ()
-        """Further folders that the person works in, set by the maker of the session."""
+        """Further folders of the user, set by the creator of the session."""
         self._toolbox = equipment.toolbox
         self._now = opened.now
         self._journal = opened.journal
@@ -71,7 +71,7 @@ class Conversation(SessionView):
         self._history = HistoryEdits(opened, features)
         self._work = Work(equipment, self._history, limits, notes)
         self.nesting = opened.needed(NESTING, NestingPart)
-        """Used by the sessions inside this one."""
+        """The part of the feature ``nesting``, used by nested sessions."""
         self._end_task: asyncio.Task[None] | None = None
         self._discards_pending = False  # when it is closed
         self._sync = SyncLoop()

@@ -18,7 +18,7 @@ class HistoryEdits:
         self._now = opened.now
         self._journal = opened.journal
         self._features = features
-        self._is_stale = False  # the state is not that of the log, which has to be read again
+        self._is_stale = False  # the ledger differs from the log and has to be rebuilt
         self._is_reading = False
 
     @property
@@ -49,7 +49,7 @@ class HistoryEdits:
         unknown = [each for each in message_ids if each not in known]
         if unknown or not message_ids:
             return f"there is no message {unknown[0]!r} before the model" if unknown else "no message was named"
-        for each in message_ids:  # on its own, so that it stays as long as its message does
+        for each in message_ids:  # one event for each message, so that a rewind keeps or removes both
             self._record.write(Snipped(self._now(), (each,)))
         return None
 

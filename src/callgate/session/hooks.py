@@ -81,7 +81,7 @@ class SessionHooks(GateHooks):
         self._notify = notify
         self._started = False
         self._context: tuple[str, ...] = ()
-        self._programs: set[str] = set()  # the hooks of prompts let them make calls
+        self._programs: set[str] = set()  # programs whose calls the prompt hooks have allowed
         self._tasks = TaskSet()
         self._given_up: asyncio.Future[None] | None = None
 
@@ -94,7 +94,7 @@ class SessionHooks(GateHooks):
         return self._agent is not None and self._agent.borrowed
 
     def begin(self) -> None:
-        if not self._borrowed:  # the session above receives the question itself
+        if not self._borrowed:  # the parent session receives the question itself
             self._record.on_event(self._on_event)
 
     def _on_event(self, event: Event) -> None:

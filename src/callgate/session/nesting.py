@@ -49,7 +49,7 @@ NAME = "nesting"
 LOOSEST: Mode = min(MODES, key=lambda mode: MODES[mode].strictness)
 T = TypeVar("T")
 _UNFIT = re.compile(r"[^\w .'()+,@-]+")
-"""The characters of a label that its name, which is also the name of a file, does not keep."""
+"""Characters of a label that are replaced in the name of the session, because the name is also a file name."""
 _LONGEST_NAME = 40
 
 
@@ -73,7 +73,7 @@ class NestingPart(FeaturePart):
         self._now = opened.now
         self.parent = parent
         self._wanted: Mode = LOOSEST
-        self._forced: Mode | None = None  # set because of the session around this one
+        self._forced: Mode | None = None  # mode required by the parent session
         self.path = opened.path
         self._children: dict[str, NestingPart] = {}
         self._outside_calls = opened.needed(QUESTIONS, UserQuestions)
@@ -200,7 +200,7 @@ class NestingPart(FeaturePart):
         self.parent._in_own_thread(partial(self.parent._write_charge, charge))
 
     def _write_charge(self, charge: AgentSpent) -> None:
-        if not self._is_closed:  # otherwise it is made up for when both are opened again
+        if not self._is_closed:  # otherwise ``recover`` charges the costs later
             self._record.write(charge)
 
     async def recover(self) -> None:

@@ -52,11 +52,11 @@ class Work:
         self._beside = TaskSet(lambda: self.set_status(self._own_status))
         self.status: SessionStatus = self._at_rest()
         self._own_status: SessionStatus = self.status
-        self._prompt: Prompt | None = None  # sent while there was no work, so it does not wait
-        self._delivers = False  # prompts that waited at the end of an earlier life wait until something is sent
-        self._continues = False  # a person said that a paused agent may go on
+        self._prompt: Prompt | None = None  # sent without work in progress, so it is not queued
+        self._delivers = False  # prompts queued by an earlier program wait until an input is sent
+        self._continues = False  # the user has continued a paused run
         self._makes_calls = False  # of programs, outside of a run
-        self._may_resume = False  # something was sent after which an unfinished run goes on
+        self._may_resume = False  # an input was sent that continues an unfinished run
         self._is_woken = False
         self._woken_for: set[str] = set()  # ids of notices, each of which starts at most one turn
         self._task: asyncio.Task[None] | None = None
@@ -321,7 +321,7 @@ class Work:
             await loop.take_calls()
         finally:
             self._makes_calls = False
-        return self._new_loop()  # an interrupt of the calls is none of the run
+        return self._new_loop()  # an interrupt of the calls does not interrupt the run
 
     async def recover(self) -> None:
         """Rebuild the ledger if it is outdated, and let the features recover from a crash."""
