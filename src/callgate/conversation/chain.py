@@ -1,7 +1,7 @@
-"""The tree of messages in a log, and the live lines of the log: the lines on the current branch. See
-docs/decisions/0008.
+"""The tree of messages in a log, and its live lines: the lines on the current branch after the last boundary.
 
-No I/O: a line has a kind, ids and a range of bytes, or a range of indices for a log in memory.
+See docs/decisions/0008. No I/O: a line has a kind, ids and a range of bytes, or a range of indices for a log in
+memory.
 """
 
 from collections.abc import Iterable
@@ -109,7 +109,6 @@ class Chain:
         return messages, turns
 
     def take_open(self, other: "Chain") -> None:
-        """Copy the open turn of another chain of the same log."""
         self._turn, self._calls = other._turn, other._calls
 
     def live(self) -> list[tuple[int, int]]:

@@ -36,18 +36,18 @@ class Equipment:
     output: Mapping[str, Any] | None = None
     """A JSON Schema for the text of every answer; options of a prompt override it."""
     session: str = ""
-    """The id of the session, the key of a provider's cache."""
+    """The id of the session, which is the cache key for the provider."""
     noted: set[str] = field(default_factory=set[str])
-    """Notes of models that were recorded; each is recorded once."""
+    """The recorded notes of models. Each note is only recorded once."""
     lineage: tuple[str, ...] = ()
     deps: Any = None
-    """Given to tools as ``run.deps``."""
+    """The object that tools get as ``run.deps``."""
     path: tuple[str, ...] = ()
     """Names of agents from the root to this session, for questions."""
     rerun_safe: bool = True
-    """Run calls again after a crash if they had started and are declared safe to repeat."""
+    """Repeat calls after a crash if they had started and are declared safe to repeat."""
     resumable: bool = False
-    """The record is durable: unfinished calls are left open on record when the program ends."""
+    """True if the record is durable, so that unfinished calls can be left open in it when the program ends."""
     price: Price | None = None
     meter: Meter | None = None
     unsettled: Callable[[], Iterable[Spent]] = lambda: ()

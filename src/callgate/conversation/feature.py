@@ -37,8 +37,8 @@ P = TypeVar("P", bound="FeaturePart")
 
 REMINDER_PHASES = ("mode", "resolved", "notice", "pending", "tools")
 ReminderPhase = Literal["mode", "resolved", "notice", "pending", "tools"]
-"""Reminders are put on record in this order: the permission mode, actions that ended, notices, the action that is
-pending, tools that can be searched."""
+"""Reminders are recorded in this order: the permission mode, ended actions, notices, the pending action, deferred
+tools."""
 
 TOOL_PHASES = ("add", "defer", "stage")
 ToolPhase = Literal["add", "defer", "stage"]
@@ -64,7 +64,7 @@ class InjectedCall:
 
 
 MOST_CALLS = 50
-"""Calls of a program in one message."""
+"""The maximum number of calls of a program in one message."""
 
 
 class GrowingMessage(Protocol):
@@ -287,7 +287,7 @@ class FeaturePart:
     """
 
     folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({})
-    """The functions that fold durable events into the state of the part, by the class of the event."""
+    """The functions that update the state of the part from durable events, by the class of the event."""
     inputs: Mapping[type, Handler] = MappingProxyType({})
     """The handlers of inputs, by class: a class of ``words.inputs``, or a frozen dataclass of the feature. UsageError
     at start if two parts have one class."""
@@ -296,7 +296,7 @@ class FeaturePart:
     context: Mapping[str, Any] = MappingProxyType({})
     """The first ``run.context`` of the session. UsageError at start if another part sets the same key."""
     phase: ToolPhase = "add"
-    """When ``toolbox`` is called."""
+    """The phase in which ``toolbox`` is called."""
     instructions: str = ""
     """A text for the end of the system prompt. It should be the same whenever the session is opened: another text costs
     the provider's cache."""
@@ -304,7 +304,7 @@ class FeaturePart:
     # ---- tools and state ----------------------------------------------------------------------------------------
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
-        """Return the given tools of the session, with the tools or the wrapper of this part."""
+        """Return the tools of the session with the tools of this part added, or a wrapper of the tools."""
         return inner
 
     def reset(self) -> None:
@@ -398,7 +398,8 @@ class FeaturePart:
 
     @property
     def unreported(self) -> tuple[str, ...]:
-        """The ids of events to report to the model after a compaction. They are stored with its boundary."""
+        """The ids of events to report to the model after a compaction. They are stored with the boundary of the
+        compaction."""
         return ()
 
     @property

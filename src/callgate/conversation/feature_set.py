@@ -119,7 +119,6 @@ class FeatureSet:
         return found
 
     def overriding(self, member: str) -> tuple[FeaturePart, ...]:
-        """Return the parts that override this member, in the order in which they were opened."""
         found = self._by_member.get(member)
         if found is None:
             default = getattr(FeaturePart, member)

@@ -17,7 +17,7 @@ from callgate.words.messages import Spent
 from callgate.words.model import ArgumentsDelta, MessageEnded, MessageStarted, PartEnded, PartStarted, ToolChoice
 
 Wait = Callable[[Callable[[], bool]], Awaitable[None]]
-"""Waits until all calls of the message have settled, or the condition holds."""
+"""Waits until all calls of the message have settled, or the condition is true."""
 
 
 class InjectedMessage:

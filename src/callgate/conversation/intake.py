@@ -27,8 +27,6 @@ class Refused:
 
 
 class _Open:
-    """A part of the message that is still streaming."""
-
     __slots__ = ("call_id", "closed", "kept", "kind", "name", "refused", "signature", "size", "texts")
 
     def __init__(self, kind: str, name: str, call_id: str) -> None:

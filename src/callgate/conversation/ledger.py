@@ -188,7 +188,7 @@ def _turn_started(ledger: Ledger, event: events.TurnStarted) -> None:
     ledger.open_turn = event
     ledger.open_message = None
     ledger.open_results = False
-    if event.because != "call":  # which is no part of a run
+    if event.because != "call":  # the turn is not part of a run
         ledger.running, ledger.paused, ledger.ended = True, False, None
     ledger.calls = {}  # only calls of missing turns could be left
 

@@ -122,7 +122,6 @@ class Loop:
         await self._take_calls(self._on_waiting, self._on_resumed)
 
     async def _take_calls(self, on_waiting: Callable[[], None], on_resumed: Callable[[], None]) -> None:
-        """Run one turn for each message of calls."""
         ledger = self._record.ledger
         while not self._left:
             injected = None
@@ -148,7 +147,6 @@ class Loop:
                 await self._features.after_turn(ended)
 
     async def _admit(self, by: str) -> str | None:
-        """Return the reason if a program must not make calls, otherwise None."""
         refusal = await self._features.starting(resumed=bool(self._record.ledger.added))
         return refusal or await self._features.calling(by)
 
@@ -180,8 +178,10 @@ class Loop:
         self._cause = "notice"
 
     def steer(self, text: str) -> None:
-        """Queue a message that is delivered after the current calls. Cancel these calls if all of them have the
-        trait for it."""
+        """Queue a message of the user that is delivered after the current calls.
+
+        The calls are cancelled, unless one of them has the trait ``interrupt="block"``.
+        """
         number = self._record.ledger.queued + 1
         self._record.write(PromptQueued(self._now(), f"q{number}", (Text(text),), steers=True))
         if self._turn is not None and not self._turn.is_of_program:
@@ -209,7 +209,6 @@ class Loop:
 
     @property
     def executor(self) -> CallExecutor | None:
-        """The executor of the current message, or None."""
         return None if self._turn is None else self._turn.executor
 
     # ---- before a request ---------------------------------------------------------------------------------------
@@ -311,7 +310,6 @@ class Loop:
     # ---- after a turn -------------------------------------------------------------------------------------------
 
     async def _after(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
-        """Return the cause of the next turn, or the end of the run."""
         if self._interrupt is None and not self._left:
             await self._features.after_turn(ended)
         if ended.reason in ("calls", "answered"):

@@ -65,7 +65,6 @@ class Recovery:
         return self._instead or own
 
     def take(self) -> Repetition | None:
-        """Remove and return the next attempt, or None."""
         due, self._due = self._due, None
         return due
 

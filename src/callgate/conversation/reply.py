@@ -89,7 +89,6 @@ class _Feed:
                 waiting.set_result(None)
 
     async def more(self) -> None:
-        """Wait until an event is added to the queue."""
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         await waiting

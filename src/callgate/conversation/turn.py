@@ -197,8 +197,10 @@ class Turn:
         return "calls" if called else "answered"
 
     async def _wait(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Wait until all calls have settled or the condition is true. Call ``on_waiting`` when only the user can
-        continue the turn."""
+        """Wait until all calls have settled or the condition is true.
+
+        Call ``on_waiting`` when only the user can continue the turn.
+        """
         executor, meter = self.executor, self._kit.meter
         await executor.stalled(is_over)
         while not executor.settled and not self._left and not is_over():
@@ -238,7 +240,7 @@ class Turn:
         written = self._record.write_first(started)
         if written is not None:
             await written  # the history is durable before the request
-            if (self._interrupted or self._left) and not self._grows:  # calls of programs get a result each
+            if (self._interrupted or self._left) and not self._grows:  # each call of a program gets a result
                 return "cut_off"
         self._reader = asyncio.get_running_loop().create_task(self._source.run(wanted))
         try:
@@ -296,7 +298,7 @@ class Turn:
     def _truth(self, entry: Entry, call: ToolCall) -> Result | None:
         """Return the result of a call that had no result when the program crashed, or None if the call may continue."""
         ledger = self._ledger
-        goes_on = not self.is_of_program  # the program that made the call does not wait for it any more
+        goes_on = not self.is_of_program  # the program that made the call no longer waits for it
         as_decided = entry.hashed is None or entry.hashed == arguments_hash(entry.name, entry.arguments)
         if call.status is Status.EXECUTING:
             effects = self._effects(call)

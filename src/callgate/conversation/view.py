@@ -45,8 +45,8 @@ class History(Sequence[Message]):
 
 
 class Step:
-    """A message to send, with a unique id and a result for each of its calls. Each result is stored with its
-    message."""
+    """A message to send, with a unique id for each of its calls, and the result of each call with the message that
+    contains it."""
 
     __slots__ = ("answers", "message", "names")
 
@@ -179,7 +179,7 @@ class View:
 
     def _reset_sent(self) -> None:
         self._sent = []  # a new list: earlier History objects keep the old one
-        self._done = 0  # the number of steps in it
+        self._done = 0  # the number of steps in the list
 
     # ---- which result belongs to which call ---------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class View:
 
     def _begin(self, message: Message) -> None:
         calls = message.calls
-        for place in reversed(range(len(calls))):  # of one message, the first call is answered first
+        for place in reversed(range(len(calls))):  # the results of one message are assigned in the order of its calls
             self._open.setdefault(calls[place].id, []).append((len(self._steps), place))
         self._steps.append(Step(message, [self._name(call.id) for call in calls]))
 

@@ -27,8 +27,8 @@ class Stage(StrEnum):
 
     JUDGING = "judging"  # the gate
     HELD = "held"  # earlier calls, or the end of the message
-    PREPARING = "preparing"  # hooks, a preview or the record, before the question
-    ASKED = "asked"  # a person
+    PREPARING = "preparing"  # hooks, the preview or the record, before the question is asked
+    ASKED = "asked"  # the user
     READY = "ready"  # a free place to run
     LOCKING = "locking"  # locks of the host
     STARTING = "starting"  # the record; its tool has not been called
@@ -43,7 +43,7 @@ class Move(StrEnum):
     CLEARED = "cleared"  # no earlier call conflicts, so its question may be asked
     ASKED = "asked"
     ANSWERED = "answered"
-    REBOUND = "rebound"  # its paths resolve to other files than when it was judged
+    REBOUND = "rebound"  # its paths now resolve to other files
     QUEUED = "queued"
     BLOCKED = "blocked"  # the locks of an earlier call changed
     LOCKED = "locked"  # it requests its locks from the host
@@ -54,7 +54,7 @@ class Move(StrEnum):
     OVERDUE = "overdue"  # its grace period ended
     ENDED = "ended"
     SETTLED = "settled"
-    HALTED = "halted"  # the session stops; the call stays open on record
+    HALTED = "halted"  # the session stops; the call stays open in the record
 
 
 _S, _M = Stage, Move
@@ -88,7 +88,6 @@ _WAITING = frozenset((HELD, ASKED, STRAY, SETTLED))  # stages without work under
 
 
 def _counted(before: Stage, after: Stage) -> tuple[Stage, int, int]:
-    """Return the stage after a move, and the changes in the numbers of moving and of active calls."""
     moving = (after not in _WAITING) - (before not in _WAITING)
     return after, moving, (after in ACTIVE) - (before in ACTIVE)
 
@@ -173,8 +172,7 @@ class Actions(Protocol[C_contra]):
     def withdraw(self, call: C_contra, /) -> None:
         """Cancel the task and the lock request of a call that has not started."""
 
-    def unlock(self, call: C_contra, /) -> None:
-        """Release the locks of the call."""
+    def unlock(self, call: C_contra, /) -> None: ...
 
     def settle(self, call: C_contra, /) -> None:
         """Record the result of the call (``call.result``)."""
@@ -211,7 +209,7 @@ class Board(Generic[C]):
         self._ready: list[int] = []
         self._active = self._blocking = 0  # running calls, and running calls that do not yield
         self._shared: set[int] = set()  # running calls without locks
-        self._parked: list[C] = []  # exclusive calls that wait for them
+        self._parked: list[C] = []  # exclusive calls that wait until no call without locks is running
 
     # ---- what happened to one call ------------------------------------------------------------------------------
 

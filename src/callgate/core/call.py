@@ -177,7 +177,9 @@ class CallRun:
 
     @property
     def idempotency_key(self) -> str:
-        return "/".join(name for name in self.lineage if not name.startswith("~"))  # without a root's random token
+        return "/".join(
+            name for name in self.lineage if not name.startswith("~")
+        )  # without the random token of the root
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
         shared = self._shared

@@ -112,14 +112,14 @@ def _decided(ledger: CallLedger, event: events.CallDecided) -> None:
     decision = event.decision
     entry.decision = decision
     if not isinstance(decision, Ask) or event.arguments_hash != entry.hashed:
-        entry.answer = None  # acted on, or given about other arguments
+        entry.answer = None  # applied already, or given for other arguments
     entry.hashed = event.arguments_hash
     if not isinstance(decision, Deny):
         if decision.arguments is not None:
             before = entry.arguments if entry.edited is None else entry.edited.before  # what the model wrote
             entry.edited = Edited(decision.changed_by or decision.by, before)
             entry.arguments = decision.arguments
-        if entry.status not in (SCHEDULED, EXECUTING):  # a repeat after a crash stays where it was
+        if entry.status not in (SCHEDULED, EXECUTING):  # a call that is repeated after a crash keeps its position
             entry.move(SCHEDULED)
 
 
@@ -146,7 +146,7 @@ def _started(ledger: CallLedger, event: events.CallStarted) -> None:
     entry = ledger.calls[event.call_id]
     if entry.status is SCHEDULED:
         entry.status = EXECUTING
-    elif entry.status is not EXECUTING:  # a repeat after a crash stays where it was
+    elif entry.status is not EXECUTING:  # a call that is repeated after a crash keeps its position
         entry.move(EXECUTING)
     entry.attempt = event.attempt
     entry.started_at = event.at

@@ -54,7 +54,8 @@ class SessionFacts:
 
     context   returns the current context of the session
     sandbox   the sandbox of the session, or None
-    withheld  returns the rule that forbids to read the file of an absolute path, or None; None if there are no rules
+    withheld  returns the rule that forbids reading the file of an absolute path, or None; without rules, the field is
+              None
     """
 
     context: Callable[[], Mapping[str, Any]]
@@ -88,7 +89,7 @@ HostPart = Literal[
 
 
 def host_part(host: object, name: HostPart) -> Any:
-    """Return an optional attribute of a host, or None. ``host.ports`` has typed functions for the first three rows.
+    """Return an optional attribute of a host, or None. ``host.ports`` has typed functions for some of these attributes.
 
     files, processes  read files and start programs
     threads           run blocking functions (``host.threads.Threads``)

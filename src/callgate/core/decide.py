@@ -79,7 +79,7 @@ class Decider:
                 arguments, repairs, hashed = read.arguments, read.repairs or given.repairs, call.case.arguments_hash
                 if not repairs and call.name == given.name:
                     raw = None
-        if given.id not in self._ledger.calls:  # otherwise it is resumed and on record
+        if given.id not in self._ledger.calls:  # otherwise the call is resumed and already recorded
             if given.edited is not None:
                 arguments = given.edited.before  # the recorded decision contains the change
             self._record.write(
@@ -114,7 +114,7 @@ class Decider:
             self._ask_gate(call, self._gate.judge, call.case, before if isinstance(before, Allow) else None)
             return
         before = self._decided_before(call)
-        if isinstance(before, Deny):  # on record, but the call had not settled
+        if isinstance(before, Deny):  # recorded, but the call had not settled
             self._decide(call, None, before)
         elif before is not None:
             self._ask_gate(call, self._gate.judge_again, call.case, before)
@@ -219,7 +219,7 @@ class Decider:
             self._perform()
 
     async def _outcome(self, call: Call, work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-        """Await an awaitable for a call and return its value and its exception. Raise _Withdrawn if the call was
+        """Return the value of an awaitable and None, or None and its exception. Raise _Withdrawn if the call was
         withdrawn."""
         task, value, error = current_task(), None, None
         self._perform()
@@ -233,7 +233,7 @@ class Decider:
             raise error
         return value, error
 
-    # ---- ask a person -------------------------------------------------------------------------------------------
+    # ---- ask the user --------------------------------------------------------------------------------------------
 
     def ask(self, call: Call) -> None:
         """Start the task that gets the answer to the question about a call."""
@@ -300,7 +300,8 @@ class Decider:
         return True
 
     def _given_answer(self, call: Call) -> Confirmation | None:
-        """Return the first matching answer that was given beforehand, or None. Refuse the answers in front of it."""
+        """Return the first matching answer that was given beforehand, or None. Refuse the answers before it in the
+        list."""
         for answer in [each for each in self._answers if each.call_id == call.id]:
             self._answers.remove(answer)
             fault = questions.answer_fault(call, answer)
@@ -475,13 +476,12 @@ class Decider:
         try:
             now = replace(call.case, policies=ledger.policies, mode=ledger.mode, now=self._clock.now())
             allow = self._gate.remembered(now)
-        except Exception:  # then a person is asked
+        except Exception:  # then the user is asked
             return None
         return None if allow is None else replace(allow, context=ask.context)
 
 
 def _shows_files(call: Call) -> bool:
-    """Return True if only the preview of a call shows the files that it writes."""
     return call.case.tool.previews and call.case.traits.locks.scope != "paths"
 
 

@@ -86,7 +86,6 @@ class Engine:
             self.notify()
 
     def notify(self) -> None:
-        """Wake the tasks that wait in ``change``."""
         changed, self._changed = self._changed, None
         if changed is not None and not changed.done():
             changed.set_result(None)
@@ -105,7 +104,6 @@ class Engine:
         return self._loop
 
     def begin(self, call: Call, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a coroutine as the task of a call."""
         call.task = task = (self._loop or self.loop).create_task(body)
         self.tasks.add(task)
         return task

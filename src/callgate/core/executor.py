@@ -146,7 +146,6 @@ class CallExecutor:
         await self._unless_cancelled(lambda: self._board.moving == 0 or is_over())
 
     def wake(self) -> None:
-        """Wake the tasks that wait for a change, so that they evaluate their conditions."""
         self._engine.notify()
 
     def has_task(self, task: Task[Any] | None) -> bool:
@@ -253,8 +252,10 @@ class CallExecutor:
         self._engine.perform()
 
     def steer(self) -> bool:
-        """Cancel the running calls for a message of the user, if all of them have the trait for it. Return True if
-        they do."""
+        """Cancel the running calls for a message of the user, and return True.
+
+        If a running call has the trait ``interrupt="block"``, cancel no call and return False.
+        """
         if not self.interruptible:
             return False
         for call in self._board.active():

@@ -203,7 +203,6 @@ class Claims:
         return found
 
     def earliest(self) -> Iterable[int]:
-        """Return the numbers of all claims in rising order."""
         self._file_readers()
         return iter(self._all)
 

@@ -38,7 +38,7 @@ from callgate.words.traits import Traits, workspace
 _CONTENT = (Text, Image, Resource)
 _make_case = maker(Case)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-# For a call whose traits raise: its subject is unknown, so a person has to allow it.
+# For a call whose traits raise: its subject is unknown, so the user has to allow the call.
 _UNKNOWN = Traits(requires_interaction=True)
 
 
@@ -147,7 +147,7 @@ class Performer:
     # ---- run ----------------------------------------------------------------------------------------------------
 
     async def preview(self, call: Call) -> ChangeSet | Result:
-        """Make the preview of a call. Its id contains the ids of the message and of the call. Return a Result on
+        """Make the preview of a call, with an id made of the ids of the message and the call. Return a Result on
         failure."""
         try:
             return await self._previewed(call, self.make_run(call))
@@ -278,7 +278,6 @@ class Performer:
 
 
 def _noted(result: Result, note: str) -> Result:
-    """Return the result with a line for the model appended."""
     return replace(result, content=(*result.content, Text(f"\n{note}" if result.content else note)))
 
 
@@ -289,7 +288,6 @@ def broken_off(call: Call) -> Result:
 
 
 def _failed_to_read(error: BaseException) -> Result:
-    """Return the result for a tool or a toolbox that raised while the arguments were read."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     return outcomes.raised(error, "none")

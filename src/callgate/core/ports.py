@@ -29,7 +29,7 @@ else:
     Deps = TypeVar("Deps", covariant=True)
 
 Maybe = Awaitable[None] | None
-"""An awaitable, or None if there is nothing to wait for, which saves a pass through the event loop."""
+"""An awaitable, or None if there is nothing to wait for, which saves one iteration of the event loop."""
 
 
 class Timer(Protocol):

@@ -58,7 +58,7 @@ def question_about(
 def choices_of(gate: Gate, case: Case) -> tuple[Choice, ...]:
     try:
         return gate.choices(case)
-    except Exception:  # then an "always" reaches exactly these arguments
+    except Exception:  # then an "always" allows only these arguments
         return choices_for(replace(case, traits=Traits()))
 
 
@@ -130,7 +130,7 @@ def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> Appro
 def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> Decision:
     """Return the decision that combines a verdict of the gate with the decision before it."""
     if isinstance(verdict, Ask) and isinstance(before, Allow) and _answered_before(call, verdict):
-        verdict = None  # a person allowed exactly this
+        verdict = None  # the user allowed exactly this call
     decision = verdict or before or UNDECIDED
     if isinstance(decision, Ask) and isinstance(before, Allow | Ask) and decision is not before:
         return _with_change(decision, before)

@@ -41,9 +41,11 @@ class DiscardedLog:
 
 
 Listener = Callable[[AgentPath, int, Event], None]
-"""Called with the path of the session that wrote the event, the number of the event in its record (0 if it is not on
-record) and the event. Called on the loop's thread, in order, and between steps of the engine, so it may act on the
-event. Must not block. A listener that raises is reported and removed."""
+"""Called with the path of the session that wrote the event, the number of the event in the record of that session, and
+the event. The number is 0 if the event is not recorded.
+
+Listeners are called on the thread of the loop, in order, and between steps of the engine, so a listener may act on the
+event. It must not block. A listener that raises is reported and removed."""
 
 OwnListener = Callable[[Event], None]
 """Like Listener, but only called with events of this session."""
@@ -96,7 +98,7 @@ class CallRecord(Generic[L]):
         self._pending: deque[tuple[AgentPath, int, Event] | _Held] = deque()
         self._failed: list[tuple[int, Event]] = []  # not durable so far, because the journal failed
         self.position = journal.number
-        """The number of the last event on record that was published with all events before it."""
+        """The highest number such that all events up to this number were published."""
         self._with_effects: set[str] = set()  # calls whose start and end wait until they are durable
         self._scheduled = False
         self._delivering = False

@@ -131,7 +131,6 @@ async def _encoded(text: str) -> bytes:
 
 
 def _split(result: Result) -> tuple[str, tuple[Content, ...]]:
-    """Return the joined text of a result, and its parts that are not text."""
     rest = tuple(
         part for part in result.content if isinstance(part, Image) or not (isinstance(part, Text) or part.text)
     )

@@ -146,8 +146,8 @@ class Result:
 
     @property
     def effects(self) -> Known | None:
-        """The known effects of the call, or None. Nothing changed, something may have changed, or all changes are
-        complete."""
+        """The known effects of the call: nothing changed, something may have changed, or all changes are complete.
+        None if the result does not say."""
         return self.details.get("effects")
 
     @property
@@ -189,7 +189,7 @@ class ToolCall:
     edited: Edited | None = None
     repairs: tuple[Repair, ...] = ()
     kept: Opaque | None = None
-    """Data of the provider about the call; see CallPart."""
+    """Provider-specific data about the call; see CallPart."""
 
     @property
     def settled(self) -> bool:

@@ -48,7 +48,7 @@ class AskedField:
     """A field of a question: the user chooses options or writes an answer.
 
     several   more than one option may be chosen
-    required  the field must be answered; the answer to an optional field is ``default``, if given
+    required  the field must be answered; an optional field without an answer gets ``default``, if given
     kind      the type of a written answer; ``option`` allows no written answer
     """
 
@@ -261,7 +261,7 @@ class Question:
 class Confirmation:
     """An answer to a question.
 
-    by         the name of the answerer
+    by         the name of the user, program or hook that answered
     always     the policy that the user chose; by default ``yes_always`` uses the narrowest scope
     stop       the turn ends
     arguments  the new arguments of the call, if given

@@ -8,12 +8,12 @@ from callgate.words import events
 
 On = Literal["session", "leaf", "message", "call", "turn", "nothing"]
 """The part of a record that an event belongs to: the session, the newest message at that time (``leaf``), the message
-or the call that the event names, or the open turn. An event of a message that a rewind removed does not count any more.
+or the call that the event names, or the open turn. An event of a message that a rewind removed is ignored.
 ``nothing``: the event is not stored."""
 
 LineKind = Literal["fact", "message", "closing", "rewound", "branched", "boundary"]
 """The effect of a line on the tree of messages. A message becomes the leaf; ``rewound`` and ``branched`` move the leaf;
-a boundary hides earlier messages; a closing line counts until a message follows its leaf."""
+a boundary hides earlier messages; a closing line is live until a message follows its leaf."""
 
 Published = Literal["at once", "durable", "durable with effects", "durable from a model"]
 """When listeners receive an event: at once, or after it is durable. The last two wait only for calls with effects and

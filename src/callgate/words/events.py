@@ -223,7 +223,7 @@ class CallReleased:
 
 @noun
 class InterruptibleChanged:
-    """The session changed whether a message of the user interrupts the running calls."""
+    """``interruptible`` changed. It is True if a message of the user would cancel the running calls."""
 
     at: float
     interruptible: bool
@@ -305,7 +305,7 @@ class EffortSet:
 
 @noun
 class Counted:
-    """The totals of a whole session with all branches. They cannot be computed from the live events."""
+    """The totals of a session over all branches, which cannot be computed from the live events."""
 
     messages: int = 0
     turns: int = 0
@@ -381,7 +381,8 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """A property of the session, such as ``title``, was set; None removes it. ``spent``: the cost of setting it."""
+    """A fact about the session, such as ``title``, was set. None removes it. ``spent``: the cost if a model wrote
+    it."""
 
     at: float
     key: str
@@ -413,8 +414,7 @@ class Forked:
 
 @noun
 class LinesQuarantined:
-    """Unreadable bytes of the log (offset and length) were copied to the file ``kept_in``. ``counted``: the totals
-    of the readable part."""
+    """Unreadable bytes of the log were copied to the file ``kept_in``. ``counted``: the totals of the readable part."""
 
     at: float
     ranges: tuple[tuple[int, int], ...]

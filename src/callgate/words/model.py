@@ -142,7 +142,7 @@ Effort = Literal["low", "medium", "high", "xhigh", "max"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 WantedEffort = Effort | Literal["auto"]
-"""An effort level that a person sets. ``auto``: the default of the model."""
+"""An effort level that the user sets. ``auto`` is the default of the model."""
 
 
 EffortSource = Literal["environment", "turn", "session", "settings", "model"]

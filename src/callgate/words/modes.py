@@ -21,7 +21,7 @@ class ModeRules:
     allows_edits     allows changes of files in the workspace
     allows_all       allows every call
     never_asks       replaces each question by a denial
-    in_cycle         the key for the next mode reaches it
+    in_cycle         True if the key for the next mode can select the mode
     """
 
     meaning: str

@@ -52,8 +52,9 @@ class FeatureRecorded:
 class AgentOpened:
     """A nested session was opened.
 
-    name  the last element of its path; never used again in this session, also after a rewind or a restart
-    kind  its label
+    name  the last element of the path of the nested session; never used again in this session, also after a rewind or a
+          restart
+    kind  the label of the nested session
     """
 
     at: float

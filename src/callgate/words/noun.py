@@ -56,7 +56,6 @@ class _Described:
 
 
 def _compile_first(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Compile the constructor of a noun at its first call, and call it."""
     kind.__new__ = _constructor(kind)
     return kind.__new__(kind, *args, **kwargs)
 

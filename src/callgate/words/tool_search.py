@@ -4,9 +4,9 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 SEARCH = "SearchExtraTools"
-"""Finds deferred tools."""
+"""The name of the tool that finds deferred tools."""
 EXECUTE = "ExecuteExtraTool"
-"""Calls one of them."""
+"""The name of the tool that calls a deferred tool."""
 
 DEFINITION = "tool:"
 """The prefix of resource addresses of tool definitions in the result of a search."""
@@ -44,7 +44,6 @@ class SearchUse:
 
     @property
     def sentence(self) -> str:
-        """The state of tool search as a sentence for the user."""
         if not self.deferred:
             return f"{self.mode}: no tool is deferred"
         count, them = ("1 tool is", "it") if self.deferred == 1 else (f"{self.deferred:,} tools are", "they")

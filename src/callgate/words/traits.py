@@ -59,9 +59,9 @@ class Traits:
     max_result_chars: int | None = None
     requires_interaction: bool = False
     asks: tuple[AskedField, ...] = ()
-    """Fields of its question. The tool gets the answers in ``run.answers``."""
+    """The fields of the question about the call. The tool gets the answers in ``run.answers``."""
     choices_for_always: tuple[Choice, ...] | None = None
-    """Choices for "always" besides exactly these arguments; None for choices made of the subject."""
+    """Scopes for "always" besides exactly these arguments; None for scopes that are derived from the subject."""
     own_state: bool = False
     """The call only changes state of the session, such as the to-do list. Plan mode allows this."""
     needs_no_question: bool = False
@@ -69,13 +69,13 @@ class Traits:
     repeats: bool = False
     """Repeated calls with the same arguments are intended, as for polling. The loop guard allows them."""
     judged_as: str = ""
-    """The name of the call for rules, modes, hooks and people, if not the name of the tool."""
+    """The name of the call for rules, modes, hooks and the user, if different from the name of the tool."""
     declared: Declared = UNDECLARED
     server: str = ""
-    """The MCP server of the tool, as spelled in the names of its tools."""
+    """The MCP server of the tool, as written in the names of its tools."""
     declared_icon: Icon | None = None
     failed: str = ""
-    """A note for people about traits that could not be evaluated and have their most restrictive value."""
+    """A note for the user about traits that could not be evaluated and have their most restrictive value."""
 
     @property
     def locks(self) -> Locks:

@@ -10,7 +10,7 @@ TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted",
 calls of a program ended, outside of a run."""
 
 CONTINUING_REASONS: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
-"""Reasons after which the next request follows without a person."""
+"""Reasons after which the next request is sent without waiting for the user."""
 
 TurnCause = Literal[
     "prompt",

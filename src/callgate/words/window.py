@@ -37,8 +37,6 @@ class ContextLimits:
 
 
 def context_limits(window: int, output: int | None = None) -> ContextLimits:
-    """Return the limits for a window and an output limit."""
-
     def scaled(distance: int) -> int:
         return distance * min(window, SMALL) // SMALL
 
@@ -109,7 +107,6 @@ def part_chars(part: Part) -> int:
 
 
 def _nested(value: object) -> int:
-    """Estimate the number of characters of a value as JSON."""
     if isinstance(value, str | bytes):
         return len(value) + 2
     if isinstance(value, Mapping):
