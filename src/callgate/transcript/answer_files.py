@@ -41,8 +41,8 @@ _OTHERS_MAY_WRITE = 0o022
 
 
 class AnswerRefused(CallgateError):
-    """An answer was refused because its question is closed. ``first`` is the earlier answer, or None if it is
-    unknown."""
+    """An answer to a question was refused. ``first`` is the earlier answer to the question, or None if there is
+    none."""
 
     def __init__(self, message: str, first: Confirmation | None = None) -> None:
         super().__init__(message)

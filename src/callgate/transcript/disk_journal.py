@@ -137,7 +137,7 @@ class DiskJournal(WrittenJournal):
 
 
 class _Lines:
-    """The log file, as the writing thread uses it."""
+    """Encodes events and writes them to the log file of a session. Implements ``Lines`` for the thread of a Writer."""
 
     def __init__(
         self, log: Path, masker: Masker, loaded: LoadedLog | None, fd: int, questions: QuestionFold | None = None

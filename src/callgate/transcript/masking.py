@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 MASK = late_pattern(r"(\[masked:\w{1,64}\])", re.ASCII)
 SHORTEST = 8
-"""The minimum length of a variable's value; shorter ones would match unrelated words and numbers."""
+"""The minimum length of a variable's value; shorter values would match unrelated words and numbers."""
 DEEPEST = 100
 _UNFINISHED = late_pattern(r"[!-~]*\Z")  # the characters of secrets
 
@@ -176,7 +176,7 @@ def _token(kind: str, start: str, body: str) -> SecretRule:
 
 
 RULES = (*_SPECIAL, *(_token(kind, start, body) for kind, starts, body in _TOKENS for start in starts.split()))
-"""In the order in which they are applied. Private keys come first, because they may contain other matches."""
+"""All rules in the order of their application. Private keys come first, because they may contain other matches."""
 
 
 # ---- finding quickly ----------------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class _Attempt:
         try:
             left = leave_answer(self._log, self._asked, self._answer)
         except AnswerRefused:
-            self._if_closed(read_log(self._log).events)  # the recorded answer may be another one than that of the file
+            self._if_closed(read_log(self._log).events)  # the recorded answer may differ from the answer in the file
             raise
         try:
             for _ in range(_TRIES):

@@ -1,4 +1,4 @@
-"""The sessions of one workspace: creates, resumes, forks, finds and reads sessions."""
+"""Creates, resumes, forks, finds and reads the sessions of one workspace."""
 
 from __future__ import annotations
 

@@ -123,8 +123,8 @@ class Writer:
         return None if self._synced >= self._appended else self._wait(self._waiters)
 
     def room(self) -> Awaitable[None] | None:
-        """Return None if the queue is short, otherwise an awaitable that returns when it is. The awaitable raises
-        JournalError like ``barrier``."""
+        """Return None if the queue is short, otherwise an awaitable that returns when the queue is short again. The
+        awaitable raises JournalError like ``barrier``."""
         if self._failure is None and len(self._queue) < _CROWDED:
             return None
         return self._wait(self._crowd)

@@ -61,7 +61,7 @@ def _message_of(block: Block) -> str:
 
 
 def keep_end(fold: ConversationFold) -> None:
-    """Replace the blocks before the last messages by a line with their number."""
+    """Replace the blocks before the last messages by a notice with the number of hidden messages."""
     said = [at for at, each in enumerate(fold.blocks) if isinstance(each, PromptBlock | TextBlock)]
     if len(said) > SHOWN:
         many = len(said) - SHOWN
@@ -70,7 +70,7 @@ def keep_end(fold: ConversationFold) -> None:
 
 
 def left_open(fold: ConversationFold, waiting: int) -> NoticeBlock:
-    """Return the notice about an interrupted session. ``waiting`` is the number of prompts that were not delivered."""
+    """Return the notice about an interrupted session. ``waiting`` is the number of undelivered prompts."""
     calls = sum(isinstance(each, CallBlock) and not each.done for each in fold.blocks)
     parts = [counted(len(fold.questions), "question")] if fold.questions else []
     parts += [counted(calls, "unfinished call")] if calls else []

@@ -15,9 +15,9 @@ from callgate.words.session_event import AgentPath
 from callgate.words.turns import Measures, PhaseStarted
 
 MOST_LIVE = 500
-"""If there are more unprinted blocks, the oldest are printed as they are."""
+"""If there are more unprinted blocks, the oldest blocks are printed in their current state."""
 MOST_NAMES = 1_000
-"""Messages whose first words are stored, to name them when the conversation goes back to one."""
+"""Messages whose first words are stored, to name a message when the conversation is rewound to it."""
 
 CallKey = tuple[AgentPath, str]
 """The path and the id of a call."""

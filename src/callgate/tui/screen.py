@@ -122,7 +122,7 @@ class InlineApplication(Application[int]):
             self._redraw()
 
     def show_full_screen(self, full: bool) -> None:
-        """Switch to the alternate screen, or back to inline."""
+        """Switch to the alternate screen of the terminal, or back to the inline view."""
         if full is self.full_screen or not self.is_running:
             return
         with self._frame():
@@ -130,8 +130,8 @@ class InlineApplication(Application[int]):
             self.full_screen = self.renderer.full_screen = full
 
     def draw(self) -> None:
-        """Draw a frame. If the frame is lower than the last frame, erase the last frame first, so that no empty rows
-        remain below."""
+        """Draw a frame. If the frame has fewer rows than the last frame, erase the last frame first, so that no
+        empty rows remain below."""
         if not self.is_running or self._running_in_terminal:
             return
         with self._frame() as output:

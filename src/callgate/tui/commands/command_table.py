@@ -112,7 +112,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
 COMMANDS: tuple[SlashCommand, ...] = tuple(
     replace(each, group=group) for group, rows in _GROUPS.items() for each in rows
 )
-"""Every built-in command, group by group."""
+"""All built-in commands, sorted by group."""
 
 MISSING: Mapping[str, str] = {
     "agents": "there are no sub-agents yet; /tasks shows commands that run in the background.",
@@ -122,4 +122,4 @@ MISSING: Mapping[str, str] = {
     "login": "keys are stored outside of a session: callgate auth set PROVIDER.",
     "logout": "keys are removed outside of a session: callgate auth remove PROVIDER.",
 }
-"""Messages for names that people try and that are no commands: what is missing, and what to do instead."""
+"""Messages for names that users may try although there is no such command: what is missing, and what to do instead."""

@@ -88,7 +88,7 @@ def _ends(address: str, columns: int, mark: str) -> str:
 
 
 _CUT = {"files": _tail, "resources": _ends}
-"""How names of a kind are shortened; other names lose their end."""
+"""Functions that shorten names, by kind of candidate; other names are cut off at the end."""
 
 
 def searched(recall: Recall, typed: str) -> CandidateList | None:

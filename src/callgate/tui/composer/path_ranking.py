@@ -15,7 +15,7 @@ MOST_FITS = 50
 _SCORED = 300
 """The number of letter matches that are scored."""
 _NARROW = 8_000
-"""If fewer paths match, a longer text is matched against these only."""
+"""If fewer paths match, a longer text is matched against these paths only."""
 
 
 class PathIndex:

@@ -129,7 +129,8 @@ class FieldsForm:
     # ---- lines --------------------------------------------------------------------------------------------------
 
     def write(self, page: PanelPage, *, brief: bool = False) -> None:
-        """Write the form to the page. If ``brief`` is True, write only the row of the cursor, for a low screen."""
+        """Write the form to the page. If ``brief`` is True, write only the row of the cursor, for a screen with few
+        rows."""
         if self.reviewing:
             self._write_review(page)
         else:
@@ -218,7 +219,8 @@ class AlwaysChoice:
         return self._question.always(self.choice, scope=self.scopes[self.scope][0], door=DOOR)
 
     def write(self, page: PanelPage, *, brief: bool = False) -> None:
-        """Write the choice to the page. If ``brief`` is True, write only the selected rule, for a low screen."""
+        """Write the choice to the page. If ``brief`` is True, write only the selected rule, for a screen with few
+        rows."""
         count = len(self._question.choices)
         page.words(f"Always allow ({self.at + 1} of {count}):" if brief else "Always allow:", "bold")
         for number, each in enumerate(self._question.choices):

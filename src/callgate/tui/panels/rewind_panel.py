@@ -35,8 +35,8 @@ def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[MessageAdde
 
 
 class RewindPanel(ListPanel):
-    """A panel with the earlier prompts. The conversation is rewound to before the selected prompt, and the prompt's
-    text is inserted into the input line."""
+    """A panel with the earlier prompts. The conversation is rewound to the state before the selected prompt, and the
+    prompt's text is inserted into the input line."""
 
     def __init__(self, terminal: Terminal, prompts: list[MessageAdded]) -> None:
         from callgate.admin.sessions import ago
