@@ -255,7 +255,6 @@ _TAKEN = (bytes, str, int, float, bool)
 
 
 def _taken(member: Any) -> tuple[type, ...]:
-    """Return the JSON types that a member of a union accepts; used for values without a ``type`` key."""
     if get_origin(member) is tuple:
         return (list,)
     if member is bytes:
@@ -326,7 +325,6 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _all_of(getter: Callable[..., Any], names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return an ``attrgetter`` or ``itemgetter`` that returns a tuple, also for one name or none."""
     if len(names) > 1:
         return getter(*names)
     if not names:

@@ -96,8 +96,8 @@ def launch() -> None:
 
 
 def _process_watcher(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the process ends. The end of the socket is no reliable sign,
-    because forks may keep the socket open."""
+    """Return a descriptor that becomes readable when the process ends. A closed socket does not show the end
+    reliably, because forks may keep the socket open."""
     try:
         found = os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -165,7 +165,6 @@ class _IdleGuard:
         os.write(self._notify, notice.to_bytes(4, sys.byteorder, signed=True))
 
     def _serve(self, control: socket.socket, sent: list[int]) -> bool:
-        """Start a command and watch it. Return True if its whole process tree has ended."""
         request: Request = marshal.loads(_receive_sized(control))
         started = _start(request, sent)
         output = None
@@ -417,7 +416,6 @@ class _Guard:
         return found
 
     def _end(self) -> None:
-        """Send SIGTERM to each process of the tree that has not received it yet."""
         for pid, began in self._running_processes().items():
             if (pid, began) not in self._terminated:
                 self._terminated.add((pid, began))
@@ -450,7 +448,6 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _from_proc() -> dict[int, Process]:
-    """Return all processes except zombies, read from /proc."""
     found: dict[int, Process] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():

@@ -123,7 +123,7 @@ def _failure(path: str, error: OSError) -> ToolFailure:
 
 
 def _check_thread() -> None:
-    """Raise RuntimeError in the event loop's thread, because disk access can block it."""
+    """Raise RuntimeError if called in the event loop's thread, because disk access would block the loop."""
     try:
         get_running_loop()
     except RuntimeError:

@@ -68,7 +68,6 @@ class PageFetch:
         raise ToolFailure(f"{first} redirects more than {MOST_REDIRECTS} times.")
 
     def _is_elsewhere(self, first: str, url: str, target: str) -> bool:
-        """Return True if a redirect leads to another host, or to the same host without encryption."""
         other = self._rules.host_of(target) != self._rules.host_of(first)
         return other or (url.lower().startswith("https:") and not target.lower().startswith("https:"))
 

@@ -122,7 +122,6 @@ class Resolver:
         return _Walker(whole, known).walk()
 
     def _start(self, path: str) -> tuple[str, str]:
-        """Return the absolute path, and a prefix of it that contains no links."""
         for alias in self._aliases:
             if path.startswith(alias) or path == alias[:-1]:
                 path = path[len(alias) :].lstrip("/")

@@ -217,7 +217,6 @@ class ProgramRun:
         )
 
     def _drain(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
-        """Read the remaining output after the process tree has ended or was detached."""
         if not self.tree_has_ended:
             line.order(guard.RELEASE)
         selector.unregister(line.fileno())

@@ -116,8 +116,6 @@ class Threads:
             del following
 
     def _next_role(self, inbox: "_Inbox") -> tuple["_Job[Any] | None", bool]:
-        """Return the next job if the worker is the leader, otherwise None; and True if the worker stays in the pool
-        as idle."""
         with self._lock:
             if self._leader is inbox and self._waiting:
                 self._taken += 1

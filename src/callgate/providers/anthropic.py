@@ -138,7 +138,6 @@ def _add_prompt(
 
 
 def _deferred(request: Request, facts: ModelFacts) -> list[dict[str, Any]]:
-    """Return the definitions of the tools that searches have found, because the messages refer to these tools."""
     if not facts.abilities.deferred:
         return []
     loaded = {tool.name for tool in request.tools}

@@ -191,7 +191,6 @@ class MessageBlocks:
         return {**block, "is_error": True} if result.is_error else block
 
     def _tool_references(self, result: ResultPart) -> tuple[list[Block], Sequence[Content]]:
-        """Return references to the tools that a search result names, and the remaining content of the result."""
         if result.name != SEARCH or not self._facts.abilities.deferred:
             return [], result.content
         specs, rest = defined_in(result)

@@ -166,7 +166,8 @@ class AnthropicParser:
         return (PartEnded(part), *self._extra_part({**beside, "on": "block"})) if beside else (PartEnded(part),)
 
     def _extra_part(self, data: Given) -> Out:
-        """Return the events of an opaque part with additional fields of the preceding part or of the whole message."""
+        """Return the events of an opaque part that stores additional fields of the preceding part or of the whole
+        message."""
         part = self._parts
         self._parts += 1
         return (PartStarted(part, "opaque"), OpaqueData(part, NAME, data), PartEnded(part))

@@ -55,7 +55,6 @@ def _piece(given: Text | Image | Resource, facts: ModelFacts, images: Collection
 
 
 def _in_text(resource: Resource) -> str:
-    """Return the URI and the text of a resource, or a line that describes a resource without text."""
     if resource.text is not None:
         return f"[{resource.uri}]\n{resource.text}" if resource.uri else resource.text
     if resource.data is None:

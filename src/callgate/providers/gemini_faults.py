@@ -85,15 +85,12 @@ def _model_error(error: dict[str, Any], status: int, headers: Mapping[str, str])
 
 
 def _error(data: object) -> dict[str, Any]:
-    """Return the ``error`` object of an answer, which may be the element of a list."""
     if isinstance(data, list) and data:
         data = cast("list[object]", data)[0]
     return object_of(object_of(cast("object", data)).get("error"))
 
 
 def _details(details: object) -> tuple[float | None, bool]:
-    """Return the retry delay in seconds, if any, and True if a daily limit is reached, so that a retry cannot
-    succeed."""
     wait: float | None = None
     daily = False
     for detail in cast("list[object]", details) if isinstance(details, list) else ():

@@ -177,7 +177,6 @@ class GeminiParser:
                 self._opaque({**beside, "on": "text", "chars": len(text)} if text else dict(part), out)
 
     def _call(self, part: Given, out: Out) -> None:
-        """Add a call, which arrives complete, or in pieces if the request enables streaming of arguments."""
         self._close(out)
         call: Given = part["functionCall"]
         pending = self._pending

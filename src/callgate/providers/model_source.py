@@ -349,6 +349,5 @@ def _base_url_in(text: str, variable: str) -> str | None:
 
 
 def _is_private(base_url: str) -> bool:
-    """Return True if requests to the base URL are encrypted or do not leave this machine."""
     rest = base_url.removeprefix("http://")
     return rest == base_url or rest.startswith(_LOOPBACK)

@@ -162,7 +162,6 @@ _ApiMessages = tuple[list[Written], list[Json]]
 
 
 def _api_messages(facts: ModelFacts, message: Message) -> _ApiMessages:
-    """Return the API messages for one message, and the contents that can be merged into a user message."""
     contents: list[Json] = []
     said: list[Json] = []
     if message.role == "tool":

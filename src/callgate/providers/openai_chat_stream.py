@@ -161,7 +161,6 @@ class ChatParser:
         out.append(make(self._open[1], text))
 
     def _contents(self, out: list[ModelEvent], contents: Iterable[Json]) -> None:
-        """Append the events of a list of contents, which Mistral's thinking models send."""
         for each in contents:
             if each["type"] == "thinking":
                 inner: Any = each["thinking"]

@@ -74,7 +74,6 @@ def _search(tool: ToolSpec) -> Json:
 
 
 def _searches(name: str, facts: ModelFacts) -> bool:
-    """Return True if the tool is the search for deferred tools and the API has an item type for this search."""
     return name == SEARCH and facts.abilities.deferred
 
 
@@ -232,7 +231,6 @@ class _MessageItem:
         self._append_other_contents()
 
     def _append_other_contents(self) -> None:
-        """Append the stored contents up to the next placeholder for a text."""
         while self._forms and all(self._forms[0].get(field, "") is not None for field in TEXT_FIELDS):
             self._item["content"].append(self._forms.pop(0))
             self._put()

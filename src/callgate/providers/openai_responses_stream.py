@@ -237,8 +237,8 @@ class ResponsesParser:
         return {**content, field: None} if whole else content
 
     def _reasoning(self, out: list[ModelEvent], item: _Item, data: Json) -> Json:
-        """Return the item with None in place of its texts, and with their lengths. The joined texts are the thinking
-        part."""
+        """Return the item with None in place of its texts, and with the lengths of these texts. The joined texts are
+        the thinking part."""
         texts = [each["text"] for name in THOUGHTS for each in data.get(name) or ()]
         whole = "\n\n".join(texts)
         if not item.texts and whole:

@@ -107,8 +107,6 @@ def _reason(error: OSError) -> str:
 
 
 class _InterruptedFile:
-    """One file of an interrupted apply, with its journal data and its current state."""
-
     def __init__(self, noted: dict[str, Any], top: OpenFolder) -> None:
         names = {key: noted[key] for key in ("name", "staged", "backup", "before", "after")}
         self.swap = Swap(top=top, folder=tuple(noted["folder"]), **names)
@@ -145,8 +143,6 @@ class _InterruptedFile:
         return self._hash(self.swap.backup) == self._before
 
     def _hash(self, name: str) -> str | None:
-        """Return the hash of a file or link, a fixed text for other kinds of files, or None if the name does not
-        exist."""
         try:
             with self.swap.opened() as folder:
                 status = folder.status(name)

@@ -146,7 +146,6 @@ def _ignore_signal(number: int, frame: object) -> None: ...
 
 
 def _in_child(work: Callable[[], int]) -> int:
-    """Call a function in a child process and return its exit status. The child is killed if this process ends."""
     parent = os.getpid()
     child = os.fork()
     if child == 0:
@@ -301,7 +300,6 @@ def _send_socket(line: int, port: int) -> None:
 
 
 def _restrict(plan: Plan, instructions: bytes) -> None:
-    """Apply the restrictions, which neither this process nor its children can undo."""
     os.chdir(plan.chdir)
     at = 3
     for kept in sorted(plan.kept):

@@ -106,7 +106,6 @@ async def _serve_line(line: socket.socket, served: ProxyConnection) -> None:
 
 
 async def _listener(line: socket.socket) -> socket.socket | None:
-    """Return the listening socket that the sandbox sends; None if it closes the line without a socket."""
     await _readable(line)
     try:
         _, descriptors, _, _ = socket.recv_fds(line, 1, 1)

@@ -132,7 +132,6 @@ class Sandbox:
         return (*words, "--", *command.argv)
 
     def _environment(self, env: Mapping[str, str], profile: Profile) -> dict[str, str]:
-        """Return the environment with writable folders for temporary files and caches."""
         place = "/tmp" if self.backend in _WITH_NAMESPACES else profile.scratch
         kept = {name: value for name, value in env.items() if name not in _TEMPORARY}
         return {**kept, "TMPDIR": place, "XDG_CACHE_HOME": f"{place}/.cache"} if place else kept
