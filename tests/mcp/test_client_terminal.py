@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callgate.admin.doctor.diagnosis import Patient
-from callgate.admin.doctor.servers import mcp_servers
+from callgate.admin.doctor.workspace import mcp_servers
 from callgate.assembly.agent import agent_session
 from callgate.formats.columns import width as measured
 from callgate.mcp.server_config import as_entry

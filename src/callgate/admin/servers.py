@@ -67,9 +67,13 @@ class AddedServer:
 
 def own_names() -> tuple[str, ...]:
     """Return the names of the servers in the user's and the project's file, for completion."""
-    config = load_config()
-    own = () if config.folder is None else read_file(config.folder / OWN_FILE, "user").servers
-    return tuple(each.name for each in (*own, *read_file(config.root / PROJECT_FILE, "project").servers))
+    return tuple(each.name for each in _written(load_config()).servers)
+
+
+def _written(config: Config) -> ServerConfigs:
+    """Return the servers in the user's and the project's file, trusted or not."""
+    own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
+    return own + read_file(config.root / PROJECT_FILE, "project")
 
 
 def add_server(name: str, entry: Any, scope: ServerScope) -> AddedServer:
@@ -113,9 +117,7 @@ def remove_server(name: str, scope: ServerScope) -> Path:
 
 def find_server(name: str) -> ServerConfig:
     """Return the configuration of a server, trusted or not. Raise UsageError if there is no such server."""
-    config = load_config()
-    own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
-    there = own + read_file(config.root / PROJECT_FILE, "project")
+    there = _written(load_config())
     for each in there.servers:
         if each.name == name or _is_named(name, each.name):
             return each

@@ -122,10 +122,7 @@ GROUPS = {
     for group in (
         CommandGroup(_BEGIN, "demo", "watch a scripted session; it needs no key and no network", "demo"),
         CommandGroup(
-            _BEGIN,
-            "auth",
-            "keys of providers: set, list, remove, test",
-            "auth_commands",
+            _BEGIN, "auth", "keys of providers: set, list, remove, test", "auth_commands",
             "Keys are looked for in the environment (ANTHROPIC_API_KEY and the like), by the key_command of your "
             "settings, in the keyring of the system, and in a private file of $CALLGATE_DATA_DIR, in this order.",
         ),
@@ -133,88 +130,58 @@ GROUPS = {
             _BEGIN, "doctor", "what works here, what does not, and the command that repairs it", "doctor_commands"
         ),
         CommandGroup(
-            _BEGIN,
-            "config",
-            "settings: get, set, unset, list, edit, path",
-            "config_commands",
+            _BEGIN, "config", "settings: get, set, unset, list, edit, path", "config_commands",
             "Settings are TOML files in layers: that of the machine's owner, your own, those of the repository; above "
             "them CALLGATE_* variables and the command line. A repository can only make things stricter.",
         ),
         CommandGroup(_BEGIN, "completion", "the script that lets bash, zsh or fish complete commands", "completion"),
         CommandGroup(_BEGIN, "update", "the command that installs the newest version", "doctor_commands"),
         CommandGroup(
-            _SESSIONS,
-            "session",
-            "sessions: list, show, export, import, rename, verify, gc ...",
-            "session_commands",
+            _SESSIONS, "session", "sessions: list, show, export, import, rename, verify, gc ...", "session_commands",
             f"About the sessions that are kept. {DATA_FOLDER}",
         ),
         CommandGroup(
             _SESSIONS, "log", "a session as text, in the order in which things happened", "session_commands"
         ),
         CommandGroup(
-            _SESSIONS,
-            "audit",
-            "every decision of a session: by whom, on what, with what outcome",
-            "session_commands",
+            _SESSIONS, "audit", "every decision of a session: by whom, on what, with what outcome", "session_commands",
         ),
         CommandGroup(_SESSIONS, "answer", "the questions of a session: show them, answer one", "answer_command"),
         CommandGroup(_SESSIONS, "changes", "what a session did to files: list it, show a diff", "changes_commands"),
         CommandGroup(_SESSIONS, "undo", "take back what calls did to files", "changes_commands"),
         CommandGroup(
-            _RULES,
-            "policy",
-            "rules and answers: list, explain, check, add, revoke ...",
-            "policy_commands",
+            _RULES, "policy", "rules and answers: list, explain, check, add, revoke ...", "policy_commands",
             "Rules, settings and remembered answers: try them, look at them, change them. Nothing is run. Deny rules "
             "are a convenience and not a wall: the wall is the sandbox, see callgate sandbox.",
         ),
         CommandGroup(
-            _RULES,
-            "trust",
-            "whose hooks and tools may run: list, show, add, revoke",
-            "trust_commands",
+            _RULES, "trust", "whose hooks and tools may run: list, show, add, revoke", "trust_commands",
             "Nothing that a folder brings along runs before it is trusted: hooks and other commands of its settings. "
             "Its deny and ask rules count without that; its allow rules never do. Which folders are trusted is kept "
             "in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).",
         ),
         CommandGroup(
-            _RULES,
-            "sandbox",
-            "the wall around commands: prove, run",
-            "sandbox_commands",
+            _RULES, "sandbox", "the wall around commands: prove, run", "sandbox_commands",
             "A command in the sandbox writes only in the workspace, reaches no network and cannot read keys and "
             "passwords. It is in force where it was proven on this machine.",
         ),
         CommandGroup(
-            _OWN,
-            "tools",
-            "tools: list, new, rank, validate",
-            "tools_commands",
+            _OWN, "tools", "tools: list, new, rank, validate", "tools_commands",
             "The tools of the agent: those that come with it, and those that you write.",
         ),
         CommandGroup(
-            _OWN,
-            "mcp",
-            "servers of the Model Context Protocol: add, list, test, login, serve ...",
-            "mcp_commands",
+            _OWN, "mcp", "servers of the Model Context Protocol: add, list, test, login, serve ...", "mcp_commands",
             "Servers of the Model Context Protocol (MCP) bring further tools. Your own are in mcp.json, in the folder "
             "of your settings; those of a project in .mcp.json, which count once you trust the folder. "
             "`serve` offers our own tools to other programs.",
         ),
         CommandGroup(
-            _OWN,
-            "prompt",
-            "the system prompt: show",
-            "prompt_commands",
+            _OWN, "prompt", "the system prompt: show", "prompt_commands",
             "The system prompt is put together from texts that you can replace, by files in the folder prompt of your "
             "settings.",
         ),
         CommandGroup(
-            _OWN,
-            "statusline",
-            "the status line of the terminal: test",
-            "statusline_commands",
+            _OWN, "statusline", "the status line of the terminal: test", "statusline_commands",
             "The status line is printed by a command of yours, statusline.command in the settings. "
             "It gets JSON on its standard input.",
         ),

@@ -2,10 +2,9 @@
 
 diagnosis  the outcome of a check
 machine    Python, packages, programs, clock, disk
-servers    MCP servers
 terminal   the terminal, and the editor
 models     keys, the model that answers, local servers
-workspace  settings, trust, hooks, tool search, kept sessions, sandbox
+workspace  settings, trust, hooks, MCP servers, tool search, kept sessions, sandbox
 
 A check runs in a thread of its own, within a time; one that fails is itself a finding. Everything here blocks.
 """
@@ -16,7 +15,7 @@ from dataclasses import replace
 from threading import Thread
 from time import monotonic
 
-from callgate.admin.doctor import machine, models, servers, terminal, workspace
+from callgate.admin.doctor import machine, models, terminal, workspace
 from callgate.admin.doctor.diagnosis import Diagnosis, NoSettings, Patient, fault, skipped
 from callgate.config import Config, load_config
 from callgate.transcript.masking import Masker
@@ -34,7 +33,7 @@ CHECKS: Mapping[str, DoctorCheck] = {
     "model": models.model,
     "local servers": models.local_servers,
     "trust": workspace.trust,
-    "MCP servers": servers.mcp_servers,
+    "MCP servers": workspace.mcp_servers,
     "hooks": workspace.hooks,
     "tool search": workspace.tool_search,
     "sandbox": workspace.sandbox,

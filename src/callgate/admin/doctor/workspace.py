@@ -1,20 +1,22 @@
-"""Checks of settings, trust, hooks, tool search, the sandbox and the stored sessions."""
+"""Checks of settings, trust, hooks, MCP servers, tool search, the sandbox and the stored sessions."""
 
 import os
 import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault, fine, warning
 from callgate.admin.sessions import Archive
 from callgate.admin.tool_list import shipped_search
+from callgate.assembly.options import ServerFlags
 from callgate.assembly.settings import broken_settings
 from callgate.formats.display import counted
 from callgate.host.sandbox.sandbox import BACKENDS
+from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.policy.entries import HookLine
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.hooks.hook_runners import target_fault
@@ -190,3 +192,38 @@ def _programs(command: str) -> Iterator[str]:
 def _expanded(text: str, environ: Mapping[str, str]) -> str:
     text = re.sub(r"\$(\w+)|\$\{(\w+)\}", lambda found: environ.get(found[1] or found[2], found[0]), text)
     return text.replace("~", environ.get("HOME", "~"), 1) if text.startswith("~/") else text
+
+
+_NONE = fine("none is configured")
+
+
+def mcp_servers(patient: Patient) -> Sequence[Diagnosis]:
+    config = patient.settings
+    own = () if config.folder is None else (config.folder / OWN_FILE,)
+    if not any(file.exists() for file in (*own, config.root / PROJECT_FILE)):
+        return [_NONE]
+    if find_spec("mcp") is None:
+        return [fault("servers are configured", "the package mcp is missing", "pip install 'callgate[mcp]'")]
+    from callgate.admin.servers import list_servers  # where there are any
+    from callgate.assembly.servers import server_configs
+
+    if not patient.online:
+        known = server_configs(config, ServerFlags())
+        told = f"{len(known.servers)} configured; `callgate mcp list` and `callgate doctor --online` try them"
+        found = _noted(map(str, known.faults))
+        return [*found, fine(told)] if known.servers else found or [_NONE]
+    rows, notes = list_servers(config=config)
+    found = _noted(notes)
+    for row in rows:
+        state, name = row.state, row.config.name
+        if state.status == "needs login":
+            found.append(warning(name, "it needs a login", f"callgate mcp login {name}"))
+        elif state.status == "failed":
+            found.append(fault(name, state.reason, f"callgate mcp test {name}"))
+    there = [row for row in rows if row.state.status == "connected"]
+    tools = sum(row.state.tools for row in there)
+    return found or [fine(f"{len(there)} connected, with {counted(tools, 'tool')}")]
+
+
+def _noted(notes: Iterable[str]) -> list[Diagnosis]:
+    return [warning("files of servers", note, "callgate mcp list") for note in notes]
