@@ -165,7 +165,7 @@ async def agent_session(
 
 
 def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
-    """Return False if no MCP server can be configured, so that no module for servers is imported."""
+    """Return False if no MCP server can be configured. Then the modules for servers are not imported."""
     own = () if config.folder is None else (config.folder / OWN_FILE,)
     return bool(flags.given) or (not flags.strict and any(file.exists() for file in (*own, config.root / PROJECT_FILE)))
 
@@ -268,8 +268,8 @@ def _has_custom(config: Config) -> bool:
 
 
 def _offers_entry_points(group: str) -> bool:
-    """Return True if a package on ``sys.path`` may have entry points of this group. The search in
-    ``entry_points.txt`` is faster than ``importlib.metadata``, which parses all of these files."""
+    """Return True if a package on ``sys.path`` may have entry points of this group. Searching the
+    ``entry_points.txt`` files is faster than ``importlib.metadata``, which parses them."""
     wanted = group.encode()
     for place in dict.fromkeys(sys.path):
         try:

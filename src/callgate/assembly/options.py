@@ -169,10 +169,8 @@ def of_kind(option: str, value: object, kind: type) -> None:
 
 
 def as_gate(gate: Gate | Iterable[Check] | None, checks: Iterable[Check] = ()) -> Gate:
-    """Return the given gate, or a default gate with the given checks and the checks of features.
-
-    checks  the checks of features
-    """
+    """Return the given gate, or a default gate with the given checks and the checks of features. Raise UsageError
+    for another object, and for a gate together with checks of features."""
     if gate is None or isinstance(gate, Iterable):
         return DecisionGate(standard_checks(own=(*own_checks(gate or ()), *checks)))
     if not hasattr(gate, "judge"):

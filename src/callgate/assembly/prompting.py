@@ -36,8 +36,8 @@ class PromptSubject:
 def prompt_for(
     config: Config, subject: PromptSubject, wishes: PromptWishes | None = None, *, project: bool = True
 ) -> SystemPrompt:
-    """Return the system prompt, with notes about files that were not read. Blocks for small reads. Without
-    ``project``, neither the instructions of the workspace nor those of the user are read."""
+    """Return the system prompt, with notes about files that were not read. Without ``project``, no instructions of
+    the workspace or of the user are read. Blocks for small reads."""
     found, notes = list[PromptPart](), list[str]()
     if project:
         found, notes = find_instructions(config.root, own=config.folder, trusted=config.has_no_untrusted_files)

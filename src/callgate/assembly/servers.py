@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class KeptSecrets:
-    """The stored tokens of MCP servers. They are stored like the keys of providers: in the keyring, else in a
-    private file."""
+    """A store for tokens of MCP servers. It uses the keyring or else a private file, like the store for keys of
+    providers."""
 
     def __init__(self, folder: Path | None) -> None:
         self._keys = KeyStore(None if folder is None else folder / "mcp")

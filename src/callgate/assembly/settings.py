@@ -115,8 +115,8 @@ def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
 
 
 def denied_whole(configs: Sequence[Config]) -> Callable[[str, str], bool]:
-    """Return a function of a tool name and the name of its MCP server, or an empty name. The function returns True
-    if a rule of a config denies every call of the tool."""
+    """Return a function with the parameters ``tool`` and ``server``. It returns True if a rule of a config denies
+    every call of the tool. ``server`` is the MCP server of the tool; empty for other tools."""
     books = [Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time()) for config in configs]
     return lambda tool, server: any(book.denies_whole(tool, server) for book in books)
 

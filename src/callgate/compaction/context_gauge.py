@@ -20,7 +20,7 @@ UNKNOWN = 10 * MOST_SHARE
 
 
 class ContextGauge:
-    """Counts tokens for one session: of the next request, and of the messages that a compaction keeps."""
+    """A token counter for one session. It counts the next request and the messages that a compaction keeps."""
 
     def __init__(self, opened: OpenSession) -> None:
         self._opened = opened
@@ -35,8 +35,8 @@ class ContextGauge:
     def limits(self, model: Model) -> ContextLimits | None:
         """Return the token limits of the window, or None if the size of the window is unknown.
 
-        If the system prompt and the tools fill most of the window, messages may fill half of the rest before a
-        compaction.
+        If the system prompt and the tools fill most of the window, the limit for a compaction is raised, so that
+        messages can fill half of the rest.
         """
         able = model.abilities
         if able.context_tokens is None:
@@ -94,8 +94,8 @@ class ContextGauge:
     def tail(self, model: Model) -> int:
         """Return the number of messages at the end of the history that a compaction keeps.
 
-        These are the unanswered prompts, new results of up to a third of the space, and earlier messages within
-        ``share``.
+        These are the unanswered prompts, results that the model has not received (up to a third of the space), and
+        earlier messages with up to ``share`` tokens.
         """
         messages, space = self._ledger.messages, self._space(model)
         total = self.meter.tokens(chars_of(messages))

@@ -115,8 +115,8 @@ class HistoryCompaction:
         return reason is None
 
     def _warn(self, count: TokenCount, limits: ContextLimits) -> None:
-        """Write a note when the context window is nearly full. The note is repeated only after the history was
-        shorter."""
+        """Write a note when the context window becomes nearly full. The note is repeated only after the use has
+        fallen below the limit."""
         near = count.total >= limits.warning
         if near and not self._warned:
             then = f"it is compacted at {limits.automatic:,}" if self._on else "it is not compacted by itself"
@@ -135,8 +135,8 @@ class HistoryCompaction:
     # ---- short forms of old results -----------------------------------------------------------------------------
 
     def _trim(self, limits: ContextLimits, total: int) -> bool:
-        """Shorten old results. Return False and change nothing if the history would still be within a tenth of the
-        window below the limit."""
+        """Shorten old results if this brings the history at least a tenth of the window below the limit. Return True
+        if results were shortened."""
         view, how = self._ledger.view, Trim()
         found = trimmed(view.messages, at=self._now(), over=how.over, keep_last=how.keep, done=view.replaced)
         sizes = {

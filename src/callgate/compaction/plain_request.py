@@ -82,7 +82,7 @@ def instructions(name: str) -> str:
 
 
 class UnusedAnswers:
-    """Records the costs of plain requests whose answers are not recorded."""
+    """A recorder for the costs of plain requests whose answers are not recorded."""
 
     def __init__(self, purpose: AsidePurpose, record: Record, clock: Clock, price: Price | None) -> None:
         self._purpose: AsidePurpose = purpose

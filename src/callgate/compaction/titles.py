@@ -26,10 +26,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u20
 
 
 class TitleWriter(FeaturePart):
-    """Writes the title of a session once, in the background. A title that the user set or removed is not replaced.
+    """The part of a session that writes the title once, in the background. A title that the user set or removed is not
+    replaced.
 
-    A model other than the session's is asked at the first message with calls. The session's model is asked two
-    seconds after the run, so that a program with a single run sends no request. ``close`` cancels the request.
+    A model other than the model of the session is asked at the first message with calls. The model of the session is
+    asked two seconds after a run, so that a program with a single run sends no request for a title. ``close``
+    cancels the request.
     """
 
     def __init__(self, opened: OpenSession, model: Model) -> None:

@@ -4,7 +4,7 @@
     sessions        the sessions of all clients, by connection
     questions       questions as forms, and the answers in forms
     protocol        tools and results as types of the protocol
-    server          the handlers of client requests, in both eras of the protocol
+    server          the handlers of client requests, for old and modern protocol versions
     http            the server on a port of this machine, protected by a token
 
 Only ``protocol``, ``server`` and ``http`` import the SDK, which is slow to import. Import these modules when the

@@ -88,7 +88,7 @@ class HttpGuard:
         return None
 
     def _ending(self, headers: list[tuple[bytes, bytes]], send: Send) -> Send:
-        """Return ``send`` with a wrapper that ends the session of the client at a successful response."""
+        """Return a wrapper of ``send``. A successful response through the wrapper ends the session of the client."""
         session = next((value.decode("latin-1") for name, value in headers if name == b"mcp-session-id"), "")
 
         async def send_and_end(message: Message) -> None:

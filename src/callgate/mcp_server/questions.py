@@ -23,8 +23,8 @@ _MOST_CHARS = 20_000
 
 
 class AskedQuestions:
-    """The questions sent to clients of the modern era, by their state. A state belongs to one question and can be
-    used once, so an answer is used for one call."""
+    """The questions sent to clients with a modern protocol version, by their state. A state belongs to one question
+    and can be used once, so an answer is used for one call."""
 
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
@@ -99,8 +99,8 @@ def answer_of(question: Question, action: str, content: Mapping[str, Any] | None
 
 
 def unasked(question: Question) -> Confirmation:
-    """Return the refusal for a client without forms. Its text says how the user can allow such calls, if the
-    question has a matching choice."""
+    """Return the refusal for a client without forms. If a rule could allow the call, the text names the command that
+    adds rules."""
     why = question.reason or question.by
     told = f"It needs a person's yes, and this client cannot be asked (it has no elicitation). {why.rstrip('.')}."
     if question.choices:

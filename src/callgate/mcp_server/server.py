@@ -136,7 +136,6 @@ class McpToolServer:
         return result_of(result)  # also if another interface answered the question before the cancel
 
     async def _ask(self, ctx: Context, call: ServedCall, question: Question) -> None:
-        """Send the question to the client, and pass the answer to the call."""
         try:
             answer = await ctx.session.elicit_form(
                 message_of(question, self._root), schema_of(question), related_request_id=ctx.request_id
@@ -179,8 +178,8 @@ def _client(ctx: Context) -> str:
 
 
 def _key(ctx: Context) -> str:
-    """Return the session key of a request: empty for stdio, the session id over HTTP, or the name of the client over
-    HTTP in the modern era."""
+    """Return the session key of a request: empty for stdio; over HTTP the session id, or the name of the client with
+    a modern protocol version."""
     headers: Mapping[str, str] | None = getattr(ctx.request, "headers", None)
     if headers is None:
         return ""

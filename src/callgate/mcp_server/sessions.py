@@ -1,5 +1,5 @@
-"""The sessions of all clients, one for each connection. The client closes a session, or the server after a time
-without calls."""
+"""The sessions of all clients, one for each connection. A session is closed by its client, or after a time without
+calls."""
 
 import asyncio
 from asyncio import TimerHandle

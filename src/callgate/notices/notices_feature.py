@@ -90,7 +90,7 @@ class NoticesPart(FeaturePart):
 
     @property
     def pending(self) -> tuple[NoticeAdded, ...]:
-        """The notices that no recorded message contains, oldest first."""
+        """The notices that were not sent to the model yet, oldest first."""
         return tuple(self._pending.values())
 
     @property
@@ -181,7 +181,7 @@ class NoticesPart(FeaturePart):
         self.add("agent" if task.record.kind == "agent" else "task", text, id=_notice_id(task))
 
     def _drop_read_tasks(self) -> None:
-        """Record the notices of ended tasks as delivered if TaskOutput has already reported the end."""
+        """Record a notice of an ended task as delivered if TaskOutput has already reported the end of the task."""
         for task in self.tasks:
             if task.is_reported and _notice_id(task) in self._pending:
                 self._record.write(NoticeDelivered(self._now(), _notice_id(task)))

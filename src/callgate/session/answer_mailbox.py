@@ -14,7 +14,7 @@ class AnswerMailbox:
     """A mailbox that polls the journal for answers of other programs while questions are open.
 
     take    callback for an answer; if it returns False, the answer stays in the mailbox
-    waits   returns True while a question is open
+    waits   callback that returns True while a question is open
     report  callback for the error text of each answer that cannot be read
     """
 

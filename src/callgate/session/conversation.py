@@ -178,8 +178,8 @@ class Conversation(SessionView):
     @overload
     def run_sync(self, sent: Input | str, *, output: type[T]) -> RunResult[T]: ...
     def run_sync(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
-        """Do the same as ``run`` in synchronous code, within ``with Session(…) as session``. The session works only
-        during this call. Raise UsageError inside a running event loop."""
+        """Call ``run`` from synchronous code, within ``with Session(…) as session``, and return its result. The
+        session works only during this call. Raise UsageError inside a running event loop."""
         return self._sync.wait_for(self.run(sent, output=output), "run_sync")
 
     def events(self, *, after: int | None = None) -> EventStream[SessionEvent]:
@@ -222,8 +222,8 @@ class Conversation(SessionView):
         return await self._work.calls.call(name, arguments or {}, by=by, id=id)
 
     def call_sync(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
-        """Do the same as ``call`` in synchronous code, within ``with Session(…) as session``. Raise UsageError
-        inside a running event loop."""
+        """Call ``call`` from synchronous code, within ``with Session(…) as session``, and return its result. Raise
+        UsageError inside a running event loop."""
         return self._sync.wait_for(self.call(name, arguments, by=by, id=id), "call_sync")
 
     async def recap(self) -> str:

@@ -63,8 +63,7 @@ class HistoryEdits:
         return None if found else "no result is that long"
 
     async def move(self, sent: Rewind | Branch) -> str | None:
-        """Rewind to or branch from a message, then rebuild the ledger. Return None, or the reason why this was not
-        done."""
+        """Apply a Rewind or Branch input and rebuild the ledger. Return None, or the reason if the input is refused."""
         await self.read_again()
         message = next((each for each in self._ledger.messages if each.id == sent.message_id), None)
         message = message or await self._journal.recall(sent.message_id)

@@ -50,7 +50,7 @@ def agent_of(kind: str, path: tuple[str, ...], record: Record) -> Agent:
 class GateHooks(FeaturePart):
     """The hooks for calls.
 
-    concerns  returns True if the condition of a hook matches a call; set by the gate
+    concerns  callback, set by the gate; it returns True if the condition of a hook matches a call
     """
 
     def __init__(self, hooks: Hooks) -> None:
@@ -86,7 +86,7 @@ class SessionHooks(GateHooks):
         self._given_up: asyncio.Future[None] | None = None
 
     def for_agent(self, agent: Agent, opened: OpenSession) -> "SessionHooks":
-        """Return the hooks of this session for a nested session without own hooks."""
+        """Return the hooks of this session for a nested session without hooks of its own."""
         return SessionHooks(self.hooks, opened, root=self._root, agent=replace(agent, borrowed=True))
 
     @property
@@ -102,7 +102,7 @@ class SessionHooks(GateHooks):
             self._notify_of(event.question)
 
     def interrupt(self, because: str) -> bool:
-        """Cancel the running hooks. Return False, because hooks are not work that the user interrupts."""
+        """Cancel the running hooks. Always return False, so that an interrupt without other running work is refused."""
         if self._given_up is not None and not self._given_up.done():
             self._given_up.set_result(None)
         return False
@@ -235,7 +235,8 @@ class SessionHooks(GateHooks):
 
 
 def inherited_hooks(outer: FeaturePart) -> Feature:
-    """Return the hooks feature of a nested session without own hooks. It uses the hooks of the parent session."""
+    """Return the hooks feature for a nested session without hooks of its own. It uses the hooks of the parent
+    session."""
 
     def open_hooks(opened: OpenSession) -> FeaturePart:
         if not isinstance(outer, SessionHooks):

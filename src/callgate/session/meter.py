@@ -15,7 +15,7 @@ Span = tuple[float, float]
 class SessionMeter:
     """The meter of one session; it implements ``callgate.core.ports.Meter``.
 
-    hook_seconds  returns the total time of all hooks so far
+    hook_seconds  callback that returns the total time of all hooks so far
     """
 
     def __init__(self, clock: Clock, hook_seconds: Callable[[], float] = lambda: 0.0) -> None:

@@ -56,10 +56,10 @@ _LONGEST_NAME = 40
 class NestingPart(FeaturePart):
     """A session in a tree of sessions, with its open nested sessions.
 
-    path           names the session
+    path           the path of the session in the tree
     parent         the part of the parent session; None for the root
-    gate           the gate of the session alone
-    inherits_gate  True if the gate has only own checks, and the rules are those of the parent sessions
+    gate           the gate of this session, without the gates of its parent sessions
+    inherits_gate  True if the gate has only checks of this session, and the rules of the parent sessions apply
     tools          the tools that are bound to the session
     """
 
@@ -166,7 +166,7 @@ class NestingPart(FeaturePart):
         return name
 
     def _has_log(self, name: str) -> bool:
-        """Return True if there is a log of this name. A crash may leave a log before its name is recorded."""
+        """Return True if a log of this name exists. A crash may leave a log whose name is not recorded."""
         own = self._opened.journal.path
         return own is not None and agent_log(own, name).exists()
 
@@ -290,7 +290,6 @@ class NestingPart(FeaturePart):
 
     @property
     def policies(self) -> Sequence[ApprovalPolicy]:
-        """The remembered answers of the session."""
         return self._record.ledger.policies
 
     @property

@@ -74,8 +74,8 @@ class SessionHandler:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """Raise ToolFailure if the handler is inactive at the first attempt. After a crash an inactive handler is
-        used, because the first attempt may have ended its mode."""
+        """Raise ToolFailure if the handler is inactive at the first attempt of the call. A call repeated after a
+        crash may use an inactive handler, because its first attempt may have changed the mode."""
         if not self.is_active and run.attempt == 1:
             raise ToolFailure(NOTHING)
         yield
@@ -135,7 +135,7 @@ class PlanMode:
         self._beginning = self._record.ledger.turn, text
 
     def turn_over(self, unreported: tuple[str, ...]) -> None:
-        """Write the compaction boundary for a fresh start, if the turn that ended requested one."""
+        """Write a compaction boundary if the ended turn requested a fresh start."""
         asked, self._beginning = self._beginning, None
         ledger = self._record.ledger
         if asked is None or asked[0] != ledger.turn:  # that turn was interrupted

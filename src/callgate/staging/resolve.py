@@ -80,8 +80,7 @@ class Resolution:
         return ()
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Return the checked arguments with an empty id. With the empty id the call resolves no action after a
-        resume either."""
+        """Return the checked arguments with an empty id, so that a resumed call does not resolve another action."""
         return _with_id(read(raw), "", "filled in: no pending action")
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
@@ -210,13 +209,12 @@ class ChangeResolution(_Bound):
         return replace(_FACTS, refused=self._refused)
 
     def _refused(self, arguments: Mapping[str, Any], failure: ToolFailure) -> Result:
-        """Return the result of a failed apply. The action stays pending."""
         return self._failed(arguments, str(failure), "unknown" if isinstance(failure, HalfApplied) else "none")
 
 
 def _only(changes: ChangeSet, paths: Sequence[str]) -> ChangeSet:
-    """Return a change set with the selected files. The history stores it as a new change, not as the staged one.
-    Raise ToolFailure if a path is not in the changes."""
+    """Return a change set with the selected files. A partial change set is not linked to the staged change in the
+    history. Raise ToolFailure if a path is not in the changes."""
     files = tuple(each for each in changes.files if each.path in paths)
     unknown = [path for path in paths if path not in {each.path for each in files}]
     if unknown or not files:

@@ -95,7 +95,7 @@ class Stack:
 
     @contextmanager
     def taking(self, call_id: str) -> Generator[Pushed]:
-        """Collect the actions that the call pushes within the context."""
+        """Collect the actions that the call pushes inside the ``with`` block."""
         pushed: Pushed = []
         self._pushed[call_id] = pushed
         try:
@@ -122,7 +122,8 @@ class Stack:
         return self._over[1]
 
     async def stage(self, pushed: Pushed, message_id: str, aliases: Sequence[str] = ()) -> list[Staged]:
-        """Stage the pushed actions and return them. Raise ToolFailure if one fails; then none is staged.
+        """Stage the pushed actions and return them. Raise ToolFailure if an action cannot be staged; then no action is
+        staged.
 
         aliases  other names of the tool
         """
@@ -186,7 +187,7 @@ class Stack:
 
     @contextmanager
     def claimed(self, staged: Staged) -> Generator[None]:
-        """Mark the action as being resolved by the user within the context."""
+        """Mark the action as being resolved by the user inside the ``with`` block."""
         self._claims.add(staged.id)
         try:
             yield
@@ -218,7 +219,8 @@ class Stack:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """Mark the action as busy within the context. Raise ToolFailure if it is already busy or no longer pending."""
+        """Mark the action as busy inside the ``with`` block. Raise ToolFailure if it is already busy or no longer
+        pending."""
         if staged.id not in self._state.actions:
             raise ToolFailure(f"{staged.label} ({staged.id}) is not pending any more.")
         if staged.id in self._busy:
@@ -295,7 +297,7 @@ class Stack:
     async def reconcile(self, *, again: bool) -> None:
         """Record the ends of the actions that ended in a crash. Later calls do nothing, unless ``again`` is set.
 
-        again  check again, because the recovery may have completed an apply
+        again  True to repeat the check, because a recovery may have completed an apply
         """
         first, self._reconciled = not self._reconciled, True
         if not first and not again:
@@ -326,9 +328,9 @@ class Stack:
 
 
 async def called(callback: Callback, reason: str, extra: Any) -> Any:
-    """Call a callback and return its value. A callback that is not a coroutine function runs in a thread. Other
-    exceptions than Exception, CancelledError and KeyboardInterrupt are raised as RuntimeError, so that they do not
-    end the program."""
+    """Call a callback and return its value. A plain function runs in a thread. CancelledError, KeyboardInterrupt and
+    every Exception are raised unchanged. Any other BaseException is raised as RuntimeError, so that it does not end
+    the program."""
     try:
         if iscoroutinefunction(callback):
             return await callback(reason, extra)

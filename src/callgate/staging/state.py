@@ -86,7 +86,7 @@ class State:
 
     @property
     def claimed(self) -> tuple[str, ...]:
-        """The ids of the actions that open calls of ``resolve`` name."""
+        """The ids of the actions with an open call of ``resolve``."""
         return tuple(self._resolving.values())
 
     def _message_added(self, event: MessageAdded) -> None:
@@ -153,8 +153,8 @@ class State:
         self.reporting.clear()
 
     def _mode_set(self, event: ModeSet) -> None:
-        """Store the mode. The first mode is not reported, because the system prompt names it; a mode set by a tool
-        is not reported either, because the result of the tool reports it."""
+        """Store the mode. The first mode is not reported to the model, because the system prompt names it. A mode
+        set by a plan tool is not reported, because the result of the tool reports it."""
         self._mode = event.mode
         if not self._spoken:
             self._first_mode = event.mode

@@ -90,7 +90,8 @@ class StagingToolbox:
         return Target(StagingTool(found.tool, self._stack), found.raw)
 
     def _resolution(self, raw: Raw) -> Resolution:
-        """Return the resolution for a new call. The action must have been pending when the model began the message."""
+        """Return the Resolution for a new call of ``resolve``. Only an action that was pending before the current
+        message can be resolved."""
         found = read(raw)
         if isinstance(found, Rejected):
             return self._listed
