@@ -130,7 +130,7 @@ def _turns(speed: float) -> Iterator[ScriptedTurn]:
         rewrite = call("AstEdit", ops=[{"pattern": "total", "rewrite": "total_of"}], paths=["cart.py"])
         yield turn(said("A rewrite by syntax: first a preview,"), rewrite)
         yield turn(said("then exactly that."), call("resolve", action="apply", reason="the name is right"))
-    command = f"echo sent | tee -a {DEPLOYED}; sleep 60"
+    command = f"echo sent >> {DEPLOYED}; cat {DEPLOYED}; sleep 60"  # the output follows the write
     yield turn(said("Now I put it online."), call("Bash", command=command, description="Put the shop online"))
 
 
