@@ -50,10 +50,12 @@ from callgate.session.meter import SessionMeter
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart, nesting_feature
 from callgate.session.run import RunResult
+from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import questions_feature
 from callgate.staging.feature import staging_feature
 from callgate.staging.workspace import workspace_feature
 from callgate.tools.toolbox import Tools, as_toolbox
+from callgate.words.errors import UsageError
 from callgate.words.inputs import Input
 from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import Mode
@@ -80,8 +82,8 @@ class Session(Conversation):
     model     the model that answers requests, see ``callgate.Model``; or a ModelSetup with a fallback, prices and
               options
     tools     functions, tools, or a Toolbox
-    features  further features; a feature with the name of a built-in feature replaces it. See ``callgate.features`` and
-              its guide
+    features  further features; a feature with the name of a built-in feature replaces it, except ``nesting`` and
+              ``questions``. See ``callgate.features`` and its guide
     system    the system prompt, the same in every request; or a function of the record that returns the prompt and
               notes for the user
     config    rules, hooks, limits and remembered answers, from load_config; without it no settings file is read
@@ -114,7 +116,7 @@ class Session(Conversation):
     ) -> None:
         if not callable(system):
             of_kind("system", system, str)
-        limits, nesting = as_limits(limits, config), as_nesting(nesting)
+        features, limits, nesting = _further(features), as_limits(limits, config), as_nesting(nesting)
         parent = nesting.parent
         setup = as_setup(model, parent.setup if isinstance(parent, Session) else None)
         if config is not None:
@@ -190,6 +192,16 @@ class Session(Conversation):
         model = replace(self.setup, model=self._work.answerer, cheap=None) if model is None else model
         given: dict[str, Any] = {**self._shared, **options}
         return Session(model, tools, features=features, nesting=Nesting(self, label), **given)
+
+
+def _further(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return the features of the caller. Raise UsageError for a feature that would remove the gates or questions of
+    parent sessions."""
+    found = tuple(features)
+    for each in found:
+        if each.name in (NESTING, QUESTIONS):
+            raise UsageError(f"the feature {each.name!r} cannot be replaced: it connects a session with its parent")
+    return found
 
 
 def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> Iterator[Feature]:

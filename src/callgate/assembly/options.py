@@ -29,6 +29,7 @@ from callgate.words.decisions import Allow
 from callgate.words.errors import CallgateError, ModelError, UsageError
 from callgate.words.events import ModeSet
 from callgate.words.limits import ExecutorSettings, LoopLimits
+from callgate.words.messages import Usage
 from callgate.words.model import Abilities, CacheHints, ModelEvent, Request, RequestLimits, RequestOptions
 from callgate.words.modes import Mode, check_mode
 
@@ -48,7 +49,8 @@ class ModelSetup:
                     the reason of a failure
     fallback        answers for the rest of a run after ``model`` was overloaded three times in a row
     cheap           a cheaper model: it writes the summaries of compactions, and a title after the first prompt
-    price           a function that returns the price in dollars for a model's name and a Usage, or None
+    price           a function that returns the price in dollars for a model's name and a Usage, or None; in a nested
+                    session the price of the parent session replaces None. A price of 0 counts against no dollar limit
     request_limits  limits that are sent with each request
     cache           cache hints that are sent with each request
     options         effort, thinking and further options of each request; Prompt(options=…) changes them for one run
@@ -217,12 +219,24 @@ def as_setup(model: Model | ModelSetup, outer: ModelSetup | None = None) -> Mode
     """Return the ModelSetup for a model. For a nested session it has the prices and the further models of the
     ``outer`` setup."""
     if isinstance(model, ModelSetup):
-        return model if outer is None or model.price is not None else replace(model, price=outer.price)
+        return model if outer is None else replace(model, price=_inherited(model.price, outer.price))
     setup = ModelSetup(model)
     if outer is None:
         return setup
     others = [each for name, each in outer.by_name.items() if name not in setup.by_name]
     return replace(setup, models=others, open_model=outer.open_model, price=outer.price)
+
+
+def _inherited(own: Price | None, outer: Price | None) -> Price | None:
+    """Return a price function that uses the outer price if the own price is unknown."""
+    if own is None or outer is None or own is outer:
+        return own or outer
+
+    def price(model: str, usage: Usage) -> float | None:
+        found = own(model, usage)
+        return outer(model, usage) if found is None else found
+
+    return price
 
 
 def as_limits(limits: SessionLimits | None, config: Config | None) -> SessionLimits:

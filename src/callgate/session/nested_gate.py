@@ -142,6 +142,4 @@ def _in_own_mode(part: NestingPart, place: NestingPart, case: Case) -> Case:
 
 def _seen_from(part: NestingPart, place: NestingPart, case: Case) -> Case:
     """Return the case of a call in the nested session ``place`` for the gate of its parent session ``part``."""
-    answers = (each for each in case.policies if each.scope == "session" and each not in part.policies)
-    policies = (*part.policies, *answers) if case.policies else part.policies
-    return replace(case, path=place.path[len(part.path) :], mode=part.mode, policies=policies)
+    return replace(case, path=place.path[len(part.path) :], mode=part.mode, policies=part.policies)

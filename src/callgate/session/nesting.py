@@ -274,7 +274,9 @@ class NestingPart(FeaturePart):
 
     def _policy_added(self, event: PolicyAdded) -> None:
         if self._is_live:
-            for part in (*self._children.values(), *(() if self.parent is None else (self.parent,))):
+            if self.parent is not None:  # waits: gates of parent sessions count only answers in their own record
+                self.parent._in_own_thread(partial(self.parent._adopt, event.policy))
+            for part in self._children.values():
                 part._in_own_thread(partial(part._adopt, event.policy), wait=False)
 
     def _adopt(self, policy: ApprovalPolicy) -> None:
