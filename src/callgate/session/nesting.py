@@ -77,6 +77,7 @@ class NestingPart(FeaturePart):
         self.path = opened.path
         self._children: dict[str, NestingPart] = {}
         self._outside_calls = opened.needed(QUESTIONS, UserQuestions)
+        self._outside_calls.modes = lambda: (part.mode for part in (*self.around, self))
         self._is_listening = self._is_closed = False
         self._is_live = False  # false while events on record are folded again
         self._is_charged = False  # all costs on record, of earlier programs too

@@ -6,7 +6,7 @@ same id.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ledger import Ledger
@@ -22,7 +22,7 @@ from callgate.words.decisions import (
 )
 from callgate.words.errors import StateError, UsageError
 from callgate.words.events import FeatureRecorded, Forked, QuestionAnswered, QuestionAsked
-from callgate.words.modes import MODES
+from callgate.words.modes import MODES, Mode
 
 NAME = "questions"
 _TAKEN = "taken"
@@ -39,6 +39,8 @@ class UserQuestions(FeaturePart):
         self._number = 0
         self._waiting: dict[str, asyncio.Future[Confirmation]] = {}
         self._is_closing = False
+        self.modes: Callable[[], Iterable[Mode]] = lambda: (self._record.ledger.mode,)
+        """Return the modes that apply to the questions. Replaced in a nested session."""
         self.folds = {
             QuestionAsked: self._asked,
             QuestionAnswered: self._answered,
@@ -99,7 +101,7 @@ class UserQuestions(FeaturePart):
             raise StateError("the session is closed")
         if id.isdecimal():
             raise UsageError(f"the id of a question must not be a number: {id!r}")
-        if MODES[self._record.ledger.mode].never_asks:
+        if any(MODES[mode].never_asks for mode in self.modes()):
             return None
         key = f"{ASK_PREFIX}{id or self._number + 1}"
         if key in self._waiting:
