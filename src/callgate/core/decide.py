@@ -437,10 +437,10 @@ class Decider:
             self.release_matching()
 
     def _allow(self, call: Call, allow: Allow) -> None:
-        """Allow a call. If the mode changed after the call was judged, run the checks that apply to all arguments
-        again."""
+        """Allow a call. If the mode may have changed after the call was judged, here or in a parent session, run the
+        checks that apply to all arguments again."""
         mode = self._ledger.mode
-        if mode == call.case.mode:
+        if mode == call.case.mode and not self._path:
             self._decide(call, allow, None)
         else:
             call.case = replace(call.case, mode=mode)
