@@ -109,7 +109,7 @@ def case_of(
     policies: Sequence[ApprovalPolicy] = (),
     sandbox: object = None,
 ) -> Case:
-    """Make a Case of a tool name and arguments. Raise UsageError if the arguments cannot be those of a call."""
+    """Create a Case from a tool name and arguments. Raise UsageError if the arguments are not valid for a call."""
     stand = StandIn(tool, sandbox)
     try:
         hashed, traits = arguments_hash(tool, arguments), stand.traits(arguments)

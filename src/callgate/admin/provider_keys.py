@@ -122,8 +122,8 @@ def provider_names() -> tuple[str, ...]:
 
 
 def first_run_page(config: Config) -> str:
-    """Return the ways to get a model as lines for people; empty if a model or a key is configured. Local servers are
-    asked for their models; no request leaves this machine."""
+    """Return human-readable lines about how to get a model. Return an empty text if a model or a key is configured.
+    Only local servers are asked for their models."""
     source = model_source(config)
     if config.models.default is not None or source.first_with_key() is not None:
         return ""

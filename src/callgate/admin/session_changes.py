@@ -94,7 +94,7 @@ class PlannedUndo:
 
 @noun
 class ShownFile:
-    """One file of a change set, for people.
+    """The diff of one changed file.
 
     hunks  the lines of its diff from the first ``@@`` on; empty if it is not shown as lines
     """

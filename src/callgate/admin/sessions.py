@@ -77,7 +77,7 @@ class Shown:
     agents: tuple[str, ...] = ()
 
     def page(self) -> Sequence[SaidMessage | Mark]:
-        """Return the messages and marks for people."""
+        """Return the messages and marks to show to a user."""
         return read_page(self._exported())
 
     def written_as(self, shape: Shape) -> str:
@@ -325,8 +325,8 @@ class Archive:
         return log
 
     def _exactly(self, which: str) -> Path:
-        """Return the log of a session to change. ``which`` must be an id, a beginning that no other id has, or
-        the whole title of a session of this workspace."""
+        """Return the log of the session that will be changed. ``which`` is an id, a unique prefix of an id, or the
+        whole title of a session of this workspace."""
         if _is_file(which):
             raise JournalError(f"{which} is a file: give the id of the session")
         logs = self._logs()

@@ -145,7 +145,7 @@ class ChangeHistory:
         return _with_line(kept, line)
 
     def all(self, session: str) -> list[Kept]:
-        """Return all readable changes of a session, the last applied first."""
+        """Return all readable changes of a session, the most recently applied one first."""
         return self.read(session)[0]
 
     def read(self, session: str) -> tuple[list[Kept], list[str]]:

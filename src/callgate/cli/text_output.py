@@ -111,7 +111,7 @@ def answer_to(question: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write one line for people to standard error; nothing if it is closed."""
+    """Write one human-readable line to standard error; nothing if it is closed."""
     with suppress(OSError):
         print(f"callgate: {safe(text)}", file=sys.stderr, flush=True)
 

@@ -118,7 +118,7 @@ class Loop:
         return self._paused()
 
     async def take_calls(self) -> None:
-        """Make the queued calls of programs, outside of a run. No request is sent to the model."""
+        """Run the queued calls that programs requested, outside of a run. No request is sent to the model."""
         await self._take_calls(self._on_waiting, self._on_resumed)
 
     async def _take_calls(self, on_waiting: Callable[[], None], on_resumed: Callable[[], None]) -> None:

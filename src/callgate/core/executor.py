@@ -129,8 +129,7 @@ class CallExecutor:
         self._engine.perform()
 
     def close(self, stop_reason: str = "tool_calls") -> None:
-        """End the message. If the stop reason is that of an incomplete message, settle the calls that have not
-        started."""
+        """End the message. If its stop reason says that it is incomplete, cancel each call that has not started."""
         if not self._closed:
             self._closed = True
             self._board.over(whole=stop_reason in WHOLE)

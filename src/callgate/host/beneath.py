@@ -38,7 +38,7 @@ class OpenFolder:
     @classmethod
     @contextmanager
     def held(cls, path: str) -> Generator["OpenFolder"]:
-        """Open the folder at a trusted path, and close it on leaving."""
+        """Open the folder at a trusted path, and close it when the ``with`` block ends."""
         if not HOLDS_FOLDERS:
             yield cls(path, None)
             return

@@ -54,7 +54,7 @@ class Definition:
 
     @property
     def text(self) -> str:
-        """The text of the definition that the user approves, in lines for a comparison."""
+        """The text of the definition that the user approves, split into lines for a comparison."""
         whole = {
             "name": self.given,
             "title": self.title,

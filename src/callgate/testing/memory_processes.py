@@ -57,7 +57,7 @@ class MemoryProcesses:
 
 
 class MemoryProcess:
-    """A Process in memory that a test ends with ``finish``."""
+    """A simulated process for tests. It runs until the test calls ``finish``."""
 
     def __init__(self, pid: int, script: ScriptedCommand, running: "list[MemoryProcess]") -> None:
         self.pid = self.guard = pid

@@ -1,4 +1,4 @@
-"""Loads a log: the live events, and the state that is needed to continue the log."""
+"""Loads a log: the events that are not rewound, and the state that is needed to append to it."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""The state that the fold of events changes: blocks, open questions, queued prompts, measures."""
+"""The state that the terminal computes from events: blocks, open questions, queued prompts and measured times."""
 
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace

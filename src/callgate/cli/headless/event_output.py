@@ -34,7 +34,7 @@ class Cleaner(Protocol):
 
 
 def notice(event: Event) -> str:
-    """Return the line for people about an event; empty for most events."""
+    """Return a human-readable line about an event; empty for most events."""
     match event:
         case Noted():
             return event.text

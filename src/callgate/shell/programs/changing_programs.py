@@ -36,8 +36,8 @@ zip | | -m!remove | no_prefix
 
 
 def copy(call: Invocation) -> list[Use]:
-    """Return the uses of ``cp``, ``mv``, ``ln`` and ``install``. The written file may be the target, or a file with
-    the name of the source in the target folder: uses for both paths are returned. A copied folder would be merged
+    """Return the effects of ``cp``, ``mv``, ``ln`` and ``install``. The written file may be the target, or a file with
+    the name of the source in the target folder: effects on both paths are returned. A copied folder would be merged
     with an existing folder and follow links in it, so the path in the target folder must not be a folder."""
     name, words, operands = call.program.names, call.words, call.operands
     uses = call.uses(call.options)
@@ -67,7 +67,7 @@ def copy(call: Invocation) -> list[Use]:
 
 
 def _lost(name: str, sources: list[Argument], target: Argument) -> list[Use]:
-    """Return uses that remove the sources of a move out of the workspace, or the target if ``/dev/null`` is copied
+    """Return effects that remove the sources of a move out of the workspace, or the target if ``/dev/null`` is copied
     over it."""
     if name == "mv" and (target.text[:1] in ("/", "~") or ".." in target.text.split("/")):
         return [each.included("remove") for each in sources]
@@ -79,7 +79,7 @@ _LONG_MODES = {"--create": "c", "--list": "t", "--extract": "x", "--get": "x", "
 
 
 def tar(call: Invocation) -> list[Use]:
-    """Return the uses of tar. The first word may be letters without a dash, with their values in the next words. The
+    """Return the effects of tar. The first word may be letters without a dash, with their values in the next words. The
     names of unpacked files are unknown, so a rule must contain the option ``x``."""
     words, found = call.words, call.arguments
     bundle = text_of(words[1]) if len(words) > 1 else "-"

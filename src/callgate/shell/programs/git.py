@@ -149,14 +149,14 @@ _ONLY_SHOWS = ("--check", "--stat", "--numstat", "--summary")
 
 
 def apply(call: Invocation) -> list[Use]:
-    """Return the uses of ``git apply``. The patch contains the names of the written files, so only an exact rule
+    """Return the effects of ``git apply``. The patch contains the names of the written files, so only an exact rule
     allows the command."""
     writes = WHOLE.beyond("write", "it writes the files that the patch names", "")
     return [WHOLE.included("alter"), *call.uses(), *([] if call.matching(*_ONLY_SHOWS) else [writes])]
 
 
 def clone(call: Invocation) -> list[Use]:
-    """Return the uses of ``git clone``. The default folder is the last name in the URL."""
+    """Return the effects of ``git clone``. The default folder is the last name in the URL."""
     uses = [WHOLE.included("alter"), *call.uses()]
     if len(call.operands) == 1:
         source = call.operands[0]
@@ -166,7 +166,7 @@ def clone(call: Invocation) -> list[Use]:
 
 
 def restore(call: Invocation) -> list[Use]:
-    """Return the uses of ``git restore`` and ``git checkout``. The words after ``--`` are written, except if only
+    """Return the effects of ``git restore`` and ``git checkout``. The words after ``--`` are written, except if only
     the index is changed. If a path is a whole folder, the rule must contain the path, because all changes in the
     folder are discarded."""
     found = call.arguments
@@ -181,7 +181,7 @@ def restore(call: Invocation) -> list[Use]:
 
 
 def clean(call: Invocation) -> list[Use]:
-    """Return the uses of ``git clean``. Without a path, all untracked files are removed."""
+    """Return the effects of ``git clean``. Without a path, all untracked files are removed."""
     if call.matching("-n", "--dry-run"):
         return call.uses()
     step = Argument("", ".", call.start - 1, call.start - 1)
@@ -190,8 +190,9 @@ def clean(call: Invocation) -> list[Use]:
 
 
 def config(call: Invocation) -> list[Use]:
-    """Return the uses of ``git config``. An option, the first word (``get``, ``list``) or a single name makes it a
-    query. If a new setting names a program or a file with settings, the uses include a write to the settings file."""
+    """Return the effects of ``git config``. An option, the first word (``get``, ``list``) or a single name makes it a
+    query. If a new setting names a program or a file with settings, the effects include a write to the settings
+    file."""
     first = call.operands[0].text if call.operands else ""
     asks = first in ("list", "get") or call.matching(*_CONFIG_READS)
     if asks or (len(call.operands) == 1 and first not in _CONFIG_CHANGES):
@@ -211,7 +212,7 @@ def config(call: Invocation) -> list[Use]:
 
 
 def naming(call: Invocation) -> list[Use]:
-    """Return the uses of ``git branch`` and ``git tag``: an operand creates a name, except with an option that lists
+    """Return the effects of ``git branch`` and ``git tag``: an operand creates a name, except with an option that lists
     names."""
     lists = not call.operands or call.matching(*_LISTS)
     return call.uses() if lists else [*call.uses(), WHOLE.included("alter")]

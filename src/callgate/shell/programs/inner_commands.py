@@ -42,7 +42,7 @@ _BUILDERS = frozenset(("make", "gmake"))
 
 @noun
 class CommandRun:
-    """One command and its uses.
+    """One command and its effects.
 
     name      the name of the program without its folder; None if the name is an expansion
     depth     the number of commands that enclose the command
@@ -84,7 +84,7 @@ def known_as(name: str) -> str:
 
 
 def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
-    """Return the uses of the words of a command; empty if the name of the program is unknown."""
+    """Return the effects of the words of a command; empty if the name of the program is unknown."""
     name = name_of(words[0]) if words else None
     uses = read(known_as(name), words) if name else ()
     if _unclear(uses):
@@ -191,8 +191,7 @@ class InnerCommands:
                 self._setting(name, value, depth + 1)
 
     def _hidden_commands(self, run: CommandRun, depth: int) -> None:
-        """Add the commands in words that the table describes as harmless: aliases of git and ``!command`` in
-        editors."""
+        """Yield commands inside arguments that the table treats as safe: a git alias, or ``!command`` in an editor."""
         texts = [text_of(word) for word in run.words[1:]]
         if run.name == "git":
             for name, value in pairwise(texts):

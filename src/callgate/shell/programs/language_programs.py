@@ -38,7 +38,7 @@ _TEST_MODULES = names("unittest")
 
 
 def shell(call: Invocation) -> list[Use]:
-    """Return the uses of a shell. With ``-c`` the first operand is shell text. Without ``-c`` the first operand is a
+    """Return the effects of a shell. With ``-c`` the first operand is shell text. Without ``-c`` the first operand is a
     script; without an operand the shell reads commands from stdin."""
     words, found = call.words, call.arguments
     script = next((each for each in found if not each.name), None)
@@ -69,7 +69,7 @@ def _handed_on(words: Words, start: int) -> list[Use]:
 
 
 def _module(call: Invocation, found: Argument) -> list[Use]:
-    """Return the uses of ``-m``: the uses in the row of the module. A module without a row must be named in the
+    """Return the effects of ``-m``: the effects in the row of the module. A module without a row must be named in the
     rule."""
     if found.text in _MODULES:
         same = call.read_program(found.text, tuple(call.words[found.on :]))
@@ -81,7 +81,7 @@ def _module(call: Invocation, found: Argument) -> list[Use]:
 
 
 def language(call: Invocation) -> list[Use]:
-    """Return the uses of an interpreter. It runs the script or the code option, whichever comes first; the words
+    """Return the effects of an interpreter. It runs the script or the code option, whichever comes first; the words
     after a script are arguments. In Python the code also ends the options."""
     words, found, python = call.words, call.arguments, "-m" in call.grammar.table
     if len(found) == 1 and found[0].name in (_TELLS if python else _TELLS | {"-v"}):

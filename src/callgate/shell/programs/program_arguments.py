@@ -1,4 +1,4 @@
-"""Splits the words of a command into options and operands according to its row, and determines their uses."""
+"""Splits the words of a command into options and operands according to its row, and determines their effects."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -95,12 +95,12 @@ class Argument:
     option: Option | None = None
 
     def included(self, role: Role, text: str | None = None, *, guess: bool = False, flat: bool = False) -> Use:
-        """Return a use that a rule for the program includes."""
+        """Return an effect that a rule for the program includes."""
         shown = self.text if text is None else text
         return Use(role=role, text=shown, at=self.at, on=self.on, granted=True, guess=guess, flat=flat)
 
     def beyond(self, role: Role, why: str, text: str | None = None, *, target: bool = False) -> Use:
-        """Return a use that only a rule with exactly these words covers."""
+        """Return an effect that only a rule with exactly these words covers."""
         shown = self.text if text is None else text
         return Use(role=role, text=shown, at=self.at, on=self.on, why=why, target=target)
 
@@ -121,7 +121,7 @@ class Invocation:
     """A command whose words are split according to the grammar of its program. The words before ``start`` name the
     program.
 
-    read_program  returns the uses of a command of another program of the table
+    read_program  returns the effects of a command of another program of the table
     """
 
     def __init__(self, grammar: Grammar, words: Words, start: int, read_program: ReadProgram) -> None:
@@ -147,7 +147,7 @@ class Invocation:
         return [each for each in self.arguments if each.name in names]
 
     def uses(self, arguments: Iterable[Argument] | None = None) -> list[Use]:
-        """Return the uses of the arguments (default: all arguments of the command) and of unknown words."""
+        """Return the effects of the arguments (default: all arguments of the command) and of unknown words."""
         chosen = self.arguments if arguments is None else arguments
         return uses_in(self.grammar, chosen) + loose(self.words, self.start)
 
@@ -300,8 +300,8 @@ def of_kind(kind: str, argument: Argument) -> list[Use]:
 
 
 def loose(words: Words, start: int = 1, *, positional: bool = False) -> list[Use]:
-    """Return uses for unknown words and for globs that could expand to an option. If ``positional`` is set, also
-    return uses for globs that could expand to several words."""
+    """Return effects for unknown words and for globs that could expand to an option. If ``positional`` is set, also
+    return effects for globs that could expand to several words."""
     uses: list[Use] = []
     ended = False
     for at, word in enumerate(words[start:], start):

@@ -1,6 +1,6 @@
-"""The table of all known programs, and the function that determines the uses of a command.
+"""The table of all known programs, and the function that determines the effects of a command.
 
-Only an exact rule allows a program without a row: each of its words is a use that the rule must contain.
+Only an exact rule allows a program without a row: each of its words is an effect that the rule must contain.
 """
 
 import re
@@ -86,7 +86,7 @@ def grammar_of(name: str) -> Grammar:
 
 @lru_cache(maxsize=64)
 def read(name: str, words: tuple[Word, ...], start: int = 1) -> tuple[Use, ...]:
-    """Return the uses of the words of a command from the index ``start`` on. The result is cached, because one
+    """Return the effects of the words of a command from the index ``start`` on. The result is cached, because one
     decision needs it several times."""
     return tuple(_uses(name, words, start))
 
@@ -172,7 +172,7 @@ def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) 
 
 
 def anything(words: Words) -> list[Use]:
-    """Return the uses of a program without a row: every word, and the text after ``=`` in a word, may be a path that
+    """Return the effects of a program without a row: every word, and the text after ``=`` in a word, may be a path that
     is read or written."""
     uses = [WHOLE.included("alter")]
     removes = any(_REMOVES.match(text_of(word)) for word in words[1:])

@@ -82,7 +82,7 @@ awk,gawk,mawk,nawk | text read | -F= -v= -e= --source= --assign= --field-separat
 
 
 def jq(call: Invocation) -> list[Use]:
-    """Return the uses of ``jq``. A filter that the shell would expand is not covered."""
+    """Return the effects of ``jq``. A filter that the shell would expand is not covered."""
     filters = [each for each in call.operands[:1] if unsure(call.words[each.on])]
     return call.uses() + [each.beyond("unknown", "the shell expand_glob in the filter") for each in filters]
 

@@ -1,7 +1,7 @@
 """Parses sed scripts and awk programs strictly. A rule does not cover a script that cannot be parsed.
 
-A sed script may read and write files and run commands; each of these is a use. An awk program is accepted if it only
-computes and prints. In awk the first operand is the program and ends the options, unless ``-e`` gives the program.
+A sed script may read and write files and run commands; each of these is an effect. An awk program is accepted if it
+only computes and prints. In awk the first operand is the program and ends the options, unless ``-e`` gives the program.
 """
 
 import re
@@ -32,7 +32,7 @@ _BETWEEN = " \t\n;"
 
 
 def script_uses(text: str, at: int) -> list[Use]:
-    """Return the uses of a sed script: the files that it reads and writes, and the commands that it runs."""
+    """Return the effects of a sed script: the files that it reads and writes, and the commands that it runs."""
     script, uses, rest = Argument("", text, at, at), list[Use](), text
     while rest := rest.lstrip(_BETWEEN):
         found = _COMMAND.match(rest)
@@ -73,7 +73,7 @@ def sed(call: Invocation) -> list[Use]:
 
 
 def rewritten(option: Argument, files: Sequence[str], suffix: str = "") -> list[Use]:
-    """Return the uses of an option that changes the files in place, and with a suffix keeps the old files under new
+    """Return the effects of an option that changes the files in place, and with a suffix keeps the old files under new
     names. A rule that contains the option covers any file of the workspace; otherwise each file needs an Edit rule."""
     why = f"{option.name} writes a file"
     # A suffix may lead to another folder; without a file it is unknown what is written.
@@ -88,7 +88,7 @@ def _kept(path: str, suffix: str) -> str:
 
 
 def rewriting(call: Invocation) -> list[Use]:
-    """Return the uses of formatters and linters. They write their operands with an option such as ``--fix``, or
+    """Return the effects of formatters and linters. They write their operands with an option such as ``--fix``, or
     without an option of ``writes_unless`` such as ``--check``."""
     places = [each for each in call.options if each.option and each.option.kind == "place"]
     uses = [WHOLE.included("alter"), *call.uses(each for each in call.arguments if each not in places)]
@@ -197,7 +197,7 @@ def _first_unsafe_part(text: str) -> str | None:
 
 
 def program_uses(text: str, at: int) -> list[Use]:
-    """Return the uses of an awk program that does more than compute and print; empty for any other awk program."""
+    """Return the effects of an awk program that does more than compute and print; empty for any other awk program."""
     program = Argument("", text, at, at)
     try:
         ventures = _first_unsafe_part(text)

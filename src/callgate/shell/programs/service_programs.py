@@ -54,7 +54,7 @@ _SHOWN = ("-w", "--write-out")
 
 
 def curl(call: Invocation) -> list[Use]:
-    """Return the uses of ``curl``. ``@file`` and ``name@file`` send a file. A URL may be a glob, or may have another
+    """Return the effects of ``curl``. ``@file`` and ``name@file`` send a file. A URL may be a glob, or may have another
     scheme than http."""
     uses = call.uses(call.options)
     for each in call.arguments:

@@ -1,4 +1,4 @@
-"""The uses of a command. A ``Use`` is one effect of a word that rules check."""
+"""The effects of a command. A ``Use`` is one effect of a word that rules check."""
 
 import re
 from collections.abc import Sequence

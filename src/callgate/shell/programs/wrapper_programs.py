@@ -59,7 +59,8 @@ _PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%-?[0-9]*(?:\.[0-9]+)?[sd])*")
 
 
 def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_text: bool = False) -> list[Use]:
-    """Return the uses of the inner command of a wrapper. ``own`` is the number of operands before the inner command."""
+    """Return the effects of the inner command of a wrapper. ``own`` is the number of operands before the inner
+    command."""
     why = f"{name} runs another command"
     operands = [each for each in found if not each.name]
     start = operands[own].at if len(operands) > own else len(words)
@@ -81,7 +82,7 @@ def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_
 
 
 def env(call: Invocation) -> list[Use]:
-    """Return the uses of ``env``. Without an inner command it prints the environment."""
+    """Return the effects of ``env``. Without an inner command it prints the environment."""
     found = [each for each in call.arguments if each.name or each.text != "-"]
     uses = call.uses(call.options) + commands(call.words, found, 0, "env")
     runs = any(use.role in ("argv", "run") for use in uses)
@@ -89,7 +90,7 @@ def env(call: Invocation) -> list[Use]:
 
 
 def command(call: Invocation) -> list[Use]:
-    """Return the uses of ``command``. With ``-v`` it only prints the path of a program."""
+    """Return the effects of ``command``. With ``-v`` it only prints the path of a program."""
     if call.matching("-v", "-V"):
         return loose(call.words, call.start)
     return call.uses(call.options) + commands(call.words, call.arguments, 0, "command")
@@ -112,7 +113,7 @@ def double_bracket(call: Invocation) -> list[Use]:
 
 
 def test(call: Invocation) -> list[Use]:
-    """Return the uses of ``test``. It reads attributes of files; ``-v`` and ``-R`` evaluate the subscript of a
+    """Return the effects of ``test``. It reads attributes of files; ``-v`` and ``-R`` evaluate the subscript of a
     variable."""
     uses = _computed(call)
     for each in operands_in(call.words, call.start):
@@ -133,7 +134,7 @@ def printf(call: Invocation) -> list[Use]:
 
 
 def sets(call: Invocation) -> list[Use]:
-    """Return the uses of builtin commands that change the state of the shell, such as ``export``. Some take the
+    """Return the effects of builtin commands that change the state of the shell, such as ``export``. Some take the
     option ``-C``, whose value is run for each line of input."""
     changes = WHOLE.beyond("alter", "it changes the shell itself")
     words = [*operands_in(call.words, 0), WHOLE]
@@ -146,7 +147,7 @@ def sets(call: Invocation) -> list[Use]:
 
 
 def runs(call: Invocation) -> list[Use]:
-    """Return the uses of builtin commands that run text. ``eval`` joins its words, ``trap`` runs its first word, and
+    """Return the effects of builtin commands that run text. ``eval`` joins its words, ``trap`` runs its first word, and
     the command of an alias is the text after ``=``."""
     name = text_of(call.words[0])
     texts = [text_of(word) for word in call.words[call.start :]]
