@@ -89,8 +89,8 @@ class CallJudge:
     def _compile(
         self, allow: tuple[str, ...], ask: tuple[str, ...], deny: tuple[str, ...], root: str
     ) -> tuple[CheckGate, Rulebook] | str:
-        """Compile the rules. Return the fault of a given rule; a fault of the settings file makes the gate deny
-        everything."""
+        """Compile the rules. Return the fault of a rule that the caller passed, if there is one. A fault of the
+        settings file is not returned: it makes the gate deny every call."""
         given, settings = settings_of_arguments("command line", allow=allow, ask=ask, deny=deny).rules, self._settings
         faults = Rulebook.of(given, root=root, home=self._home).faults
         if faults:

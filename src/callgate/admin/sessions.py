@@ -50,16 +50,15 @@ _SUFFIX = ".jsonl"
 
 @noun
 class Shown:
-    """The live part of a session, or the end of it.
+    """The messages and calls of a session that were not rewound, or only its last messages.
 
     named      the name of the session for another command
     questions  open questions
     pending    staged actions
     waiting    queued prompts
     missing    True if whole lines of the log are missing
-    draft      the stored part of an unfinished message
+    draft      the stored text of an unfinished message
     costs      usage by model
-    agents     the nested sessions that have a log, as names for another command
     """
 
     session: str
@@ -129,7 +128,7 @@ class Audited:
 
 
 def ago(at: float, now: float) -> str:
-    """Return the time passed in a few letters, or the date if it is more than a week ago. Times are UTC."""
+    """Return the elapsed time in a short form such as ``5 min``, or the date in UTC if it is more than a week ago."""
     passed = now - at
     if -60 < passed < 60:
         return "now"
@@ -230,8 +229,8 @@ class Archive:
     # ---- shown --------------------------------------------------------------------------------------------------
 
     def show(self, which: str | None, tail: int | None = None) -> Shown:
-        """Return the live part of a session, or its last ``tail`` messages. Results belong to the message with their
-        calls."""
+        """Return what was not rewound of a session, or its last ``tail`` messages. A message includes the results of
+        its calls."""
         log = self.find(which)
         with opened(log, which) as fd:
             _refuse_other(fd, log)

@@ -104,8 +104,8 @@ class HistoryHost(LocalHost):
         await self._in_thread(drop)
 
     async def discard_staged_except(self, numbers: Collection[int | None]) -> None:
-        """Discard the staged changes without a recorded pending action. They remain if a process ends between storing
-        the change and recording the action."""
+        """Discard every staged change that no pending action names. A process that ends between storing a change and
+        recording its action leaves such a change."""
 
         def drop() -> None:
             for kept in self.history.all(self.session):

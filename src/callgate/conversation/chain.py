@@ -165,7 +165,7 @@ class Chain:
         return found
 
     def _next_starts(self, line: list[str]) -> dict[str | None, int]:
-        """Return the start of the line of the next message by message id. The key None has the start of the first
+        """Return for each message the offset of the line of the next message. The key None stands before the first
         message."""
         begins = {each.line.id: each.start for each in self._segments if each.line.kind == "message"}
         before: list[str | None] = [*line[1:], None]

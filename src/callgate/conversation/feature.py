@@ -391,7 +391,7 @@ class FeaturePart:
 
     @property
     def wakes(self) -> Sequence[str]:
-        """The ids of reasons for a turn in an idle session. Each id starts at most one turn in one program."""
+        """The ids of reasons to start a turn in an idle session. Each id starts at most one turn per process."""
         return ()
 
     # ---- facts --------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from callgate.words.modes import MODES
 
 
 class UnrecordedCall:
-    """Implements ``PersonCall``. The call has its own record in memory, because the open turn uses the record of the
-    session."""
+    """A call that the user makes during an open turn. It is recorded in memory only, because the turn uses the
+    record of the session."""
 
     def __init__(self, equipment: Equipment) -> None:
         self.stopped = ""

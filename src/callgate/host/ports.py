@@ -228,7 +228,7 @@ def new_output(host: object, name: str) -> OutputFile:
 
 
 def processes_of(host: object) -> Processes:
-    """Return the processes of a host. Raise ToolFailure if the host has none."""
+    """Return the interface of a host for processes. Raise ToolFailure if the host does not support processes."""
     found = host_part(host, "processes")
     if not isinstance(found, Processes):
         raise ToolFailure("This session cannot start programs: its host offers no processes.")

@@ -220,7 +220,7 @@ class ResponsesParser:
             raise ValueError("the arguments of a call differ from the pieces that came before")
 
     def _content(self, out: list[ModelEvent], item: _Item, index: int, content: Json) -> Json:
-        """Return the content with None in place of its text, and append the events of text that was not streamed."""
+        """Return the content with None in place of its texts, and add events for text that was not streamed."""
         field = _TEXTS.get(content["type"])
         if field is None:
             return content

@@ -81,7 +81,7 @@ class FoldState:
 
     @property
     def open_calls(self) -> list[CallBlock]:
-        """The calls without a result, except calls that an earlier program left open."""
+        """The calls without a result, except calls that an earlier process left unfinished."""
         blocks = self.blocks[max(self.first_open, self._printed) :]
         return [each for each in blocks if isinstance(each, CallBlock) and not each.cut and not each.done]
 

@@ -155,8 +155,8 @@ def _closing(line: str, fence: str) -> str | None:
 
 
 def _certain(lines: list[str], indent: str, fence: str) -> bool:
-    """Return True if an indented code block ends at the same line inside and outside of a list. A line with less
-    indentation would end the list and the block."""
+    """Return True if the code block ends at the same line whether or not it belongs to a list item. A less indented
+    line can make this ambiguous."""
     for line in lines:
         if set(line.strip(" \t")) == set(fence) and len(line.strip(" \t")) >= len(fence):
             return _closing(line, fence) == indent
