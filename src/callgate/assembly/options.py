@@ -313,8 +313,8 @@ def session_gate(
     if configs:
         from callgate.assembly.settings import sandbox_of, withheld_of  # where there are settings
 
-        sandbox, notes = sandbox_of(tools, configs, opened.host)
-        facts = replace(facts, sandbox=sandbox, withheld=withheld_of(configs, opened.host))
+        sandbox, notes = sandbox_of(tools, configs, [part.host for part in (*place.around, place)])
+        facts = replace(facts, sandbox=sandbox, withheld=withheld_of(place.rooted_configs, opened.host.clock))
     bound = {id(each) for part in place.around for each in part.tools}
     place.tools = tuple(each for each in tools if id(each) not in bound)  # other tools are bound to a parent session
     for each in place.tools:

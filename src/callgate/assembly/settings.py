@@ -9,7 +9,7 @@ from callgate.config import Config
 from callgate.conversation.feature import Feature, OpenSession
 from callgate.core.capabilities import facts_of
 from callgate.core.gate import CheckGate
-from callgate.core.ports import Check, Host, Tool
+from callgate.core.ports import Check, Clock, Host, Tool
 from callgate.host.local import LocalHost
 from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
@@ -121,37 +121,49 @@ def denied_whole(configs: Sequence[Config]) -> Callable[[str, str], bool]:
     return lambda tool, server: any(book.denies_whole(tool, server) for book in books)
 
 
-def withheld_of(configs: Sequence[Config], host: Host) -> Callable[[str], str | None]:
+def withheld_of(configs: Sequence[tuple[Config, str]], clock: Clock) -> Callable[[str], str | None]:
     """Return a function of a path. The function returns the rule that denies reading the file, or None. The rules
-    are compiled at its first call."""
+    are compiled at its first call.
+
+    configs  the configs, each with the folder of its session
+    """
 
     @cache
     def compiled() -> Sequence[Callable[[str], str | None]]:
-        root, now = host.resolve_path(".").resolved, host.clock.now()
-        books = [Rulebook.of(config.rules, root=root, home=str(config.home), now=now) for config in configs]
+        now = clock.now()
+        books = [Rulebook.of(config.rules, root=root, home=str(config.home), now=now) for config, root in configs]
         return [book.withheld() for book in books]
 
     return lambda path: next((rule for find in compiled() if (rule := find(path)) is not None), None)
 
 
 def sandbox_of(
-    tools: Sequence[Tool], configs: Sequence[Config], host: Host
+    tools: Sequence[Tool], configs: Sequence[Config], hosts: Sequence[Host]
 ) -> "tuple[ProvenSandbox | None, tuple[str, ...]]":
-    """Return the sandbox that all configs allow, or None, and notes for the user. Return None also if no tool runs
-    commands in a sandbox."""
-    if not isinstance(host, LocalHost) or not any(facts_of(each).takes_sandbox for each in tools):
+    """Return the sandbox for the commands of a session, or None, and notes for the user. Return None also if no tool
+    runs commands in a sandbox, or if no host is local.
+
+    configs  the configs of the parent sessions, the root first, and of the session. The first one with a sandbox in
+             force determines the sandbox; the other configs can only restrict it
+    hosts    the hosts of these sessions
+    """
+    is_local = any(isinstance(each, LocalHost) for each in hosts)
+    if not is_local or not any(facts_of(each).takes_sandbox for each in tools):
         return None, ()
     from callgate.policy.sandbox_policy import NO_HOSTS, sandbox_in_force  # for commands alone
 
-    config, found = configs[-1], _NO_PLACE
-    hosts = config.settings.sandbox_allow_hosts
-    if config.own_data:
-        hosts = tuple(each for each in hosts if all(each in other.settings.sandbox_allow_hosts for other in configs))
-        rules = tuple(rule for each in configs for rule in each.rules)
-        found = sandbox_in_force(config.data, config.root, config.home, rules, hosts)
-    if isinstance(found, str):
-        return None, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
-    return found, (NO_HOSTS,) if hosts and not found.hosts else ()
+    allowed = configs[-1].settings.sandbox_allow_hosts
+    allowed = tuple(each for each in allowed if all(each in other.settings.sandbox_allow_hosts for other in configs))
+    why_none = ""
+    for config in configs:
+        found: ProvenSandbox | str = _NO_PLACE
+        if config.own_data:
+            others = [Rulebook.of(each.rules, root=str(each.root), home=str(each.home)) for each in configs]
+            found = sandbox_in_force(config.data, config.root, config.home, config.rules, allowed, others)
+        if not isinstance(found, str):
+            return found, (NO_HOSTS,) if allowed and not found.hosts else ()
+        why_none = why_none or found
+    return None, (f"no sandbox is in force, so commands that do more than read are asked about: {why_none}",)
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

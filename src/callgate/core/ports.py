@@ -248,6 +248,7 @@ class Case:
     recent  the hashes of the calls before it, newest last
     hooked  the answer of the hooks, after they were asked
     path    the names of the agents from the session of the gate to the nested session that makes the call
+    root    the folder of the session of the gate, if the nested session that makes the call works in another folder
     """
 
     call_id: str
@@ -264,6 +265,7 @@ class Case:
     resolve_path: Callable[[str], ResolvedPath] = field(default=unresolved_path)
     hooked: Hooked | None = None
     path: tuple[str, ...] = ()
+    root: str = ""
 
 
 Verdict = Allow | Ask | Deny | None

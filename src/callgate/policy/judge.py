@@ -100,7 +100,7 @@ class Judge:
     def subject(self, case: Case) -> Subject:
         subject = self._subject
         if subject is None or subject.case is not case:
-            root = self.rulebook.root or case.resolve_path(".").resolved
+            root = self.rulebook.root or case.root or case.resolve_path(".").resolved
             subject = self._subject = Subject(case, root=root, home=self._home)
         return subject
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from callgate.policy.entries import RuleLine
 from callgate.policy.json_store import VERSION, Damaged, read_value, write_record
 from callgate.policy.protected import is_secret, protected_names, secrets_of
 from callgate.policy.rule_contents import HostContent, PathContent
-from callgate.policy.rules import Rulebook, path_rules
+from callgate.policy.rules import Rule, Rulebook, path_rules
 from callgate.policy.subjects import Way
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
@@ -229,39 +230,62 @@ class Proofs:
 
 
 def sandbox_in_force(
-    data: Path, root: Path, home: Path, rules: Sequence[RuleLine] = (), hosts: Sequence[str] = ()
+    data: Path,
+    root: Path,
+    home: Path,
+    rules: Sequence[RuleLine] = (),
+    hosts: Sequence[str] = (),
+    others: Sequence[Rulebook] = (),
 ) -> ProvenSandbox | str:
     """Return the sandbox for commands of a workspace, or the reason why there is none.
 
-    rules  rules of the settings; paths and hosts that they deny are also denied to commands
-    hosts  hosts that commands may reach
+    rules   rules of the settings; paths and hosts that they deny are also denied to commands
+    hosts   hosts that commands may reach
+    others  rulebooks of other sessions in the tree. Their deny rules apply too; a root below the workspace makes the
+            rest of the workspace read-only
     """
     proofs = Proofs(data)
     sandbox = proofs.sandbox()
     if sandbox is None:
         return proofs.why_none()
     book = Rulebook.of(rules, root=str(root), home=str(home))
-    denies, allows = ([content for _, content in path_rules(rules)] for rules in (book.denies, book.allows))
+    denied = (*book.denies, *(rule for other in others for rule in other.denies))
+    denies, allows = ([content for _, content in path_rules(rules)] for rules in (denied, book.allows))
     private = private_folder(data)
     scratch = _Scratch(private)
 
-    def profile() -> Profile:
+    def profile_of(folder: str) -> Profile:
         return profile_for(
-            str(root), str(home), private=str(private), scratch=scratch.folder(), denies=denies, allows=allows
+            folder, str(home), private=str(private), scratch=scratch.folder(), denies=denies, allows=allows
         )
 
-    return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, book))
+    def profile() -> Profile:
+        found = profile_of(str(root))
+        for other in others:
+            if _is_writable(other.root, found):
+                inner = profile_of(other.root)
+                found = replace(inner, unreadable=tuple(sorted({*inner.unreadable, *found.unreadable})))
+        return found
+
+    return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, denied))
 
 
-def proxy_for(sandbox: Sandbox, hosts: Sequence[str], book: Rulebook) -> "HostProxy | None":
-    """Return the proxy for the hosts except denied hosts. Return None if there are no hosts, or if the sandbox does
-    not isolate the network."""
+def _is_writable(folder: str, profile: Profile) -> bool:
+    """Return True if commands with this profile can write to the folder and it is not the whole workspace."""
+    kept = (*profile.read_only, *profile.reserved, *profile.unreadable)
+    folder = os.path.realpath(folder)
+    return folder.startswith(f"{profile.root}/") and not any(f"{folder}/".startswith(f"{each}/") for each in kept)
+
+
+def proxy_for(sandbox: Sandbox, hosts: Sequence[str], denies: Sequence[Rule]) -> "HostProxy | None":
+    """Return the proxy for the hosts except hosts that the rules deny. Return None if there are no hosts, or if the
+    sandbox does not isolate the network."""
     if not hosts or not sandbox.has_network:
         return None
     from callgate.host.sandbox.proxy import HostProxy  # most settings name no hosts
     from callgate.policy.allowed_hosts import proxy_rules
 
-    denied = [rule.content.pattern for rule in book.denies if isinstance(rule.content, HostContent)]
+    denied = [rule.content.pattern for rule in denies if isinstance(rule.content, HostContent)]
     return HostProxy(proxy_rules(hosts, denied))
 
 

@@ -178,10 +178,12 @@ class Subject:
         None if there is no such reason."""
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} beside the command may change what it does"
-        if self.folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
+        folder = self.folder or ("." if self.case.root else None)
+        if folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
             return None
-        moved = self.case.resolve_path(self.folder).resolved != self.case.resolve_path(".").resolved
-        return f"it runs in {self.folder}, whose own settings may name programs" if moved else None
+        found, usual = self.case.resolve_path(folder).resolved, self.case.root or self.case.resolve_path(".").resolved
+        shown = self.folder or found
+        return f"it runs in {shown}, whose own settings may name programs" if found != usual else None
 
     @cached_property
     def folder_readers(self) -> tuple[str, ...]:
@@ -249,6 +251,8 @@ class Subject:
             reads, writes = [*reads, *locks.reads], [*writes, *locks.writes]
         if found.command is not None and self.folder is not None:
             reads.append(self.folder)
+        elif self.case.root and (found.command is not None or (found.kinds and not reads and not writes)):
+            reads.append(".")  # the folder of a nested session, which may be outside the root
         ways: tuple[tuple[Way, list[str]], ...] = (("read", reads), ("write", writes))
         return tuple(dict.fromkeys((each, way) for way, paths in ways for path in paths for each in self._both(path)))
 

@@ -15,6 +15,7 @@ from callgate.session.nesting import NestingPart
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny
 from callgate.words.modes import MODES, Mode
+from callgate.words.resolved_path import ResolvedPath
 
 _DECISIONS = (Allow, Ask, Deny)
 Level = tuple[int, Gate, Callable[[Case], Case]]
@@ -202,4 +203,13 @@ def _in_mode_of(part: NestingPart, ruled: NestingPart, place: NestingPart, case:
 
 def _seen_from(part: NestingPart, place: NestingPart, case: Case) -> Case:
     """Return the case of a call in the nested session ``place`` for the gate of its parent session ``part``."""
-    return replace(case, path=place.path[len(part.path) :], mode=part.mode, policies=part.policies)
+    seen = replace(case, path=place.path[len(part.path) :], mode=part.mode, policies=part.policies)
+    if part.root == place.root:
+        return seen
+    return replace(seen, root=part.root, resolve_path=partial(_resolved_for, part.root, case.resolve_path))
+
+
+def _resolved_for(root: str, resolve_path: Callable[[str], ResolvedPath], path: str) -> ResolvedPath:
+    """Resolve a path in the folder of the nested session, and compare it with the root of a parent session."""
+    found, top = resolve_path(path), root.rstrip("/") + "/"
+    return replace(found, inside=all(f"{hop}/".startswith(top) for hop in found.hops))

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -42,7 +42,7 @@ from callgate.words.spending import SPENDING, spent_in
 if TYPE_CHECKING:
     from callgate.conversation.allowance import Allowance
     from callgate.conversation.ports import Journal, Masking
-    from callgate.core.ports import Gate, Tool
+    from callgate.core.ports import Gate, Host, Tool
     from callgate.session.work import Work
 
 NAME = "nesting"
@@ -124,6 +124,15 @@ class NestingPart(FeaturePart):
     def around(self) -> tuple[NestingPart, ...]:
         """The parts of all parent sessions, the root first."""
         return () if self.parent is None else (*self.parent.around, self.parent)
+
+    @property
+    def host(self) -> Host:
+        return self._opened.host
+
+    @cached_property
+    def root(self) -> str:
+        """The folder of the session, resolved."""
+        return self.host.resolve_path(".").resolved
 
     @property
     def id(self) -> str:
@@ -298,8 +307,13 @@ class NestingPart(FeaturePart):
     @property
     def configs(self) -> tuple[Any, ...]:
         """The configs of all parent sessions, the root first, and of this session."""
-        found = (part._opened.config for part in (*self.around, self))
-        return tuple(config for config in found if config is not None)
+        return tuple(config for config, _ in self.rooted_configs)
+
+    @property
+    def rooted_configs(self) -> tuple[tuple[Any, str], ...]:
+        """The same configs, each with the folder of its session."""
+        parts = (*self.around, self)
+        return tuple((part._opened.config, part.root) for part in parts if part._opened.config is not None)
 
     def open_mode(self, wanted: Mode | None) -> None:
         """Set the mode of a newly opened nested session: the wanted mode, or the mode of the parent session if it is
