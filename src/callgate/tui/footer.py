@@ -10,7 +10,7 @@ from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
 from callgate.tui.activity import activity_line
 from callgate.tui.bindings import vim_state
-from callgate.tui.theme import MODES
+from callgate.tui.theme import MODE_STYLES
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -28,7 +28,7 @@ def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
         (vim_state(app).upper(), "grey"),
         (state, "grey"),
         (shown_hint, "bold" if hint else "grey"),
-        (f"{fold.mode.replace('_', ' ')} mode", MODES.get(fold.mode, "grey")),
+        (f"{fold.mode.replace('_', ' ')} mode", MODE_STYLES.get(fold.mode, "grey")),
         (visible(fold.model), "grey"),
         (app.context_used, "grey"),
         ("" if not fold.cost else f"${fold.cost:.2f}" if fold.cost >= 0.01 else "under $0.01", "grey"),

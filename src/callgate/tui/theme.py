@@ -10,7 +10,6 @@ from typing import Literal
 
 from callgate.formats.display import visible, visible_page
 from callgate.words.calls import Status
-from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
 ThemeName = Literal["dark", "light", "mono"]
@@ -53,7 +52,7 @@ STATUSES: Mapping[Status, StatusFace] = {
 CUT = StatusFace("⊘", "-", "magenta", "cut short")
 """The face of a call that was running when the program ended."""
 
-MODES: Mapping[Mode, str] = {"plan": "cyan", "accept_edits": "yellow", "bypass": "bold red", "dont_ask": "magenta"}
+MODE_STYLES = {"plan": "cyan", "accept_edits": "yellow", "bypass": "bold red", "dont_ask": "magenta"}
 """The styles of the permission modes other than the default."""
 
 LEVELS: Mapping[str, StatusFace] = {
