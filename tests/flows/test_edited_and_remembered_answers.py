@@ -126,7 +126,7 @@ def test_an_always_in_a_kept_session_inside_another_releases_the_questions_it_ma
     space = Workspace()
 
     async def main() -> None:
-        parent = Session(ScriptedModel(DONE), [])
+        parent = Session(ScriptedModel(DONE), [], host=tmp_path)
         calls = turn(call("write", path="src/a.py"), call("write", path="src/b.py"))
         journal = await store.create()
         model = ScriptedModel(calls, DONE)

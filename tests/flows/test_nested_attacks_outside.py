@@ -186,6 +186,19 @@ async def test_calls_in_a_subfolder_of_the_workspace_need_no_more_questions(conf
         assert (config.root / "sub" / "new.txt").read_text() == "x"
 
 
+async def test_an_answer_in_another_folder_does_not_count_in_the_folder_of_the_root(config: Config) -> None:
+    async with (
+        Session(ScriptedModel(), builtin_tools(), config=config) as root,
+        root.derive(host=config.root / "sub") as nested,
+    ):
+        new = {"file_path": "new.txt", "content": "x"}
+        _, question = await answered(root, nested, lambda each: each.always(), "Write", **new)
+        assert question is not None
+        assert not root.nesting.policies
+        assert (await called(root, root, "Write", **new))[1] is not None
+    assert not (config.root / "new.txt").exists()
+
+
 @pytest.mark.spec("GATE-13")
 @pytest.mark.parametrize("attack", ["unproven data", "data in the workspace", "wrapped host", "nothing"])
 async def test_the_sandbox_of_the_root_is_used_whatever_a_nested_session_is_given(config: Config, attack: str) -> None:

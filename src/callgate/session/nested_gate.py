@@ -205,7 +205,8 @@ def _seen_from(part: NestingPart, place: NestingPart, case: Case) -> Case:
     """Return the case of a call in the nested session ``place`` for the gate of its parent session ``part``."""
     seen = replace(case, path=place.path[len(part.path) :], mode=part.mode, policies=part.policies)
     if part.root == place.root:
-        return seen
+        given = (each for each in place.given if each in case.policies and each.scope == "session")
+        return replace(seen, policies=(*part.policies, *(each for each in given if each not in part.policies)))
     return replace(seen, root=part.root, resolve_path=partial(_resolved_for, part.root, case.resolve_path))
 
 

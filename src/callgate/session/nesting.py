@@ -81,6 +81,9 @@ class NestingPart(FeaturePart):
         self._is_listening = self._is_closed = False
         self._is_live = False  # false while events on record are folded again
         self._is_charged = False  # all costs on record, of earlier programs too
+        self.given: list[ApprovalPolicy] = []
+        """The answers that were given in the tree while the session was open. Answers that it had before, such as in
+        an older log, are not included."""
         self.folds = {PolicyAdded: self._policy_added}
         if parent is not None:
             self.folds |= dict.fromkeys(SPENDING, self._spent)
@@ -284,10 +287,10 @@ class NestingPart(FeaturePart):
 
     def _policy_added(self, event: PolicyAdded) -> None:
         if self._is_live:
-            if self.parent is not None:  # waits: gates of parent sessions count only answers in their own record
-                self.parent._in_own_thread(partial(self.parent._adopt, event.policy))
-            for part in self._children.values():
-                part._in_own_thread(partial(part._adopt, event.policy), wait=False)
+            self.given.append(event.policy)
+            for part in (*self._children.values(), *(() if self.parent is None else (self.parent,))):
+                if part.root == self.root:  # paths in an answer are relative to the folder
+                    part._in_own_thread(partial(part._adopt, event.policy), wait=False)
 
     def _adopt(self, policy: ApprovalPolicy) -> None:
         """Record an answer that the parent session or a nested session remembers."""
@@ -328,6 +331,7 @@ class NestingPart(FeaturePart):
             for policy in self.parent.policies:
                 if policy.scope == "session" and policy not in self.policies:
                     self._record.write(PolicyAdded(self._now(), policy))
+            self.given.clear()
 
     def refuse_mode(self, wanted: Mode) -> str | None:
         """Return the reason why the session cannot use this mode, or None."""
