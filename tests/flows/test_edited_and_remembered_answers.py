@@ -9,13 +9,14 @@ import pytest
 
 from callgate import Answer, Nesting, Prompt, Session
 from callgate.assembly import DecisionGate
+from callgate.conversation.feature import Feature, FeaturePart
 from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Case, Check, Run
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
 from callgate.words.decisions import Ask, Deny
-from callgate.words.events import CallDecided, CallSettled, Event, InputRefused, Noted
+from callgate.words.events import CallDecided, CallSettled, Event, InputRefused, Noted, PolicyAdded
 from callgate.words.inputs import Interrupt, SetMode
 from callgate.words.modes import Mode
 from callgate.words.traits import Traits, shared
@@ -144,9 +145,14 @@ def test_an_always_in_a_kept_session_inside_another_releases_the_questions_it_ma
 
 
 async def test_an_always_is_not_written_into_a_session_around_it_that_is_closing() -> None:
-    above = KeptJournal()
-    above.may_close.clear()
-    parent = Session(ScriptedModel(DONE), [], host=virtual_host(), journal=above)
+    above, may_close = KeptJournal(), asyncio.Event()
+
+    class Waiting(FeaturePart):
+        async def close(self, *, discard: bool) -> None:
+            await may_close.wait()
+
+    waiting = Feature("waiting", lambda opened: Waiting(), needs=frozenset({"nesting"}))
+    parent = Session(ScriptedModel(DONE), [], host=virtual_host(), journal=above, features=[waiting])
     told: list[Event] = []
     space = Workspace()
     child = Session(
@@ -159,9 +165,8 @@ async def test_an_always_is_not_written_into_a_session_around_it_that_is_closing
     await child.send(Prompt("go"))
     closing = asyncio.ensure_future(parent.aclose())
     await settle()
-    assert above.closed
-    await child.send(Answer(child.questions[0].always(SRC)), until="idle")
-    above.may_close.set()
+    await child.send(Answer(child.questions[0].always(SRC)))
+    may_close.set()
     await closing
-    await child.aclose()
-    assert of(told, Noted) == []
+    assert child.status == "closed"
+    assert of(told, Noted) == of(above.events, PolicyAdded) == []

@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Nesting, Session
+from callgate import Answer, Nesting, Prompt, Session
 from callgate.config import Config
 from callgate.core.ports import Check, Hooked
 from callgate.policy.entries import RuleLine
 from callgate.testing import ScriptedModel, settle
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow, Ask, Origin
+from callgate.words.errors import StateError
+from callgate.words.events import InputRefused
 from callgate.words.inputs import SetMode
 from callgate.words.modes import Mode
 from tests.core.kit import virtual_host
-from tests.flows.gated import DONE, WRITES, hooked, session_of
+from tests.flows.gated import DONE, WRITES, hooked, of, session_of
 from tests.flows.kit import Workspace
 from tests.flows.test_nested_restrictions import AllowingGate, closed
 
@@ -150,3 +152,68 @@ async def test_a_question_outside_of_calls_is_not_asked_inside_a_session_that_ne
         assert await asyncio.wait_for(session.ask(by="x", text="May I?"), 2) is None
     assert root.questions == ()
     await closed(root, child, deepest)
+
+
+async def test_a_session_that_is_closed_closes_the_sessions_inside_it() -> None:
+    space, root = Workspace(), Session(ScriptedModel())
+    middle = inside(root, space)
+    deepest = inside(middle, space)
+    calling = asyncio.ensure_future(deepest.call("write", TEA, by="x"))
+    await settle()
+    assert [question.path for question in root.questions] == [deepest.path]
+    await middle.aclose()
+    assert deepest.status == "closed"
+    assert root.questions == ()
+    assert (await calling).status is Status.CANCELLED
+    with pytest.raises(StateError):
+        inside(middle, space)
+    assert space.done == []
+    await closed(root, middle, deepest)
+
+
+def test_a_session_in_a_thread_is_closed_in_its_thread_when_its_parent_session_is_closed() -> None:
+    space = Workspace()
+
+    async def main() -> None:
+        root, asked = Session(ScriptedModel()), asyncio.Event()
+        child = inside(root, space, WRITES, DONE)
+
+        async def work() -> None:
+            await child.send(Prompt("go"))
+            here.call_soon_threadsafe(asked.set)
+            await child.events()
+
+        here = asyncio.get_running_loop()
+        working = asyncio.ensure_future(asyncio.to_thread(lambda: asyncio.run(work())))
+        await asked.wait()
+        await root.aclose()
+        await working
+        assert child.status == "closed"
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert space.done == []
+
+
+def test_a_session_whose_loop_stands_still_cannot_work_after_its_parent_session_is_closed() -> None:
+    space = Workspace()
+
+    async def main() -> None:
+        root = Session(ScriptedModel())
+        child = inside(root, space, WRITES, DONE)
+
+        async def asks() -> None:
+            await child.send(Prompt("go"))
+
+        async def answers() -> None:
+            await child.send(Answer(child.questions[0].yes()), until="idle")
+            assert of(await child.send(Prompt("again")), InputRefused)
+
+        runner = asyncio.Runner()
+        await asyncio.to_thread(lambda: runner.run(asks()))
+        await root.aclose()
+        await asyncio.to_thread(lambda: runner.run(answers()))
+        await asyncio.to_thread(lambda: runner.run(child.aclose()))
+        await asyncio.to_thread(runner.close)
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert space.done == []

@@ -135,8 +135,10 @@ async def test_a_session_is_not_removed_while_a_session_inside_it_is_open(tmp_pa
     root, inner, deepest = await tree(tmp_path)
     await inner.send(Close())
     await root.aclose()
+    assert [session.status for session in (inner, deepest)] == ["closed", "closed"]
+    helper = await Store(tmp_path, tmp_path / "data").open("root/reviewer/helper")
     with pytest.raises(SessionLocked, match="helper"):
         Archive(tmp_path, tmp_path / "data").remove("root")
-    await closed([inner, deepest])
+    await helper.aclose()
     Archive(tmp_path, tmp_path / "data").remove("root")
     assert logs(tmp_path) == []

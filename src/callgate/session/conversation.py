@@ -72,6 +72,7 @@ class Conversation(SessionView):
         self._work = Work(equipment, self._history, limits, notes)
         self.nesting = opened.needed(NESTING, NestingPart)
         """The part of the feature ``nesting``, used by nested sessions."""
+        self.nesting.aclose = self.aclose
         self._end_task: asyncio.Task[None] | None = None
         self._discards_pending = False  # when it is closed
         self._sync = SyncLoop()
@@ -419,8 +420,8 @@ class Conversation(SessionView):
     # ---- the end ------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Stop the current work, wait for its end, and close the session. A stored session can be continued later.
-        Raise JournalError if the last events could not be written."""
+        """Stop the current work, wait for its end, and close the session and its nested sessions. A stored session can
+        be continued later. Raise JournalError if the last events could not be written."""
         await asyncio.shield(self._begin_to_end())
 
     def _begin_to_end(self) -> asyncio.Task[None]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from callgate.core.gate import Steps, driven, refused, unasked, with_arguments
 from callgate.core.ports import Case, Gate, Hooked
-from callgate.session.nesting import NestingPart
+from callgate.session.nesting import CUT_OFF, NestingPart
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny
 from callgate.words.modes import MODES, Mode
@@ -62,6 +62,8 @@ class NestedGate:
 
     def _judged(self, case: Case, *, again: bool) -> Steps[Any]:
         """Judge until every gate has judged the same arguments. Hooks run once for each gate."""
+        if self._place.is_cut_off:
+            return Deny("nesting", CUT_OFF)
         levels = [*self._levels()]
         verdicts: dict[int, Allow | Ask] = {}
         judged: dict[int, str] = {}  # the hash of the arguments that each gate judged last

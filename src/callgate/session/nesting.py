@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
 from itertools import chain, count
@@ -22,7 +22,7 @@ from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
 from callgate.transcript.session_paths import agent_log
 from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question
-from callgate.words.errors import UsageError
+from callgate.words.errors import StateError, UsageError, in_words
 from callgate.words.events import (
     AgentOpened,
     AgentSpent,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from callgate.session.work import Work
 
 NAME = "nesting"
+CUT_OFF = "the session around this one is closed"
 LOOSEST: Mode = min(MODES, key=lambda mode: MODES[mode].strictness)
 T = TypeVar("T")
 _UNFIT = re.compile(r"[^\w .'()+,@-]+")
@@ -61,9 +62,11 @@ class NestingPart(FeaturePart):
     gate           the gate of this session, without the gates of its parent sessions
     inherits_gate  True if the gate has only checks of this session, and the rules of the parent sessions apply
     tools          the tools that are bound to the session
+    aclose         closes the session
     """
 
     gate: Gate
+    aclose: Callable[[], Coroutine[Any, Any, None]]
     inherits_gate = False
     tools: Sequence[Tool] = ()
 
@@ -114,9 +117,32 @@ class NestingPart(FeaturePart):
             self._record.on_event(self._on_event)
 
     async def close(self, *, discard: bool) -> None:
+        """Close the nested sessions, because their modes, questions and costs are passed through this session."""
+        children = tuple(self._children.values())
+        ends = await asyncio.gather(*(child._close_inside() for child in children), return_exceptions=True)
+        for child, error in zip(children, ends, strict=True):
+            if isinstance(error, Exception):
+                self._warn(f"the nested session {child.path[-1]} failed while it was closed: {in_words(error)}")
         self._is_closed = True
         if self.parent is not None:
             self.parent._children.pop(self.path[-1], None)
+
+    async def _close_inside(self) -> None:
+        """Close this nested session in the thread of its event loop. Do nothing if that loop does not run: ``starting``
+        and the gate refuse all work then."""
+        loop = self._work.loop_of_events
+        if loop is None or loop is _running_loop():
+            await self.aclose()
+        elif loop.is_running():
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.aclose(), loop))
+
+    @property
+    def is_cut_off(self) -> bool:
+        """True if a parent session is closed."""
+        return any(part._is_closed for part in self.around)
+
+    async def starting(self, *, resumed: bool) -> str | None:
+        return CUT_OFF if self.is_cut_off else None
 
     def _relay(self, path: AgentPath, number: int, event: Event) -> None:
         self._in_own_thread(lambda: self._record.relay(path, number, event), wait=False)
@@ -154,6 +180,8 @@ class NestingPart(FeaturePart):
         name     the name of a recorded nested session to reopen; the journal may also name it
         journal  replaced for a new nested session if it stores nothing and this session has a log
         """
+        if self._is_closed:
+            raise StateError("the session is closed")
         name = name or (journal.session if self.has_log_of(journal) else "")
         if name:
             if name not in self._record.ledger.agents:
