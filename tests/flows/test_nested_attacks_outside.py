@@ -20,7 +20,7 @@ from callgate.testing import PlainTool, ScriptedModel, call, say, stop, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Origin, Question
-from callgate.words.errors import UsageError
+from callgate.words.errors import StateError, UsageError
 from callgate.words.events import PolicyAdded
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Usage
@@ -239,3 +239,17 @@ async def test_settings_of_a_nested_session_can_only_make_fewer_folders_writable
                 profile = shell.sandbox._profile()  # pyright: ignore[reportPrivateUsage]
                 assert profile.tops == (str(writable),), folder
                 assert str(config.root / ".env") in profile.unreadable, folder
+
+
+async def test_a_nested_session_spends_nothing_after_a_session_around_it_is_closed() -> None:
+    turns = [turn(call("noop", n=n), stop("tool_calls", Usage(output=100))) for n in range(8)]
+    noop = PlainTool("noop", lambda arguments, run: "done", traits=Traits("none"))
+    setup = ModelSetup(ScriptedModel(), price=lambda name, usage: usage.output / 1_000)
+    async with Session(setup, [noop], host=virtual_host()) as root:
+        nested = root.derive()
+        inner = nested.derive(model=ScriptedModel(*turns, otherwise=turn(say("Done."))))
+        await nested.aclose()
+        with pytest.raises(StateError):
+            await inner.run("go")
+        assert not inner.cost
+        await inner.aclose()
