@@ -64,6 +64,7 @@ async def edited(count: int) -> None:
     for number in range(count):
         executor.add(ToolCall(f"c{number}", "change", {"path": f"f{number}"}, index=number))
     executor.close()
+    await executor.stalled()  # until the questions are put
     for question in executor.questions:
         executor.answer(question.yes({"path": "a.txt"}))
     await finish(executor)
