@@ -16,8 +16,8 @@ LineKind = Literal["fact", "message", "closing", "rewound", "branched", "boundar
 a boundary hides earlier messages; a closing line is live until a message follows its leaf."""
 
 Published = Literal["at once", "durable", "durable with effects", "durable from a model"]
-"""When listeners receive an event: at once, or after it is durable. The last two wait only for calls with effects and
-only for messages of a model."""
+"""The moment at which listeners receive an event: at once, or after it is durable. The last two values wait only for
+calls with effects and only for messages of a model."""
 
 
 class Row(NamedTuple):
