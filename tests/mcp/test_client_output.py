@@ -238,3 +238,21 @@ def test_a_second_cancel_while_the_program_ends_leaves_no_pipe_open(
     reader, pipe_number = made[1]
     with suppress(OSError):
         assert os.fstat(reader).st_ino != pipe_number
+
+
+@pytest.mark.spec("MCP-4")
+def test_the_end_of_a_program_whose_input_was_closed_is_not_reported(tmp_path: Path) -> None:
+    reported: list[str] = []
+
+    async def main() -> None:
+        log, host = ServerLog("srv", None, lambda: 0.0), LocalHost(tmp_path)
+        async with program_streams(Command(("cat",), str(tmp_path), dict(os.environ)), host, log, reported.append) as (
+            output,
+            lines,
+        ):
+            await lines.aclose()
+            with pytest.raises(anyio.EndOfStream):
+                await output.receive()
+
+    asyncio.run(main())
+    assert reported == []

@@ -246,10 +246,14 @@ class OutputLines(SdkStream):
 
 
 class InputLines(SdkStream):
-    """The write stream of the SDK: messages as lines on the standard input of a program."""
+    """The write stream of the SDK: messages as lines on the standard input of a program.
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    closed  called when the stream is closed, if the program has not closed its end before
+    """
+
+    def __init__(self, writer: asyncio.StreamWriter, closed: Callable[[], None]) -> None:
         self._writer = writer
+        self._closed = closed
 
     async def send(self, item: SessionMessage, /) -> None:
         if self._writer.is_closing():
@@ -262,6 +266,8 @@ class InputLines(SdkStream):
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
+        if not self._writer.is_closing():
+            self._closed()
         self._writer.close()
 
 
@@ -324,14 +330,24 @@ async def program_streams(
         stack.callback(os.close, reader)
         process = await processes.start(started, log.take)
         stack.pop_all()
-    output = OutputLines(reader, log, lambda: ended("it closed its output"))
-    watching = asyncio.create_task(_watch(process, output, ended))
+    closing = False
+
+    def report(reason: str) -> None:
+        if not closing:
+            ended(reason)
+
+    def closed() -> None:  # a program that then ends is no failure
+        nonlocal closing
+        closing = closing or not output.over
+
+    output = OutputLines(reader, log, lambda: report("it closed its output"))
+    watching = asyncio.create_task(_watch(process, output, report))
     lines: InputLines | None = None
     try:
         transport, protocol = await loop.connect_write_pipe(
             asyncio.streams.FlowControlMixin, os.fdopen(writer, "wb", buffering=0)
         )
-        lines = InputLines(asyncio.StreamWriter(transport, protocol, None, loop))
+        lines = InputLines(asyncio.StreamWriter(transport, protocol, None, loop), closed)
         yield output, lines
     finally:
         try:
