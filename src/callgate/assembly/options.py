@@ -32,6 +32,7 @@ from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.messages import Usage
 from callgate.words.model import Abilities, CacheHints, ModelEvent, Request, RequestLimits, RequestOptions
 from callgate.words.modes import Mode, check_mode
+from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate.config import Config
@@ -74,7 +75,7 @@ class ModelSetup:
             as_models(self.cheap, ())
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class SessionLimits:
     """Limits of a session.
 
@@ -88,7 +89,7 @@ class SessionLimits:
     rerun_safe: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Nesting:
     """The parent session and the name of a nested session.
 
@@ -105,7 +106,7 @@ class Nesting:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ServerFlags:
     """MCP servers of the command line.
 

@@ -5,7 +5,6 @@ import re
 import sys
 from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from shutil import get_terminal_size
 from textwrap import fill
@@ -15,6 +14,7 @@ from callgate._version import __version__
 from callgate.cli.command_rows import GROUPS, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import safe
 from callgate.words.endings import EXIT_CODES_LINE
+from callgate.words.noun import noun
 
 USAGE = 2
 COLUMNS = 80
@@ -144,7 +144,7 @@ def _fitted(line: str, room: int) -> str:
     return line if len(line) <= room else fill(line, max(room, indent + 20), subsequent_indent=" " * indent)
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ParsedCommand:
     """A command, and its arguments by parameter name."""
 

@@ -1,9 +1,10 @@
 """The types of the rows that define the command line, and the table of its groups."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+from callgate.words.noun import noun
 
 DATA_FOLDER = "Sessions are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 SESSION_HELP = (
@@ -19,7 +20,7 @@ class CommandMisuse(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ArgumentRow:
     """One argument or option of a command.
 
@@ -65,7 +66,7 @@ class ArgumentRow:
         return self.to or (self.names[-1].lstrip("-") if self.names else self.value.lower()).replace("-", "_")
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CommandRow:
     """One command of the command line. The text of its own help is the docstring of its function.
 
@@ -99,7 +100,7 @@ class CommandRow:
         return " ".join((self.function.__doc__ or "").split())
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CommandGroup:
     """The first word of a command line. ``about`` is empty for a command without subcommands."""
 

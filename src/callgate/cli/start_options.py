@@ -2,7 +2,6 @@
 
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Literal, get_args
 
@@ -11,13 +10,14 @@ from callgate.cli.command_rows import ArgumentRow
 from callgate.words.endings import EXIT_CODES_LINE
 from callgate.words.model import Effort, WantedEffort
 from callgate.words.modes import MODES, Mode
+from callgate.words.noun import noun
 
 _FOREVER = "for ever"
 _LATER = {"--agent": "agents of one's own are not there yet", "--agents": "agents of one's own are not there yet"}
 """Flags of other programs that have no function here yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@noun
 class StartOptions:
     """The options of one start of the agent.
 

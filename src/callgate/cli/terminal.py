@@ -4,12 +4,12 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import TextIO
 
 from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
+from callgate.words.noun import noun
 
 _SGR: Mapping[str, str] = {
     "bold": "1",
@@ -45,7 +45,7 @@ def fit(text: str, columns: int, mark: str = "…") -> Safe:
     return Safe(shown + " " * (columns - width(shown)))
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Span:
     """A piece of a line in one style. All output is escaped here."""
 
@@ -85,7 +85,7 @@ def painted(line: Line, columns: int, mark: str = "…") -> str:
     return out
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Signs:
     """Signs that not every terminal can write."""
 

@@ -8,7 +8,7 @@ generator can also ``return`` its result. Texts are joined without a separator, 
 from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
 from threading import Event
@@ -19,12 +19,13 @@ from callgate.host.threads import in_thread, threads_of
 from callgate.tools.signature import Signature, code_of, read_signature
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError, ToolFailure
+from callgate.words.noun import noun
 
 Call = Callable[[Mapping[str, Any], Run], Awaitable[Any]]
 """Calls the author's function with keyword arguments and returns its value."""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Progress:
     """An item that a generator tool yields to report progress; it is never the result. ``text`` is appended to the
     earlier progress texts."""

@@ -5,10 +5,11 @@ The Google, NumPy and Sphinx styles are supported, even mixed. A docstring witho
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import cleandoc
 
 from callgate.words.late_pattern import late_pattern
+from callgate.words.noun import noun
 
 _PARAMETERS = {"args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters"}
 _OTHERS = {"returns", "return", "yields", "yield", "raises", "raise", "warns", "attributes", "see also", "references"}
@@ -21,7 +22,7 @@ _SPHINX_PARAMETERS = {"param", "parameter", "arg", "argument", "key", "keyword"}
 _SPHINX_OTHERS = {"type", "return", "returns", "rtype", "yield", "yields", "raise", "raises", "except", "exception"}
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Docstring:
     """The parsed docstring. ``description`` is the text before the first section; ``parameters`` maps parameter names
     to descriptions."""

@@ -8,9 +8,9 @@ names the limit.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from callgate.words.late_pattern import late_pattern
+from callgate.words.noun import noun
 
 STEPS = 1_000_000
 # Repeats inside repeats can cost 3^n and more.
@@ -20,7 +20,7 @@ _TOKEN = late_pattern(r"\\u\{[0-9a-fA-F]+\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\(\?<(?!
 _ASCII = {"d": "0-9", "w": "0-9A-Za-z_"}
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class TextPattern:
     """A compiled pattern. ``longest`` is the limit on the length of a text (None: no limit); a longer text never
     matches."""

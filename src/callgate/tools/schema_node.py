@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from callgate.tools.patterns import TextPattern
 from callgate.tools.strict_json import MAX_WHOLE, shown
+from callgate.words.noun import noun
 
 Test: TypeAlias = Callable[[Any], bool]
 
@@ -44,7 +45,7 @@ def kinds_of(value: Any) -> set[str]:
     return {name for name, test in KINDS.items() if test(value)}
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ValueRule:
     """A condition on values of the Python ``types``, or on all values if ``types`` is empty. ``got`` describes a value
     in a fault."""

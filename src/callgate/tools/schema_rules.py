@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from operator import ge, gt, le, lt
@@ -11,6 +10,7 @@ from typing import Any, cast
 from callgate.tools.patterns import TextPattern, compile_pattern
 from callgate.tools.schema_node import KINDS, Test, ValueRule, quote
 from callgate.words.errors import ToolDefinitionError
+from callgate.words.noun import noun
 
 _UNSUPPORTED = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "extends", "disallow", "divisibleBy")
 
@@ -27,7 +27,7 @@ class SchemaError(ToolDefinitionError, ValueError):
     """A schema is invalid or uses an unsupported keyword. The message contains the path of the schema."""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class SchemaPath:
     """The place of a subschema, as a JSON pointer.
 
@@ -62,7 +62,7 @@ def in_new_spelling(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return out
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Keywords:
     """Checks and returns the keywords of one schema. The methods raise ``SchemaError`` for a keyword of the wrong
     type."""

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter as Declared
 from inspect import isroutine, signature, unwrap
@@ -13,20 +12,21 @@ from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, g
 from callgate.core.ports import Run
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.late_pattern import late_pattern
+from callgate.words.noun import noun
 
 MISSING: Any = Declared.empty
 # For an annotation that only a type checker can resolve (`if TYPE_CHECKING: from callgate import Run`).
 _SPELLED_RUN = late_pattern(r"(?:[\w.]+\.)?(?:Optional\[)?(?:[\w.]+\.)?Run(?:\[.*\])?\]?(?:\s*\|\s*None)?$")
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Parameter:
     name: str
     hint: Any
     default: Any = MISSING
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Signature:
     """The parameters of a function. The parameter that receives the Run is not included; ``run`` is its name."""
 

@@ -9,13 +9,13 @@ The C scanner of ``json`` does the work; a detailed diagnosis is made only after
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import accumulate, islice
 from math import isfinite
 from typing import Any, Literal, TypeAlias, cast
 
 from callgate.words.arguments import JSON
 from callgate.words.late_pattern import late_pattern
+from callgate.words.noun import noun
 
 BLANK = " \t\n\r"
 # Python converts up to this many digits whatever sys.set_int_max_str_digits says.
@@ -26,7 +26,7 @@ MAX_LINES = 20
 Kind: TypeAlias = Literal["size", "encoding", "empty", "truncated", "syntax", "extra", "content"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class JSONLimits:
     """The limits on a JSON text. ``values`` limits the number of values, because many tiny values take much memory and
     time."""
