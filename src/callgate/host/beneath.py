@@ -8,6 +8,7 @@ Paths that may contain links are resolved first (see ``paths``).
 import errno
 import os
 import stat
+import struct
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +26,9 @@ _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
 
 # RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH
 _OPENAT2, _BENEATH_WITHOUT_LINKS = 437, 0x02 | 0x04 | 0x08
+
+_CREATE_RULESET, _ADD_RULE, _PATH_BENEATH = 444, 445, 1
+_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 
 
 class OpenFolder:
@@ -47,6 +51,16 @@ class OpenFolder:
             yield cls(path, descriptor)
         finally:
             os.close(descriptor)
+
+    @classmethod
+    @contextmanager
+    def resolved(cls, path: str) -> Generator["OpenFolder"]:
+        """Open the folder at a resolved path, and close it on leaving. Raise OSError if a component of the path was
+        replaced by a link meanwhile."""
+        top = os.path.splitdrive(path)[0] + "/"
+        parts = [part for part in path[len(top) :].split("/") if part]
+        with cls.held(top) as root, root.below(parts) as folder:
+            yield folder
 
     @contextmanager
     def below(self, parts: Sequence[str]) -> Generator["OpenFolder"]:
@@ -76,13 +90,20 @@ class OpenFolder:
     def listed(self) -> list[tuple[str, os.stat_result]]:
         """Return the names in the folder with their status, without following links. Names that are removed during
         the call are left out."""
+        with self.scanned() as entries:
+            return list(_looked_at(entries))
+
+    @contextmanager
+    def scanned(self) -> Generator[Iterator[os.DirEntry[str]]]:
+        """Iterate over the entries of the folder, whose status can be read until the ``with`` block ends."""
         if self.descriptor is None:
             with os.scandir(self.path) as entries:
-                return list(_looked_at(entries))
+                yield entries
+            return
         descriptor = os.open(".", os.O_RDONLY | _DIRECTORY, dir_fd=self.descriptor)
         try:
             with os.scandir(descriptor) as entries:
-                return list(_looked_at(entries))
+                yield entries
         finally:
             os.close(descriptor)
 
@@ -128,6 +149,29 @@ def _openat2() -> Callable[[int, bytes], int] | None:
     syscall.restype, syscall.argtypes = c_long, (c_long, c_int, c_char_p, c_void_p, c_size_t)
     how = (c_uint64 * 3)(os.O_RDONLY | os.O_CLOEXEC | NEVER_BLOCK, 0, _BENEATH_WITHOUT_LINKS)
     return lambda top, path: syscall(_OPENAT2, top, path, how, 24)
+
+
+def reading_ruleset(descriptors: Iterable[int]) -> int | None:
+    """Return a Landlock ruleset that permits reading only these open files and folders, with everything below the
+    folders. Return None if the system has no Landlock."""
+    if not sys.platform.startswith("linux"):
+        return None
+    from ctypes import CDLL, addressof, c_int, c_long, c_size_t, c_uint64, create_string_buffer  # slow to import
+
+    syscall = CDLL(None).syscall
+    syscall.restype = c_long
+    handled = c_uint64(_READ_FILE | _READ_DIR)
+    ruleset: int = syscall(_CREATE_RULESET, c_size_t(addressof(handled)), c_size_t(8), c_int(0))
+    if ruleset < 0:
+        return None
+    for descriptor in descriptors:
+        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        rights = _READ_FILE | _READ_DIR if is_folder else _READ_FILE
+        rule = create_string_buffer(struct.pack("=Qi", rights, descriptor))
+        if syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0):
+            os.close(ruleset)
+            return None
+    return ruleset
 
 
 def _looked_at(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:

@@ -42,8 +42,13 @@ class Launcher:
         """
         wanted = {**descriptors, **{number: number for number in (*command.pass_fds, *command.handed_fds)}}
         sent, numbers = [*wanted.values()], [*wanted]
-        if kept is not None:
-            sent, numbers = [*sent, kept], [*numbers, -1]
+        for number, purpose in (
+            (kept, guard.OUTPUT),
+            (command.folder_fd, guard.WORKING_FOLDER),
+            (command.ruleset_fd, guard.RULESET),
+        ):
+            if number is not None:
+                sent, numbers = [*sent, number], [*numbers, purpose]
         env = {os.fsencode(name): os.fsencode(value) for name, value in command.env.items()}
         request: guard.Request = ([*map(os.fsencode, command.argv)], env, os.fsencode(command.cwd), numbers)
         if any(b"\0" in text for text in (*request[0], *env, *env.values(), request[2])):

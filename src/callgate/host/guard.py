@@ -19,11 +19,11 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 Request = tuple[list[bytes], dict[bytes, bytes], bytes, list[int]]
-"""Arguments, environment, folder, and for each sent descriptor its number in the command; -1 for the read end of the
-output, which the guard keeps."""
+"""Arguments, environment, folder, and the number of each sent descriptor in the command, or a negative number below."""
 Process = tuple[int, int, int, str]
 """Parent, group, session and start time of a process."""
 
@@ -38,6 +38,9 @@ TERMINATE, KILL, RELEASE, OUTLIVE = b"t", b"k", b"r", b"o"
 that continues without Callgate ends its tree."""
 FOLDER = 1 << 32
 
+OUTPUT, WORKING_FOLDER, RULESET = -1, -2, -3
+"""Descriptors for the guard: the read end of the output, the working folder, the Landlock ruleset of the command."""
+
 _POLL_SECONDS = 0.02  # seconds between checks while a tree is being ended
 _PATIENCE = 5.0  # seconds to wait for killed processes
 _IDLE = 30.0  # seconds after which an idle guard ends
@@ -46,12 +49,11 @@ _CHUNK = 65536
 _MOST_FDS = 250
 _HIGH = 100  # descriptors are moved above this number before they get their final ones
 _PS = "/bin/ps"
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_CHILD_SUBREAPER, _NO_NEW_PRIVS, _RESTRICT_SELF = 36, 38, 446  # two options of prctl, a system call of Landlock
 _LINUX = sys.platform.startswith("linux")
 
 
-def _prctl(option: int, value: int) -> object:
-    """Do nothing. On Linux the prctl function of the C library replaces this function."""
+_libc = None  # the C library, loaded on Linux only
 
 
 def launch() -> None:
@@ -113,12 +115,8 @@ def _wake_on_child() -> int:
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, _no_handler)
+        signal.signal(number, lambda _number, _frame: None)  # without a handler nothing is written to the pipe
     return reader
-
-
-def _no_handler(_number: int, _frame: object) -> None:
-    """Do nothing. A signal is written to the wakeup pipe only if it has a handler."""
 
 
 def _reap_children() -> tuple[dict[int, int], bool]:
@@ -140,7 +138,8 @@ class _IdleGuard:
         self._callgate = callgate
         os.close(signal.set_wakeup_fd(-1))  # the launcher's pipe, inherited by the fork
         self._wake = _wake_on_child()
-        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        if _libc:
+            _libc.prctl(_CHILD_SUBREAPER, 1)
 
     def serve(self) -> None:
         """Run commands until a process tree could not be ended, or no command arrives within the idle timeout."""
@@ -169,7 +168,7 @@ class _IdleGuard:
         started = _start(request, sent)
         output = None
         for number, wanted in zip(sent, request[3], strict=True):
-            if wanted < 0:
+            if wanted == OUTPUT:
                 output = number
             else:
                 os.close(number)
@@ -212,17 +211,21 @@ def _receive_exactly(control: socket.socket, size: int) -> bytes:
 def _start(request: Request, descriptors: list[int]) -> int | OSError:
     """Start a command with ``posix_spawn``, which is faster than fork and exec, and return its pid or the error."""
     argv, env, folder, numbers = request
+    given = dict(zip(numbers, descriptors, strict=True))
     try:
-        os.chdir(folder)
+        os.chdir(given.get(WORKING_FOLDER, folder))
     except OSError as error:
         return OSError(error.errno, "")  # no file name: the error refers to the working folder
     high = max(_HIGH, *numbers) + 1
-    pairs = [(_above(each, high), wanted) for each, wanted in zip(descriptors, numbers, strict=True) if wanted >= 0]
-    actions = [(os.POSIX_SPAWN_DUP2, each, wanted) for each, wanted in pairs]
+    wanted = {number: each for number, each in given.items() if number >= 0}
+    pairs = [(fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, high), number) for number, each in wanted.items()]
+    actions = [(os.POSIX_SPAWN_DUP2, each, number) for each, number in pairs]
     reset = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
-    fault: OSError = FileNotFoundError(errno.ENOENT, "", argv[0])
-    try:
-        for path in _candidates(argv[0], env):
+
+    def spawn() -> int | OSError:
+        fault: OSError = FileNotFoundError(errno.ENOENT, "", argv[0])
+        for searched in [b"."] if b"/" in argv[0] else env.get(b"PATH", b"/usr/bin:/bin").split(b":"):
+            path = os.path.join(searched or b".", argv[0])
             try:
                 return os.posix_spawn(path, argv, env, file_actions=actions, setsid=True, setsigdef=reset)
             except (FileNotFoundError, NotADirectoryError):
@@ -230,19 +233,28 @@ def _start(request: Request, descriptors: list[int]) -> int | OSError:
             except OSError as error:
                 fault = OSError(error.errno, "", path)
         return fault
+
+    try:
+        return _restricted(spawn, given[RULESET]) if RULESET in given else spawn()
     finally:
         for each, _ in pairs:
             os.close(each)
 
 
-def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
-    if b"/" in program:
-        return [program]
-    return [os.path.join(folder or b".", program) for folder in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
+def _restricted(spawn: Callable[[], int | OSError], ruleset: int) -> int | OSError:
+    """Call ``spawn`` in a thread that Landlock restricts, with the process that it starts, but without the guard."""
+    from threading import Thread  # rarely needed
 
+    results: list[int | OSError] = [OSError(errno.EPERM, "", "Landlock")]
 
-def _above(number: int, least: int) -> int:
-    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, least)
+    def work() -> None:
+        assert _libc is not None
+        if _libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and _libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0:
+            results[0] = spawn()
+
+    (thread := Thread(target=work)).start()
+    thread.join()
+    return results[0]
 
 
 class _Guard:
@@ -274,7 +286,7 @@ class _Guard:
         self._poll = poll
         self._report(_record(STARTED, self._leader) + _record(GUARDED, os.getpid()))
         while True:
-            for number, _ in poll.poll(self._pause()):
+            for number, _ in poll.poll(_POLL_SECONDS * 1000 if self._ending else None):
                 if number == self._wake:
                     self._take_signals()
                 elif number == self._control.fileno() and not self._is_orphan:
@@ -285,9 +297,6 @@ class _Guard:
                     self._on_callgate_ended()
             if self._is_detached or self._check():
                 return
-
-    def _pause(self) -> float | None:
-        return _POLL_SECONDS * 1000 if self._ending else None
 
     def _check(self) -> bool:
         """Reap children and, if requested, continue to end the process tree. Return True if no process is left."""
@@ -487,5 +496,5 @@ if __name__ == "__main__":
     if _LINUX:
         import ctypes
 
-        _prctl = ctypes.CDLL(None).prctl
+        _libc = ctypes.CDLL(None)
     launch()

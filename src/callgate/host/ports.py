@@ -86,6 +86,8 @@ class Command:
     handed_fds  like ``pass_fds``, but closed in this process after the start, whether successful or not
     input_fd    the standard input in place of ``stdin``; closed in this process after the start
     output_fd   the standard output; closed in this process after the start. ``out`` then receives the standard error
+    folder_fd   an open folder that is the working folder in place of ``cwd``
+    ruleset_fd  a Landlock ruleset that restricts the program and its child processes
     """
 
     argv: tuple[str, ...]
@@ -96,6 +98,8 @@ class Command:
     handed_fds: tuple[int, ...] = ()
     input_fd: int | None = None
     output_fd: int | None = None
+    folder_fd: int | None = None
+    ruleset_fd: int | None = None
 
 
 class Process(Protocol):

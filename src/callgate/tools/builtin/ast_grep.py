@@ -47,7 +47,7 @@ def ast_grep() -> SearchTool:
 
         where = ScanScope(tuple(paths or ()), language, glob)
         root = run.host.normal(".")
-        left_out = ExcludedFiles(rules, root, 0, secrets=True)
+        left_out = ExcludedFiles(rules, root, secrets=True)
         named = {*where.paths}  # the gate has judged these
 
         def leaves_out(path: str) -> bool:

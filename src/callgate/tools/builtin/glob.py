@@ -35,25 +35,25 @@ def glob() -> SearchTool:
         from callgate.changes.diff import quoted
         from callgate.tools.ripgrep.globs import name_filter, split_base
         from callgate.tools.ripgrep.search_request import SearchRequest
-        from callgate.tools.ripgrep.search_run import search, search_root
-        from callgate.tools.ripgrep.search_text import rest_note
+        from callgate.tools.ripgrep.search_root import search_root
+        from callgate.tools.ripgrep.search_run import search, without_replaced
+        from callgate.tools.ripgrep.search_text import replaced_note, rest_note
 
         start, rest = split_base(pattern, path)
         place = await search_root(run.host, start)
         names = name_filter([rest])
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
-        skip = len(place.path) + 1 if place.path else 0
-        left_out = ExcludedFiles(rules, place.folder, skip, secrets=False)  # file names are not secret
+        left_out = ExcludedFiles(rules, place.folder, secrets=False)  # file names are not secret
 
         def wanted(path: str) -> bool:
-            return names.fits(path[skip:]) and not left_out.takes(path)
+            return names.fits("" if place.is_file else path) and not left_out.takes(path)
 
-        found = await search(run.host, place.engine, place.folder, request, wanted)
-        fitting = found.files
+        found = await search(run.host, place, request, wanted)
+        fitting, replaced = await without_replaced(run.host, place, found.files, offset, head_limit)
         shown = [quoted(place.lead + each.path) for each in fitting[offset : offset + head_limit]]
         note = rest_note(offset, len(shown), len(fitting), "Files")
         text = "\n".join([*shown, *([note] if note else [])]) or f"No file fits {pattern}."
-        text += "".join(left_out.notes(place.lead))
+        text += "".join(left_out.notes(place.lead)) + replaced_note(replaced)
         return Result((Text(text),), details={"files": len(fitting), "engine": place.engine.mode})
 
     made = tool(

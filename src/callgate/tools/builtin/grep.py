@@ -54,8 +54,9 @@ def grep() -> SearchTool:
         """
         from callgate.tools.ripgrep.globs import name_filter
         from callgate.tools.ripgrep.search_request import SearchRequest
-        from callgate.tools.ripgrep.search_run import search, search_root
-        from callgate.tools.ripgrep.search_text import SHOWN
+        from callgate.tools.ripgrep.search_root import search_root
+        from callgate.tools.ripgrep.search_run import search, without_replaced
+        from callgate.tools.ripgrep.search_text import SHOWN, replaced_note
 
         place = await search_root(run.host, path)
         names = name_filter([glob] if glob else [], type)
@@ -70,18 +71,17 @@ def grep() -> SearchTool:
             multiline=multiline,
             in_repository=place.in_repository,
         )
-        skip = len(place.path) + 1 if place.path else 0
-        left_out = ExcludedFiles(rules, place.folder, skip, secrets=True)
+        left_out = ExcludedFiles(rules, place.folder, secrets=True)
 
         def wanted(path: str) -> bool:
-            return place.is_file or (names.fits(path[skip:]) and not left_out.takes(path))
+            return place.is_file or (names.fits(path) and not left_out.takes(path))
 
-        found = await search(run.host, place.engine, place.folder, request, wanted)
-        files = found.files
+        found = await search(run.host, place, request, wanted)
+        files, replaced = await without_replaced(run.host, place, found.files, offset, head_limit)
         text = SHOWN[output_mode](files, place.lead, offset, head_limit)
         if found.cut:
             text += "\n[There is more than can be counted: narrow the search.]"
-        text += "".join(left_out.notes(place.lead))
+        text += "".join(left_out.notes(place.lead)) + replaced_note(replaced)
         details = {"files": len(files), "matches": sum(each.count for each in files), "engine": place.engine.mode}
         return Result((Text(text),), details=details)
 

@@ -3,6 +3,7 @@
 search_engine   select the search program: packaged ripgrep, ``rg`` on PATH, or the built-in one
 search_request  a search as data, and as arguments of ripgrep
 globs           patterns for file names
+search_root     open the searched folder, and select what the program can read
 search_run      run the program, limit its output, and parse it
 search_text     the results of Grep as text for the model
 excluded_files  the files that a search must omit

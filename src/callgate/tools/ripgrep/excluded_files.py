@@ -45,17 +45,15 @@ class SearchRules:
 class ExcludedFiles:
     """The files that one search omits, with the reasons.
 
-    folder  the folder to which paths are relative
-    skip    the length of the path prefix given in the call, which the gate has already checked
+    folder  the searched folder, to which paths are relative
     """
 
-    def __init__(self, rules: SearchRules, folder: str, skip: int, *, secrets: bool) -> None:
+    def __init__(self, rules: SearchRules, folder: str, *, secrets: bool) -> None:
         from callgate.policy.protected import is_secret  # loaded with the first search
 
         self._withheld = rules.withheld
         self._is_secret = is_secret if secrets else None
         self._folder = folder.rstrip("/")
-        self._skip = skip
         self._found: dict[str, list[str]] = {}
 
     def takes(self, path: str) -> bool:
@@ -66,7 +64,7 @@ class ExcludedFiles:
         return why is not None
 
     def _why(self, path: str) -> str | None:
-        if self._is_secret is not None and self._is_secret(path[self._skip :]):
+        if self._is_secret is not None and self._is_secret(path):
             return _SECRET
         rule = None if self._withheld is None else self._withheld(f"{self._folder}/{path}")
         return rule and f"{rule} speaks against it"

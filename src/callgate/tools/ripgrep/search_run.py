@@ -1,20 +1,24 @@
 """Runs the search program, limits its output, and parses the output to files in order, with the lines of each file."""
 
+import codecs
 import os
 import re
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
-from posixpath import dirname
+from typing import BinaryIO
 
 from callgate.core.ports import Host
+from callgate.host.beneath import OpenFolder
 from callgate.host.environment import scrubbed
-from callgate.host.ports import Command, FileStatus, Process, files_of, processes_of
+from callgate.host.ports import Command, Process, files_of, processes_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.ripgrep.file_walk import DiskTree, PortTree, Tree
-from callgate.tools.ripgrep.own_search import answers
-from callgate.tools.ripgrep.search_engine import VARIABLE, SearchEngine, search_engine
+from callgate.tools.ripgrep.file_walk import PortTree
+from callgate.tools.ripgrep.own_search import answers, text_of
 from callgate.tools.ripgrep.search_request import SearchRequest, argv
+from callgate.tools.ripgrep.search_root import SearchRoot, opened_root
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -64,18 +68,16 @@ class Found:
     cut: bool = False
 
 
-async def search(
-    host: Host, engine: SearchEngine, folder: str, request: SearchRequest, wanted: Callable[[str], bool]
-) -> Found:
+async def search(host: Host, root: SearchRoot, request: SearchRequest, wanted: Callable[[str], bool]) -> Found:
     """Return the files found whose paths are ``wanted``. Raise ToolFailure with the message of the program if the
     pattern is invalid."""
     files = files_of(host)
     if files.on_disk:
-        output, cut = await _output(host, engine, folder, request)
+        output, cut = await _output(host, root, request)
     else:
-        output, cut = await in_thread(lambda: b"".join(answers(PortTree(files), folder, request))), False
+        output, cut = await in_thread(lambda: b"".join(answers(PortTree(files), root.folder, request))), False
     if cut:
-        output, _ = await _output(host, engine, folder, replace(request, ordered=True))
+        output, _ = await _output(host, root, replace(request, ordered=True))
 
     def read() -> tuple[FoundFile, ...]:
         whole = output[: output.rfind(b"\0" if request.find == "files" else b"\n") + 1]
@@ -88,13 +90,15 @@ async def search(
     return Found(read() if len(output) < _LITTLE else await in_thread(read, threads=threads_of(host)), cut)
 
 
-async def _output(host: Host, engine: SearchEngine, folder: str, request: SearchRequest) -> tuple[bytes, bool]:
+async def _output(host: Host, root: SearchRoot, request: SearchRequest) -> tuple[bytes, bool]:
     kept, said = _Bounded(), _Bounded()
-    command = Command(argv(engine, request), folder, scrubbed(os.environ))
-    try:
-        process = await processes_of(host).start(command, kept.take, said.take)
-    except OSError as error:
-        raise ToolFailure(f"The search cannot be started: {command.argv[0]}: {error.strerror or error}") from error
+    words, env = argv(root.engine, request), scrubbed(os.environ)
+    with await in_thread(partial(opened_root, root), threads=threads_of(host)) as opened:
+        command = Command(words, root.folder, env, folder_fd=opened.folder, ruleset_fd=opened.ruleset)
+        try:
+            process = await processes_of(host).start(command, kept.take, said.take)
+        except OSError as error:
+            raise ToolFailure(f"The search cannot be started: {words[0]}: {error.strerror or error}") from error
     kept.process = process
     try:
         code = await process.ended()
@@ -151,51 +155,70 @@ def _path(name: bytes) -> str:
 _READERS = {"lines": _with_lines, "counts": _with_counts, "files": _names}
 
 
-@noun
-class SearchRoot:
-    """The folder and the path of a search.
+async def without_replaced(
+    host: Host, root: SearchRoot, files: Sequence[FoundFile], first: int, most: int
+) -> tuple[Sequence[FoundFile], int]:
+    """Return the files without those among the shown results that are not as they were found, and their number.
 
-    folder  the working folder of the program
-    path    the path to search in this folder; empty for the whole folder
-    lead    the prefix of the resulting paths; empty inside the workspace
+    Each of these files is opened below the searched folder without following links, and its lines are compared with
+    the lines that the search program wrote.
+
+    first, most  the range of shown lines, or of shown files if the files have no lines
     """
-
-    folder: str
-    path: str
-    engine: SearchEngine
-    lead: str = ""
-    is_file: bool = False
-    in_repository: bool = True
+    if not files_of(host).on_disk or not files:
+        return files, 0
+    return await in_thread(partial(_without_replaced, root, files, first, most), threads=threads_of(host))
 
 
-async def search_root(host: Host, path: str) -> SearchRoot:
-    """Return the place and the program of a search. Raise ToolFailure if the path does not exist or leads out of the
-    workspace through a link, or if there is no search program."""
-
-    files = files_of(host)
-
-    def look() -> tuple[FileStatus, bool, SearchEngine]:
-        status = files.status(path)
-        if files.on_disk:
-            return status, _in_repository(DiskTree(), status.path), search_engine()
-        # A process could not access these files: they are searched in this one.
-        return status, _in_repository(PortTree(files), status.path), search_engine({VARIABLE: "builtin"})
-
-    status, inside, engine = await in_thread(look, threads=threads_of(host))
-    if status.kind not in ("file", "folder"):
-        raise ToolFailure(f"{path} does not exist." if status.kind == "missing" else f"{path} cannot be searched.")
-    is_file = status.kind == "file"
-    folder, lead = host.resolve_path(".").resolved.rstrip("/"), ""
-    if status.path != folder and not status.path.startswith(f"{folder}/"):
-        folder = dirname(status.path) if is_file else status.path
-        lead = folder.rstrip("/") + "/"
-    inner = status.path[len(folder) :].lstrip("/")
-    return SearchRoot(folder=folder or "/", path=inner, engine=engine, lead=lead, is_file=is_file, in_repository=inside)
+def _without_replaced(
+    root: SearchRoot, files: Sequence[FoundFile], first: int, most: int
+) -> tuple[Sequence[FoundFile], int]:
+    kept: list[FoundFile] = []
+    at = replaced = 0
+    try:
+        with OpenFolder.resolved(root.folder) as folder:
+            for number, each in enumerate(files):
+                if at >= first + most:
+                    return (*kept, *files[number:]), replaced
+                end = at + (each.line_count or 1)
+                if end > first and not _is_as_found(folder, each, max(first - at, 0), first + most - at):
+                    replaced += 1
+                    continue
+                kept.append(each)
+                at = end
+    except OSError:  # the searched folder itself was replaced
+        return (), len(files)
+    return kept, replaced
 
 
-def _in_repository(tree: Tree, path: str) -> bool:
-    while not tree.is_there(f"{path.rstrip('/')}/.git"):
-        if path == dirname(path):
-            return False
-        path = dirname(path)
-    return True
+def _is_as_found(folder: OpenFolder, file: FoundFile, first: int, end: int) -> bool:
+    *parts, name = file.path.split("/")
+    try:
+        with folder.below(parts) as parent:
+            if not file.written:
+                return stat.S_ISREG(parent.status(name).st_mode)
+            with open(parent.opened(name), "rb") as opened:
+                return _has_lines(opened, file, first, end)
+    except OSError:
+        return False
+
+
+def _has_lines(opened: BinaryIO, file: FoundFile, first: int, end: int) -> bool:
+    shown = (_NUMBERED.match(line) for line in islice(file.written.split(b"\n"), first, end))
+    wanted = {int(found[1]): found[3] for found in shown if found is not None}
+    start = opened.read(3)
+    opened.seek(0)
+    lines: Iterable[bytes] = opened
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        lines = (text_of(opened.read()) or "").encode("utf-8", "surrogateescape").split(b"\n")
+    elif start == codecs.BOM_UTF8:
+        opened.seek(3)
+    last = max(wanted, default=0)
+    return (
+        all(
+            line.rstrip(b"\r\n") == wanted.pop(number).rstrip(b"\r")
+            for number, line in enumerate(islice(lines, last), 1)
+            if number in wanted
+        )
+        and not wanted
+    )

@@ -76,3 +76,8 @@ def rest_note(first: int, shown: int, total: int, what: str) -> str:
         return ""
     told = f"[{what} {first + 1:,}-{last:,} of {total:,}"
     return f"{told}: {total - last:,} more with offset={last}.]" if last < total else f"{told}.]"
+
+
+def replaced_note(count: int) -> str:
+    files = f"{count:,} file{'s' if count > 1 else ''}"
+    return f"\n[Left out, because they changed during the search: {files}. Search again.]" if count else ""

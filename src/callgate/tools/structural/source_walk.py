@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 
+from callgate.host.beneath import OpenFolder
 from callgate.host.files import read_regular
 from callgate.host.paths import Resolver
 from callgate.tools.ignore_files import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
@@ -116,22 +117,26 @@ class _Walker:
 
     def _list(self, folder: str, ignored: IgnoreFiles) -> list[tuple[str, IgnoreFiles]]:
         folders: list[tuple[str, IgnoreFiles]] = []
+        parts = folder.split("/") if folder else []
         try:
-            entries = list(os.scandir(os.path.join(self._root, folder)))
+            with OpenFolder.resolved(self._root) as top, top.below(parts) as here, here.scanned() as entries:
+                for entry in entries:
+                    path = f"{folder}/{entry.name}" if folder else entry.name
+                    if self._takes_entry(entry, path, ignored):
+                        folders.append((path, ignored))
         except OSError as error:
             self.skipped[folder + "/"] = SkippedFile(folder + "/", "unreadable", error.strerror or str(error))
-            return folders
-        for entry in entries:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    if self._kept(path, entry.name, ignored, folder=True):
-                        folders.append((path, ignored))
-                else:
-                    self._consider(entry, path, ignored)
-            except OSError as error:
-                self.skipped[path] = SkippedFile(path, "unreadable", error.strerror or str(error))
         return folders
+
+    def _takes_entry(self, entry: os.DirEntry[str], path: str, ignored: IgnoreFiles) -> bool:
+        """Add a file to the results. Return True for a folder to search."""
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                return self._kept(path, entry.name, ignored, folder=True)
+            self._consider(entry, path, ignored)
+        except OSError as error:
+            self.skipped[path] = SkippedFile(path, "unreadable", error.strerror or str(error))
+        return False
 
     def _consider(self, entry: os.DirEntry[str], path: str, ignored: IgnoreFiles) -> None:
         language = language_of(entry.name)
