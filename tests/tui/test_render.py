@@ -179,7 +179,7 @@ def test_a_running_call_shows_its_time_its_place_its_gauge_and_its_newest_lines(
         (
             call(result=Result((), (Display("diff", DIFF),))),
             "edit",
-            "✓ Bash(npm test)  done · +2 −1\n   8   import os\n   9 - x = 1\n   9 + x = 2\n"
+            "✓ Bash(npm test)  done · +2 −1\n   8   import os\n   9 - x = 1\n           ^\n   9 + x = 2\n           ^\n"
             '  10 + y = "three"\n  11   print(x)',
         ),
         (
@@ -244,7 +244,7 @@ def test_a_long_diff_is_cut_and_counted_and_whole_on_demand() -> None:
     block = call(result=Result((), (Display("diff", body),)))
     assert shown(block).endswith("… 34 more lines (Ctrl-O)")
     whole = shown(block, expanded=True)
-    assert whole.count("\n") == 55
+    assert whole.count("\n") == 57
     assert "command: npm test" in whole
 
 
@@ -290,15 +290,24 @@ def test_prompts_thoughts_notices_and_ends() -> None:
 @rows(
     "environment, encoding, name, theme",
     [
-        ({"TERM": "xterm"}, "utf-8", "auto", Theme()),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, "utf-8", "dark", MONO),
-        ({"TERM": "dumb"}, "ascii", "auto", PLAIN),
-        ({"TERM": "xterm", "COLORFGBG": "0;15"}, "utf-8", "auto", Theme("light")),
-        ({"TERM": "xterm", "COLORFGBG": "0;15"}, "utf-8", "dark", Theme("dark")),
-        ({"TERM": "xterm", "COLORFGBG": "15;default;0"}, "utf-8", "auto", Theme("dark")),
-        ({"TERM": "xterm"}, "utf-8", "light", Theme("light")),
-        ({"TERM": "xterm"}, "utf-8", "mono", MONO),
-        ({"TERM": "xterm"}, "latin-1", "auto", Theme(unicode=False)),
+        ({"TERM": "xterm-256color"}, "utf-8", "auto", Theme()),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, "utf-8", "dark", MONO),
+        ({"TERM": "dumb"}, "ascii", "auto", replace(PLAIN, depth="16")),
+        ({"TERM": "xterm-256color", "COLORFGBG": "0;15"}, "utf-8", "auto", Theme("light")),
+        ({"TERM": "xterm-256color", "COLORFGBG": "0;15"}, "utf-8", "dark", Theme("dark")),
+        ({"TERM": "xterm-256color", "COLORFGBG": "15;default;0"}, "utf-8", "auto", Theme("dark")),
+        ({"TERM": "xterm-256color"}, "utf-8", "light", Theme("light")),
+        ({"TERM": "xterm-256color"}, "utf-8", "mono", MONO),
+        ({"TERM": "xterm-256color"}, "latin-1", "auto", Theme(unicode=False)),
+        ({"TERM": "xterm"}, "utf-8", "auto", Theme(depth="16")),
+        ({"TERM": "linux"}, "utf-8", "auto", Theme(depth="16")),
+        ({"TERM": "tmux-256color"}, "utf-8", "auto", Theme(depth="256")),
+        ({"TERM": "alacritty"}, "utf-8", "auto", Theme(depth="256")),
+        ({"TERM": "xterm-kitty", "COLORTERM": "truecolor"}, "utf-8", "auto", Theme(depth="true")),
+        ({"TERM": "xterm-256color", "COLORTERM": "24bit"}, "utf-8", "auto", Theme(depth="true")),
+        ({"TERM": "xterm-direct"}, "utf-8", "auto", Theme(depth="true")),
+        ({"TERM": "xterm-256color", "COLORTERM": "1"}, "utf-8", "auto", Theme(depth="256")),
+        ({"TERM": "screen-256color", "COLORTERM": "truecolor", "STY": "1"}, "utf-8", "auto", Theme(depth="256")),
     ],
 )
 def test_the_theme_of_a_terminal(environment: dict[str, str], encoding: str, name: str, theme: Theme) -> None:

@@ -96,7 +96,7 @@ class TerminalApp:
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
         self.receiver = Receiver()
         self.questions = QuestionQueue(self, monotonic)
-        self.application, self._focus = build_application(self, self.frames, terminal_output(theme.colours))
+        self.application, self._focus = build_application(self, self.frames, terminal_output(theme))
         self._opener = opener
         self._when_open: list[Callable[[], None]] = []
         self._absence = Absence()

@@ -20,14 +20,22 @@ from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from callgate.tui.theme import Depth, Theme
+
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output: supporting terminals show only complete frames
+
+_DEPTHS: Mapping[Depth, ColorDepth] = {
+    "16": ColorDepth.DEPTH_4_BIT,
+    "256": ColorDepth.DEPTH_8_BIT,
+    "true": ColorDepth.DEPTH_24_BIT,
+}
 
 
 class FrameOutput(Vt100_Output):
     """An output of prompt_toolkit that writes each frame in one piece."""
 
-    def __init__(self, stream: TextIO, size: Any, colours: bool, environment: Mapping[str, str] = os.environ) -> None:
-        depth = None if colours else ColorDepth.DEPTH_1_BIT
+    def __init__(self, stream: TextIO, size: Any, theme: Theme, environment: Mapping[str, str] = os.environ) -> None:
+        depth = _DEPTHS[theme.depth] if theme.colours else ColorDepth.DEPTH_1_BIT
         super().__init__(stream, size, term=environment.get("TERM"), default_color_depth=depth, enable_cpr=False)
         self._held = 0
 
@@ -169,7 +177,7 @@ def _reflows(environment: Mapping[str, str] = os.environ) -> bool:
     return "XTERM_VERSION" not in environment and environment.get("TERM") != "linux"
 
 
-def terminal_output(colours: bool) -> FrameOutput:
+def terminal_output(theme: Theme) -> FrameOutput:
     """Return an output for standard output, which must be a terminal."""
 
     def size() -> Size:
@@ -179,4 +187,4 @@ def terminal_output(colours: bool) -> FrameOutput:
             return Size(rows=24, columns=80)
         return Size(rows=found.lines or 24, columns=found.columns or 80)
 
-    return FrameOutput(sys.stdout, size, colours)
+    return FrameOutput(sys.stdout, size, theme)

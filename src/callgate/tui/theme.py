@@ -16,10 +16,46 @@ ThemeName = Literal["dark", "light", "mono"]
 
 _ATTRIBUTES = {"bold": "1", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
 # On a dark background: the sixteen colours of the terminal, which follow the user's palette. On a light background,
-# yellow, green, cyan and grey of that palette are hard to read, so fixed colours of the 256 are used.
+# yellow, green, cyan and grey of that palette are hard to read, so fixed colours of the 256 are used if there are any.
 _DARK = {"red": "31", "green": "32", "yellow": "33", "blue": "94", "magenta": "35", "cyan": "36", "grey": "90"}
 _LIGHT_COLOURS = {"red": 124, "green": 28, "yellow": 130, "blue": 25, "magenta": 90, "cyan": 30, "grey": 243}
 _LIGHT = {name: f"38;5;{number}" for name, number in _LIGHT_COLOURS.items()}
+_LIGHT_16 = _DARK | {"yellow": "35", "blue": "34", "cyan": "34"}
+
+Depth = Literal["16", "256", "true"]
+"""The colours of a terminal: 16 colours, 256 colours, or any colour."""
+
+GROUNDS: Mapping[tuple[ThemeName, Depth], Mapping[str, str]] = {
+    ("dark", "true"): {
+        "added": "48;2;14;54;28",
+        "removed": "48;2;74;20;26",
+        "added-word": "48;2;24;112;52",
+        "removed-word": "48;2;150;32;40",
+    },
+    ("dark", "256"): {"added": "48;5;22", "removed": "48;5;52", "added-word": "48;5;28", "removed-word": "48;5;124"},
+    ("light", "true"): {
+        "added": "48;2;218;251;225",
+        "removed": "48;2;255;226;224",
+        "added-word": "48;2;137;224;157",
+        "removed-word": "48;2;255;168;164",
+    },
+    ("light", "256"): {
+        "added": "48;5;194",
+        "removed": "48;5;224",
+        "added-word": "48;5;114",
+        "removed-word": "48;5;217",
+    },
+}
+"""The backgrounds of changed lines and changed words in a diff."""
+GROUNDS_16 = {"added": "30;42", "removed": "97;41", "added-word": "30;42;7", "removed-word": "97;41;7"}
+"""Text colours and backgrounds for terminals with 16 colours. The text has no syntax colours."""
+INKS: Mapping[ThemeName, Mapping[str, int]] = {
+    "dark": {"": 255, "red": 217, "green": 157, "yellow": 222, "blue": 117, "magenta": 219, "cyan": 159, "grey": 252},
+    "light": {"": 16, "red": 124, "green": 22, "yellow": 58, "blue": 25, "magenta": 90, "cyan": 23, "grey": 240},
+}
+"""Text colours that are readable on each background of a changed line. The colours do not depend on the palette of
+the user, because the backgrounds do not."""
+WORD_INK: Mapping[ThemeName, int] = {"dark": 231, "light": 16}
 
 # Marks inside an emoji (variation, joiner, skin colour), removed because terminals disagree on the resulting width.
 _JOINERS = dict.fromkeys((0xFE0F, 0x200D, *range(0x1F3FB, 0x1F400)))
@@ -71,13 +107,33 @@ class Theme:
     name: ThemeName = "dark"
     colours: bool = True
     unicode: bool = True
+    depth: Depth = "256"
 
     def paint(self, text: str, style: str = "") -> str:
         """Return the text with the control sequences of a style. The text must be safe to show."""
         if not style or not self.colours or not text:
             return text
-        codes = _ATTRIBUTES | (_LIGHT if self.name == "light" else _DARK)
-        return f"\x1b[{';'.join(codes[word] for word in style.split())}m{text}\x1b[0m"
+        return f"\x1b[{self._codes(style)}m{text}\x1b[0m"
+
+    @staticmethod
+    def ground(style: str) -> str:
+        """Return the background in a style, or an empty string."""
+        return next((word for word in style.split() if word in GROUNDS_16), "")
+
+    def _codes(self, style: str) -> str:
+        ground, words = self.ground(style), style.split()
+        if not ground:
+            colours = _DARK if self.name != "light" else _LIGHT_16 if self.depth == "16" else _LIGHT
+            return ";".join((_ATTRIBUTES | colours)[word] for word in words)
+        attributes = [_ATTRIBUTES[word] for word in words if word in _ATTRIBUTES]
+        if self.depth == "16":
+            return ";".join((GROUNDS_16[ground], *attributes))
+        name: ThemeName = "light" if self.name == "light" else "dark"
+        inks = INKS[name]
+        ink = next((inks[word] for word in words if word in inks), inks[""])
+        if ground.endswith("-word"):
+            ink, attributes = WORD_INK[name], [*attributes, "1"]
+        return ";".join((f"38;5;{ink}", GROUNDS[name, self.depth][ground], *attributes))
 
     def sign(self, unicode: str, plain: str) -> str:
         return unicode if self.unicode else plain
@@ -102,8 +158,9 @@ class Theme:
 def theme_for(environment: Mapping[str, str] = os.environ, encoding: str | None = None, name: str = "auto") -> Theme:
     """Return the theme for a terminal.
 
-    NO_COLOR and TERM=dumb disable colours; an encoding without the signs disables Unicode. ``name`` is the setting
-    ``tui.theme``: ``auto`` reads the background from COLORFGBG and defaults to dark.
+    NO_COLOR and TERM=dumb disable colours; COLORTERM and TERM contain the number of colours. An encoding without the
+    signs disables Unicode. ``name`` is the setting ``tui.theme``: ``auto`` reads the background from COLORFGBG and
+    defaults to dark.
     """
     try:
         "✓✗⊘●…─".encode(encoding or "ascii")
@@ -112,7 +169,19 @@ def theme_for(environment: Mapping[str, str] = os.environ, encoding: str | None 
         unicode = False
     colours = name != "mono" and not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
     chosen: ThemeName = "light" if name == "light" or (name != "dark" and _light_ground(environment)) else "dark"
-    return Theme(chosen if colours else "mono", colours, unicode)
+    return Theme(chosen if colours else "mono", colours, unicode, _depth(environment))
+
+
+_WITH_256 = ("alacritty", "contour", "foot", "rio", "wezterm", "xterm-ghostty", "xterm-kitty")
+"""Terminals with 256 colours whose name in TERM does not have the number."""
+
+
+def _depth(environment: Mapping[str, str]) -> Depth:
+    term = environment.get("TERM", "")
+    direct = environment.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct")
+    if direct and "STY" not in environment:  # GNU screen passes COLORTERM on, and misreads colours of 24 bits
+        return "true"
+    return "256" if "256" in term or term.startswith(_WITH_256) else "16"
 
 
 def _light_ground(environment: Mapping[str, str]) -> bool:

@@ -40,15 +40,11 @@ class PanelPage:
     def diff(self, body: str, name: str = "") -> None:
         """Add a diff in git's format, with indented continuation lines."""
         from callgate.tui.render.diff import diff_rows  # costly, loaded for the first diff
-        from callgate.tui.render.spans import cut, painted, width_of
+        from callgate.tui.render.spans import painted
 
         text = body.encode("utf-8", "replace").decode()
-        for head, *rest in diff_rows(self.theme, text, name, exact=True) if text else ():
-            margin = " " * width_of(head[0]) if rest else ""
-            room = self.width - 2 - len(margin)
-            for number, row in enumerate(cut(rest or [head], room)):
-                before = head if rest and not number else (margin, "")
-                self.lines.append(f"  {painted(self.theme, [before, *row])}")
+        for row in diff_rows(self.theme, text, self.width - 2, name, exact=True, wrap=True) if text else ():
+            self.lines.append(f"  {painted(self.theme, row)}")
 
     def line(self, text: str, style: str = "", right: str = "") -> None:
         """Add one line, cut off at the edge, with a right-aligned text at its end."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from callgate.tui.blocks import CallBlock
+from callgate.tui.render.diff import CARETS
 from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
-from callgate.tui.render.spans import Span, cut, fitted, head_of, width_of, wrapped
+from callgate.tui.render.spans import Span, cut, fitted, head_of, one_row, width_of, wrapped
 from callgate.tui.theme import CUT, STATUSES, Theme
 from callgate.words.calls import Code, Status
 from callgate.words.decisions import Allow, Deny
@@ -175,11 +176,12 @@ def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
 
 
 def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: bool = False) -> list[Row]:
-    left = len(rows) - most
+    counted = [at for at, row in enumerate(rows) if not row or row[0][1] != CARETS]
+    left = len(counted) - most
     # A single hidden line is shown instead of counted.
     if left > 1:
-        rows = rows[left:] if at_end else rows[:most]
-    shown = [_one_row(theme, row, width) for row in rows]
+        rows = rows[counted[left] :] if at_end else rows[: counted[most]]
+    shown = [one_row(row, width, theme.sign("…", "...")) for row in rows]
     if left <= 1:
         return shown
     said = f"{theme.sign('…', '...')} {left:,} more lines ({ALL_KEY})"
@@ -197,13 +199,6 @@ def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
     return found
 
 
-def _one_row(theme: Theme, row: Row, width: int) -> Row:
-    if sum(width_of(text) for text, _ in row) <= width:
-        return row
-    more = theme.sign("…", "...")
-    return [*cut(row, width - len(more))[0], (more, "grey")]
-
-
 # ---- all of it ----------------------------------------------------------------------------------------------------
 
 
@@ -216,7 +211,7 @@ def _whole(theme: Theme, call: CallBlock, width: int) -> list[Row]:
     if call.result is None:
         output = _ESCAPES.sub("", call.output)
         return rows + [each for row in text_rows(theme, output) for each in cut(row, width)] if output else rows
-    shown = [row for display in call.result.display for row in display_rows(theme, display, width)]
+    shown = [row for display in call.result.display for row in display_rows(theme, display, width, wrap=True)]
     for row in shown or content_rows(theme, call.result):
         rows += cut(row, width)
     for kept in call.result.artifacts:

@@ -1,40 +1,62 @@
-"""Paints a diff with line numbers, signs and syntax highlighting."""
+"""Paints a diff with line numbers, signs, syntax colours, and backgrounds for changed lines and changed words."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
 
 from callgate.formats.display import visible_page
+from callgate.tui.render.changed_words import Range, changed_words
 from callgate.tui.render.code import coloured
-from callgate.tui.render.spans import Span
+from callgate.tui.render.spans import Span, cut, fitted, one_row, width_of
 from callgate.tui.theme import Theme
 from callgate.words.noun import noun
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@(.*)")
 _SKIPPED = ("index ", "--- ", "+++ ")
+_GROUNDS = {"+": "added", "-": "removed"}
+"""The background of a changed line; see ``theme.GROUNDS``."""
+
+
+CARETS = "carets"
+"""The style of a row that marks the words of the row above. Only terminals without colours have such rows."""
 
 
 @noun
 class _Line:
-    """A line of a diff. ``sign`` is empty for lines about a file. ``number`` is the line number in the new file or,
-    for a removed line, in the old file."""
+    """A line of a diff.
+
+    sign    the first character of the line, ``@`` between two hunks, or empty for a line about a file
+    number  the line number in the new file or, for a removed line, in the old file
+    spans   the text with syntax colours
+    marks   the ranges of changed words
+    """
 
     sign: str
     number: int
     text: str
+    spans: Sequence[Span] = ()
+    marks: Sequence[Range] = ()
 
 
-def diff_rows(theme: Theme, body: str, name: str = "", *, exact: bool = False) -> list[list[Span]]:
-    """Return one row of any width for each line of a diff in git's format.
+def diff_rows(
+    theme: Theme, body: str, width: int, name: str = "", *, exact: bool = False, wrap: bool = False
+) -> list[list[Span]]:
+    """Return the rows of a diff in git's format. The background of a changed line reaches to the edge.
 
+    width  the maximum width of a row
     name   the file name, if the diff has no header
     exact  show invisible characters, including joiners inside an emoji
+    wrap   continue long lines in further rows; by default they are cut off
     """
     rows: list[list[Span]] = []
     sections = _sections(visible_page(body) if exact else theme.page(body))
     for head, lines in sections:
         if head and len(sections) > 1:
-            rows.append([(head, "bold")])
-        rows += _painted(theme, lines, head or name)
+            rows.append([(fitted(head, width, theme.sign("…", "...")), "bold")])
+        layout = _Layout(theme, width, wrap, len(str(max((line.number for line in lines), default=0))))
+        for line in _highlighted(lines, head or name):
+            rows += layout.rows(line)
     return rows
 
 
@@ -65,17 +87,81 @@ def _sections(body: str) -> list[tuple[str, list[_Line]]]:
     return found
 
 
-def _painted(theme: Theme, lines: list[_Line], name: str) -> Iterator[list[Span]]:
-    size = len(str(max((line.number for line in lines), default=0)))
-    kept = [line.text for line in lines if line.sign in ("+", " ")]
-    after = iter(coloured("\n".join(kept), name.rpartition("/")[2]) if kept else ())
-    for line in lines:
+def _highlighted(lines: list[_Line], name: str) -> Iterator[_Line]:
+    """Yield the lines with syntax colours and marks."""
+    language = name.rpartition("/")[2]
+    sides = {sign: [line.text for line in lines if line.sign in (sign, " ")] for sign in "-+"}
+    spans = {sign: iter(coloured("\n".join(side), language) if side else ()) for sign, side in sides.items()}
+    marks = _marks(lines)
+    for number, line in enumerate(lines):
+        pieces: Sequence[Span] = ()
+        for sign in "-+":
+            if line.sign in (sign, " "):
+                pieces = next(spans[sign])
+        yield replace(line, spans=pieces, marks=marks.get(number, ()))
+
+
+def _marks(lines: list[_Line]) -> dict[int, Sequence[Range]]:
+    """Return the changed words by the index of the line. Each group of removed lines is compared with the group of
+    added lines after it."""
+    found: dict[int, Sequence[Range]] = {}
+    groups = [(sign, [at for at, _ in group]) for sign, group in groupby(enumerate(lines), lambda item: item[1].sign)]
+    for (sign, removed), (then, added) in pairwise(groups):
+        if (sign, then) == ("-", "+"):
+            gone, new = changed_words([lines[at].text for at in removed], [lines[at].text for at in added])
+            found |= zip((*removed, *added), (*gone, *new), strict=True)
+    return found
+
+
+@noun
+class _Layout:
+    """Makes rows of lines. ``digits`` is the width of the line numbers."""
+
+    theme: Theme
+    width: int
+    wrap: bool
+    digits: int
+
+    def rows(self, line: _Line) -> list[list[Span]]:
+        more = self.theme.sign("…", "...")
+        if line.sign == "@":
+            return [[(f"{' ' * self.digits} {more}", "grey")]]
         if line.sign == "":
-            yield [(line.text, "grey")]
-        elif line.sign == "@":
-            yield [(f"{' ' * size} {theme.sign('…', '...')}", "grey")]
-        elif line.sign == "-":
-            yield [(f"{line.number:>{size}} - ", "red"), (line.text, "red")]
+            parts = cut([(line.text, "grey")], self.width)
+            return parts if self.wrap else [[(fitted(line.text, self.width, more), "grey")]]
+        ground = _GROUNDS.get(line.sign, "")
+        head = f"{line.number:>{self.digits}} {line.sign} "
+        spans = [*_marked(line.spans, line.marks, ground)]
+        signs = "" if self.theme.colours else _carets(line.text, line.marks)
+        if self.wrap and self.width > len(head) + 2:
+            bodies = cut(spans, self.width - len(head))
         else:
-            number = f"{line.number:>{size}} {line.sign} "
-            yield [(number, "green" if line.sign == "+" else "grey"), *next(after)]
+            bodies = [one_row(spans, self.width - len(head), more)]
+        rows: list[list[Span]] = []
+        for number, body in enumerate(bodies):
+            first = head if number == 0 else " " * len(head)
+            row: list[Span] = [(first, ground or "grey"), *body]
+            used = sum(width_of(text) for text, _ in row)
+            rows.append([*row, (" " * (self.width - used), ground)] if ground and self.theme.colours else row)
+            below = signs[: self.width - len(head)].rstrip()
+            signs = signs[self.width - len(head) :]
+            rows += [[(" " * len(head) + below, CARETS)]] if below else []
+        return rows
+
+
+def _marked(spans: Sequence[Span], marks: Sequence[Range], ground: str) -> Iterator[Span]:
+    """Yield the spans with the background of the line. Marked text has a stronger background, and no syntax colour."""
+    edges = sorted({edge for mark in marks for edge in mark})
+    at = 0
+    for text, style in spans:
+        inside = [at, *(edge for edge in edges if at < edge < at + len(text)), at + len(text)]
+        for begin, end in pairwise(inside):
+            changed = any(first <= begin < last for first, last in marks)
+            yield text[begin - at : end - at], f"{ground}-word" if changed else f"{style} {ground}".strip()
+        at += len(text)
+
+
+def _carets(text: str, marks: Sequence[Range]) -> str:
+    """Return a line with ``^`` under each marked character, for terminals without colours."""
+    marked = {at for begin, end in marks for at in range(begin, end)}
+    return "".join(("^" if at in marked else " ") * width_of(sign) for at, sign in enumerate(text)) if marked else ""

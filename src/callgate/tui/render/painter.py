@@ -55,7 +55,7 @@ class Painter:
             return table_lines(block, self.theme, self.width)
         if isinstance(block, blocks.LinesBlock):
             return piece_lines(block, self.theme, self.width)
-        return [painted(self.theme, row) for row in self._rows(block, now, expanded)]
+        return [painted(self.theme, row, unbroken=self._unbroken) for row in self._rows(block, now, expanded)]
 
     def _rows(self, block: blocks.SaidBlock, now: float, expanded: bool) -> Iterable[Row]:
         match block:

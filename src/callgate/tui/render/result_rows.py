@@ -54,11 +54,12 @@ def changed_lines(diffs: Sequence[str]) -> str:
     return f"+{added} −{removed}"
 
 
-def display_rows(theme: Theme, display: Display, width: int) -> list[Row]:
-    """Return the rows of a display. A body that does not match the kind of the display is shown unformatted."""
+def display_rows(theme: Theme, display: Display, width: int, *, wrap: bool = False) -> list[Row]:
+    """Return the rows of a display. A body that does not match the kind of the display is shown unformatted. If
+    ``wrap`` is True, long lines of a diff continue in further rows."""
     match display.kind, display.body:
         case "diff", str(body):
-            return diff_rows(theme, body)
+            return diff_rows(theme, body, width, wrap=wrap)
         case "table", {"columns": [*columns], "rows": [*rows]}:
             head = [[(theme.line(str(name)), "bold")] for name in columns]
             cells = [cast(Sequence[Any], row) for row in rows if isinstance(row, list | tuple)]

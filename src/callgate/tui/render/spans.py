@@ -1,7 +1,7 @@
 """Styled text in spans: measured, wrapped and cut by terminal cells. A wide letter takes two cells."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from callgate.tui.theme import Theme
@@ -21,9 +21,16 @@ def width_of(text: str) -> int:
     return get_cwidth(text)
 
 
-def painted(theme: Theme, spans: Iterable[Span]) -> str:
-    """Join spans to one text with control sequences."""
-    together = groupby(spans, lambda span: span[1])
+def painted(theme: Theme, spans: Iterable[Span], *, unbroken: bool = False) -> str:
+    """Join spans to one text with control sequences. If ``unbroken`` is True, a background up to the edge is made
+    without blanks at the end of the line, so that users can copy the line."""
+    row = [*spans]
+    ground = theme.ground(row[-1][1]) if unbroken and row and row[-1][0].isspace() else ""
+    if ground:
+        del row[-1]
+        first = next((at for at, (_, style) in enumerate(row) if theme.ground(style)), len(row))
+        row.insert(first, ("\x1b[K", ground))
+    together = groupby(row, lambda span: span[1])
     return "".join(theme.paint("".join(text for text, _ in same), style) for style, same in together)
 
 
@@ -61,6 +68,13 @@ def cut(spans: Iterable[Span], width: int) -> list[list[Span]]:
                 rows.append([])
                 room = width
     return rows
+
+
+def one_row(spans: Sequence[Span], width: int, more: str = "…") -> list[Span]:
+    """Return the spans, or their start followed by ``more`` if they are too wide."""
+    if sum(width_of(text) for text, _ in spans) <= width:
+        return [*spans]
+    return [*cut(spans, width - len(more))[0], (more, spans[-1][1])]
 
 
 def wrapped(spans: Iterable[Span], width: int) -> list[list[Span]]:
