@@ -136,7 +136,10 @@ def test_bash_works_inside_says_what_was_refused_and_asks_the_next_time(config: 
     assert "[The sandbox refused it: it wanted to write /etc/callgate-test. If it needs that, send" in refused.text
     (asked,) = of(events, QuestionAsked)
     assert asked.question.by == "sandbox"
-    assert "it failed: it wanted to write /etc/callgate-test; a yes runs it outside" in asked.question.reason
+    assert "it failed: it wanted to write /etc/callgate-test; python3 may run files" in asked.question.reason
+    assert (
+        "and file changed since a person last allowed this; a yes runs it outside the sandbox" in asked.question.reason
+    )
     assert not Path("/etc/callgate-test").exists()
     assert sorted(os.listdir(config.root)) == ["file"]
 

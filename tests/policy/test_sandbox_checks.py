@@ -8,11 +8,13 @@ import pytest
 
 from callgate.core.ports import Case
 from callgate.policy.checks import standard_checks
+from callgate.policy.choices import choices_for
+from callgate.policy.judge import Judge
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.policy.well_known import StandIn
-from callgate.words.decisions import Allow, Ask, Decision, Deny
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Pattern
 from callgate.words.modes import Mode
-from tests.policy.gate_kit import HOME, ROOT, decided, rules, shell
+from tests.policy.gate_kit import HOME, ROOT, decided, hooked, rules, shell
 from tests.rows import rows
 from tests.security.corpora import rows_of
 
@@ -20,13 +22,17 @@ from tests.security.corpora import rows_of
 class Walls:
     """A sandbox that takes what nothing speaks against, and remembers what it was asked."""
 
-    def __init__(self, outside: str | None = None) -> None:
+    def __init__(self, outside: str | None = None, changed: str | None = None) -> None:
         self._outside = outside
+        self.changed = changed
         self.settled: dict[tuple[str, str], str | None] = {}
         self.hosts: tuple[str, ...] = ()
 
     def hides(self, path: str) -> bool:
         return False
+
+    def unreviewed(self, call_id: str) -> str | None:
+        return self.changed
 
     def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
         return self.settled.setdefault((call_id, command), self._outside or outside)
@@ -37,6 +43,9 @@ class Confined(StandIn):
 
     def __init__(self, walls: Walls | None = None) -> None:
         super().__init__("Bash", walls or Walls())
+
+
+HERE = Rulebook(root=ROOT, home=HOME)
 
 
 def inside(command: str, walls: Walls | None = None, **more: Any) -> Case:
@@ -122,10 +131,142 @@ def test_what_cannot_do_its_work_inside_is_asked_about_and_the_yes_runs_it_outsi
     assert walls.settled[("c1", command)] is not None
 
 
-def test_an_allow_rule_is_a_yes_to_that_too() -> None:
-    walls = Walls()
-    assert isinstance(judged(inside("git commit -m x", walls), rules(allow=["Bash(git commit:*)"])), Allow)
-    assert walls.settled[("c1", "git commit -m x")] is not None
+FAILED = "inside the sandbox it failed: it wanted to write /etc/app"
+ORDINARY = [
+    ("make test", ["Bash(make test:*)"]),
+    ("make test", ["Bash(make test)"]),
+    ("make test", ["Bash(make *)"]),
+    ("make test", ["Bash"]),
+    ("make test", ["Bash(*)"]),
+    ("make test", ["Bash(make:*)", "Edit(**)", "Read(**)"]),
+    ("npm test && make test", ["Bash(make test:*)", "Outside(npm test:*)"]),
+    ("timeout 5 make test", ["Bash(timeout:*)", "Bash(make:*)"]),
+    ("cat src/a.py", ["Read(**)", "Bash(cat:*)"]),
+    ("touch /etc/x", ["Bash(touch:*)", "Edit(//etc/**)"]),
+    ("make test", ["Outside(make:*)", "Outside(npm:*)", "Bash(make:*)"][1:]),
+    ("make test", ["Outside(make tests)"]),
+]
+
+
+@pytest.mark.spec("GATE-13", "GATE-18")
+@rows("command, allow", ORDINARY)
+def test_an_ordinary_allow_rule_lets_nothing_run_outside(command: str, allow: list[str]) -> None:
+    found = judged(inside(command, Walls(FAILED)), rules(allow=allow))
+    assert isinstance(found, Ask)
+    assert "a yes runs it outside the sandbox" in found.reason
+
+
+@pytest.mark.spec("GATE-13")
+@rows("pattern", [Pattern("prefix", "make test"), Pattern("rule", "make *"), Pattern("exact", ""), None])
+def test_a_remembered_answer_about_the_command_lets_nothing_run_outside(pattern: Pattern | None) -> None:
+    case = inside("make test", Walls(FAILED))
+    if pattern is not None and pattern.kind == "exact":
+        pattern = Pattern("exact", case.arguments_hash)
+    case = replace(case, policies=(ApprovalPolicy("allow", "Bash", pattern),))
+    assert isinstance(judged(case), Ask)
+    assert Judge(HERE).remembered(case) is None
+
+
+@pytest.mark.spec("GATE-13")
+@rows("mode", ["default", "accept_edits"])
+def test_no_mode_but_bypass_and_no_hook_lets_a_command_run_outside(mode: Mode) -> None:
+    case = inside("make test", Walls(FAILED), mode=mode)
+    assert isinstance(judged(case), Ask)
+    assert isinstance(judged(hooked(case, Allow("hook"))), Ask)
+    assert isinstance(judged(replace(case, mode="bypass")), Allow)
+    assert isinstance(judged(replace(case, mode="plan")), Deny)
+
+
+GRANTED: list[tuple[str, list[str], bool]] = [
+    ("make test", ["Outside(make test:*)"], True),
+    ("make test", ["Outside(make test)"], True),
+    ("make test", ["Outside"], True),
+    ("git commit -m x", ["Outside(git commit:*)"], True),
+    ("git add . && git commit -m x", ["Outside(git commit:*)"], False),
+    ("git add . && git commit -m x", ["Outside(git commit:*)", "Outside(git add:*)"], True),
+    ("git add . && git commit -m x", ["Outside(git commit:*)", "Bash(git add:*)"], False),
+    ("touch /etc/x", ["Outside(touch:*)"], False),
+    ("touch /etc/x", ["Outside(touch:*)", "Edit(//etc/**)"], True),
+    ("touch /etc/x", ["Outside(make:*)", "Edit(//etc/**)"], False),
+    ("make test > /dev/null", ["Outside(make:*)"], True),
+    ("make test | tail -3", ["Outside(make:*)"], True),
+    ("make $X", ["Outside(make:*)"], False),
+]
+
+
+@pytest.mark.spec("GATE-13")
+@rows("command, allow, granted", GRANTED)
+def test_a_rule_on_outside_lets_its_commands_run_outside(command: str, allow: list[str], granted: bool) -> None:
+    assert isinstance(judged(inside(command, Walls(FAILED)), rules(allow=allow)), Allow) is granted
+
+
+def test_a_rule_on_outside_allows_the_command_inside_and_without_a_sandbox_too() -> None:
+    book = rules(allow=["Outside(make test:*)"])
+    assert isinstance(judged(inside("make test"), book, free=False), Allow)
+    assert isinstance(judged(shell("make test"), book), Allow)
+
+
+def test_ask_and_deny_rules_on_outside_are_about_commands_outside_alone() -> None:
+    for book, kind in ((rules(deny=["Outside(make:*)"]), Deny), (rules(ask=["Outside(make:*)"]), Ask)):
+        assert isinstance(judged(inside("make test"), book), Allow)
+        assert isinstance(judged(inside("make test", Walls(FAILED), mode="bypass"), book), kind)
+        assert isinstance(judged(shell("make test", mode="bypass"), book), kind)
+
+
+LOADING = [
+    "make test",
+    "npm run build",
+    "pytest",
+    "python run.py",
+    "sh build.sh",
+    "./run",
+    "helm lint",
+    "docker compose up",
+]
+
+
+@pytest.mark.spec("GATE-18")
+@rows("command", LOADING)
+def test_a_rule_on_outside_asks_again_when_files_changed_that_the_command_may_run(command: str) -> None:
+    book = rules(allow=["Outside"])
+    found = judged(inside(command, Walls(FAILED, "src/conftest.py changed")), book)
+    assert isinstance(found, Ask)
+    assert found.unconditional
+    assert "src/conftest.py changed since a person last allowed this" in found.reason
+    assert isinstance(judged(inside(command, Walls(FAILED)), book), Allow)
+
+
+@pytest.mark.spec("GATE-18")
+@rows("command", ["touch /etc/x", "cp a /srv/x", "gh pr list", "docker ps", "curl https://example.com"])
+def test_a_command_that_runs_no_file_of_the_workspace_is_not_asked_about_again(command: str) -> None:
+    assert isinstance(judged(inside(command, Walls(FAILED, "src/a.py changed")), rules(allow=["Outside"])), Allow)
+
+
+def test_every_question_about_a_command_outside_says_so() -> None:
+    for book in (EMPTY, rules(ask=["Bash(git push:*)"]), rules(ask=["Bash"])):
+        found = judged(inside("git push"), book)
+        assert isinstance(found, Ask)
+        assert "a yes runs it outside the sandbox" in found.reason
+        assert found.risk is not None
+    hard = judged(inside("echo x > .git/config"))
+    assert isinstance(hard, Ask)
+    assert hard.by == "hard safety"
+    assert "a yes runs it outside the sandbox" in hard.reason
+
+
+def test_always_at_a_question_about_running_outside_says_outside() -> None:
+    case = inside("git commit -m x", Walls(FAILED))
+    found = choices_for(case)
+    assert [each.rule for each in found] == [
+        "Outside(exactly this command, outside the sandbox)",
+        "Outside(git commit:*)",
+    ]
+    assert all(each.tool == "Outside" and "outside the sandbox" in each.label for each in found)
+    for choice in found:
+        again = replace(case, policies=(ApprovalPolicy("allow", choice.tool, choice.pattern),))
+        assert isinstance(judged(again), Allow)
+        assert Judge(HERE).remembered(again) is not None
+    assert {each.tool for each in choices_for(inside("make"))} == {""}
 
 
 def test_a_command_that_failed_inside_is_asked_about_with_what_it_wanted() -> None:
@@ -160,7 +301,7 @@ def test_no_argument_says_where_a_command_runs() -> None:
 def test_the_checks_are_where_the_specification_puts_them() -> None:
     names = [check.name for check in standard_checks(free=True)]
     assert names[0] == "place of the command"
-    assert names[-3:] == ["allow rules", "sandbox", "default"]
+    assert names[-5:] == ["mode", "sandbox", "allow rules", "sandbox", "default"]
     assert standard_checks(free=True)[0].again, "an edited command is settled anew"
 
 

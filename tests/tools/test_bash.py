@@ -208,6 +208,9 @@ class Boxed:
             raise ToolFailure("there is no sandbox for it")
         return replace(command, env={**command.env, "BOXED": "yes"})
 
+    def outside(self, command: Command) -> Command:
+        return replace(command, env={**command.env, "BOXED": "no"})
+
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> str | None:
         return "it wanted to write /etc/x" if "Read-only" in output else None
 
@@ -215,7 +218,7 @@ class Boxed:
 def test_a_sandbox_wraps_the_commands_it_takes(tmp_path: Path) -> None:
     shell = Shell(tmp_path, bash(Boxed()))
     assert shell("echo $BOXED").text == "yes"
-    assert shell("echo outside $BOXED").text == "outside"
+    assert shell("echo outside $BOXED").text == "outside no"
     denied = shell("echo Read-only file system; exit 1")
     assert "[The sandbox refused it: it wanted to write /etc/x. If it needs that, send the same" in denied.text
     with pytest.raises(ToolFailure, match="not run: there is no sandbox"):

@@ -117,7 +117,9 @@ def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> Appro
         asked, case = case.arguments_hash, replace(case, arguments_hash=arguments_hash(call.name, given))
         if policy is not None and policy.pattern == Pattern("exact", asked):
             policy = replace(policy, pattern=Pattern("exact", case.arguments_hash))
-    policy = policy or ApprovalPolicy("allow", case.name, choices_of(gate, case)[0].pattern)
+    if policy is None:
+        narrowest = choices_of(gate, case)[0]
+        policy = ApprovalPolicy("allow", narrowest.tool or case.name, narrowest.pattern)
     if case.traits.judged_as and policy.pattern is not None and policy.pattern.kind == "exact":
         policy = replace(policy, scope="session")  # the arguments name something that only this session has
     return replace(

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +20,11 @@ _SECRET_ENDINGS = ("apikey", "token", "secret", "password", "passwd", "passphras
 _NO_SECRETS = frozenset({"pwd", "oldpwd", "ssh_auth_sock"})
 """Names that only look like secrets: folders, and the socket of an agent that does not reveal its keys."""
 
+_CODE_FOLDERS = late_pattern(
+    r"PYTHON(?:PATH|HOME|STARTUP)|NODE_(?:PATH|OPTIONS)|RUBY(?:LIB|OPT)|PERL5(?:LIB|OPT|DB)|PERLLIB|LUA_C?PATH|GEM_(?:HOME|PATH)"
+    r"|CLASSPATH|LD_.*|DYLD_.*|GIT_(?:EXEC_PATH|TEMPLATE_DIR|CONFIG.*)|MANPATH|XDG_.*_DIRS"
+)
+"""Variables in which programs find code or settings to load."""
 _WITH_PASSWORD = late_pattern(r"://[^/?#\s]*:[^/?#\s]*@")
 
 
@@ -63,10 +69,44 @@ class OwnEnvironment:
 OWN_ENVIRONMENT = OwnEnvironment()
 """One per process, because a process has one environment."""
 _SET_DUMPABLE = 4
-_SYSTEM = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
+SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 
 
-def find_program(name: str, path: str = _SYSTEM, *, avoid: str = "") -> str | None:
+def absolute_path(path: str) -> str:
+    """Return PATH without relative and empty folders, which depend on the working folder."""
+    return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep)))
+
+
+def fixed_path(path: str, *writable: str) -> str:
+    """Return the folders of PATH whose programs commands cannot replace: absolute folders outside the writable folders
+    in which not every user can create files."""
+    return os.pathsep.join(each for each in absolute_path(path).split(os.pathsep) if not is_writable(each, *writable))
+
+
+def fixed_environment(environ: Mapping[str, str], *writable: str) -> dict[str, str]:
+    """Return the variables of a command that must not load files from the writable folders: PATH without such folders,
+    and no variable that names one or that lists relative folders with code."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not any(each and each in value for each in writable)
+        and not (_CODE_FOLDERS.fullmatch(name) and absolute_path(value) != value)
+    }
+    return {**kept, "PATH": fixed_path(environ.get("PATH", SYSTEM_PATH), *writable)}
+
+
+def is_writable(path: str, *writable: str) -> bool:
+    """Return True if the path leads to a place below the writable folders, or below a folder in which every user can
+    create files. A missing path is judged by its nearest existing parent."""
+    real = os.path.realpath(path)
+    if any(_beneath(real, each) for each in writable):
+        return True
+    while not os.path.exists(real):
+        real = os.path.dirname(real)
+    return bool(os.stat(real).st_mode & stat.S_IWOTH)
+
+
+def find_program(name: str, path: str = SYSTEM_PATH, *, avoid: str = "") -> str | None:
     """Return the path of a program that runs outside the sandbox, from the folders in ``path``; None if there is
     none. Programs below the folder ``avoid``, where commands can write, are skipped."""
     folders = [each for each in path.split(os.pathsep) if os.path.isabs(each) and not _beneath(each, avoid)]

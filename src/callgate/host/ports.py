@@ -188,6 +188,11 @@ class Confinement(Protocol):
         """
         ...
 
+    def outside(self, command: Command) -> Command:
+        """Return the command as it runs outside the sandbox: its variables name no folder in which a command inside
+        can write."""
+        ...
+
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> object | None:
         """Return the refused access that made a command fail; None if no refusal caused the failure. ``str`` of the
         result is a description for the user.

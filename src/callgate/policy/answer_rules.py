@@ -20,7 +20,7 @@ from callgate.policy.rule_contents import (
     parse_content,
 )
 from callgate.policy.rules import Rule, server_of
-from callgate.policy.well_known import known
+from callgate.policy.well_known import OUTSIDE, known
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 from callgate.words.late_pattern import late_pattern
 
@@ -31,9 +31,10 @@ _GLOB = late_pattern(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
 def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
     """Return a remembered answer as a rule.
 
-    The rule applies to the tool that the answer names. A deny or ask answer on Edit or Read applies to every tool
-    that edits or reads. Outside the workspace an answer allows only the arguments, command or path that it contains
-    literally. An answer with an unreadable pattern allows nothing; as deny or ask it matches every call of the tool.
+    The rule applies to the tool that the answer names; an answer on Outside applies to every tool with a command. A
+    deny or ask answer on Edit or Read applies to every tool that edits or reads. Outside the workspace an answer
+    allows only the arguments, command or path that it contains literally. An answer with an unreadable pattern allows
+    nothing; as deny or ask it matches every call of the tool.
     """
     pattern = policy.pattern
     try:
@@ -53,7 +54,7 @@ def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
         expires_at=policy.expires_at,
         note=policy.note,
         server=server_of(policy.tool),
-        kind="" if policy.effect == "allow" else known(policy.tool).kind,
+        kind="" if policy.effect == "allow" and policy.tool != OUTSIDE else known(policy.tool).kind,
         reaches=reaches,
     )
 

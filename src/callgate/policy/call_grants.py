@@ -10,6 +10,7 @@ from callgate import shell
 from callgate.policy.rule_contents import READS, WRITES, CommandContent, PathContent
 from callgate.policy.rules import Rule
 from callgate.policy.subjects import PathAccess, Subject, Way
+from callgate.policy.well_known import COMMANDS
 from callgate.words.noun import noun
 
 _WAYS: dict[str, frozenset[Way]] = {"writes": WRITES, "reads": READS}
@@ -22,6 +23,7 @@ class Grants:
     edits          the mode is accept_edits, so edits inside the workspace need no Edit rule
     guarded        why a rule on the whole shell does not cover the command, or None
     reads_folders  the command reads whole folders, which may contain a file that a deny or ask rule names
+    tool           the tool of suggested rules on commands
     """
 
     subject: Subject
@@ -29,10 +31,16 @@ class Grants:
     edits: bool = False
     guarded: str | None = None
     reads_folders: bool = False
+    tool: str = COMMANDS
 
     def by(self) -> Rule | None:
         """Return the rule to report as the reason for allowing the call, or None if the call is not covered."""
         return self.whole() or self.commands() or self.places()
+
+    def of_commands(self) -> Rule | None:
+        """Return the rule on the whole tool or on commands that covers the call, or None. Rules on paths alone do not
+        cover a command."""
+        return self.whole() or self.commands()
 
     def whole(self) -> Rule | None:
         """Return the first rule that covers the whole call, or None."""

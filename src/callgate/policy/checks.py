@@ -1,24 +1,20 @@
 """Builds the list of checks of a gate: the standard checks, the checks of an embedding program, and the checks of the
-sandbox.
+sandbox."""
 
-The sandbox of a tool (``ToolFacts.sandbox``) decides during the checks whether a command runs inside or outside.
-Arguments of the call never decide this, so the user's answer applies to the place that the question names.
-"""
-
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from callgate import shell
-from callgate.core.capabilities import facts_of
-from callgate.core.ports import Case, Check, Verdict
+from callgate.core.ports import Case, Check, Hooked, Verdict
 from callgate.policy.judge import DEFAULT, DENY_RULES, MODE, Judge
+from callgate.policy.placement import OUTSIDE_CHECK, sandbox_for, unreviewed, why_outside
+from callgate.policy.reasons import what_would_run
 from callgate.policy.rules import EMPTY, Rulebook
-from callgate.policy.shorten import brief, sentence
-from callgate.policy.subjects import Subject
+from callgate.policy.shorten import sentence
 from callgate.words.decisions import Allow, Ask
+from callgate.words.modes import MODES
 
 
 def standard_checks(
@@ -33,20 +29,19 @@ def standard_checks(
     """
     early, late = OwnChecks(own).split() if own else ((), ())
     judge = Judge(rulebook)
-    found: list[Check] = []
-    freeing: Check | None = None
-    if free is not None:
-        sandbox = SandboxChecks(judge.subject, judge.unnamed_read, free=free)
-        found, freeing = [sandbox.placing], sandbox.freeing
+    sandbox = None if free is None else SandboxChecks(judge, free=free)
+    found: list[Check] = [] if sandbox is None else [sandbox.placing]
     for check in judge.checks:
         if check.name == MODE:
             found += late
-        elif check.name == DEFAULT and freeing is not None:
-            found.append(freeing)
+        elif check.name == DEFAULT and sandbox is not None:
+            found.append(sandbox.freeing)
         found.append(check)
         if check.name == DENY_RULES:
             found += (*early, *(() if hooks is None else (hooks,)))
-    return tuple(found)
+        elif check.name == MODE and sandbox is not None:
+            found.append(sandbox.outside)
+    return tuple(found if sandbox is None else map(sandbox.naming, found))
 
 
 class OwnChecks:
@@ -86,35 +81,8 @@ class OwnChecks:
 
 _INSIDE = "it runs inside the sandbox: {}, and writing nothing outside the workspace"
 _OUTSIDE_RISK = "outside the sandbox nothing holds it back"
+_A_YES = "a yes runs it outside the sandbox"
 _MOST_NAMED = 3
-_VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
-
-UnnamedReadTest = Callable[[Case, Callable[[str], bool]], str | None]
-"""Return why a call that reads whole folders may read a protected file, or None. The callback returns True for files
-that the sandbox hides."""
-
-
-@runtime_checkable
-class PlacesCommands(Protocol):
-    """The interface of a tool's sandbox that the gate uses.
-
-    hosts  the hosts that commands inside the sandbox may reach
-    """
-
-    @property
-    def hosts(self) -> tuple[str, ...]: ...
-
-    def hides(self, path: str) -> bool:
-        """Return True if commands inside the sandbox cannot read the path."""
-        ...
-
-    def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
-        """Return why the command of the call runs outside the sandbox, or None if it runs inside. The answer for a call
-        does not change until the command has run.
-
-        outside  a reason for running the command outside, or None
-        """
-        ...
 
 
 class SandboxChecks:
@@ -123,55 +91,62 @@ class SandboxChecks:
     free  commands inside the sandbox run without a question
     """
 
-    def __init__(self, subject: Callable[[Case], Subject], unnamed_read: UnnamedReadTest, *, free: bool) -> None:
-        self._subject = subject
-        self._unnamed_read = unnamed_read
+    def __init__(self, judge: Judge, *, free: bool) -> None:
+        self._judge = judge
         self._free = free
         self.placing = Check("place of the command", self._place, again=True)
         """The first check. It decides where the command runs and returns no verdict."""
-        self.freeing = Check("sandbox", self._judge)
+        self.outside = Check(OUTSIDE_CHECK, self._outside, again=True)
+        """The check after the mode and before the rules: a question about running the command outside."""
+        self.freeing = Check("sandbox", self._inside)
         """The check after the rules and before the default."""
 
+    def naming(self, check: Check) -> Check:
+        """Return the check with questions that state that the command runs outside the sandbox."""
+
+        def judge(case: Case) -> Verdict | Hooked | Awaitable[Verdict | Hooked]:
+            answer = check.judge(case)
+            if (
+                not isinstance(answer, Ask)
+                or answer.by == OUTSIDE_CHECK
+                or not (why := why_outside(self._judge.subject(case)))
+            ):
+                return answer
+            reason = answer.reason if why in answer.reason else f"{answer.reason}; {why}"
+            return replace(answer, reason=sentence(f"{reason}; {_A_YES}"), risk=answer.risk or _OUTSIDE_RISK)
+
+        return replace(check, judge=judge)
+
     def _place(self, case: Case) -> Verdict:
-        self._outside(case)
+        why_outside(self._judge.subject(case))
         return None
 
-    def _judge(self, case: Case) -> Verdict:
-        found, sandbox = self._outside(case), facts_of(case.tool).sandbox
-        if found is None:
+    def _outside(self, case: Case) -> Verdict:
+        """Ask before a command runs outside the sandbox, unless a rule on ``Outside`` covers it. Other allow rules,
+        answers of hooks and the output of commands never answer this question."""
+        why = why_outside(self._judge.subject(case))
+        if not why or MODES[case.mode].allows_all:
             return None
-        if found:
-            return Ask("sandbox", sentence(f"{found}; a yes runs it outside the sandbox"), risk=_OUTSIDE_RISK)
-        subject = self._subject(case)
+        grants = self._judge.outside_grants(case, self._judge.rules(case, "allow"))
+        rule, changed = grants.of_commands(), unreviewed(self._judge.subject(case))
+        if rule is not None and changed is None:
+            return Allow(rule.text, rule.note or f"allowed outside the sandbox by {rule.text}", origin=rule.origin)
+        reason = why if changed is None else f"{why}; {changed}"
+        would = "" if changed is not None else what_would_run(grants)
+        return Ask(
+            OUTSIDE_CHECK, sentence(f"{reason}; {_A_YES}{would}"), risk=_OUTSIDE_RISK, unconditional=rule is not None
+        )
+
+    def _inside(self, case: Case) -> Verdict:
+        subject, sandbox = self._judge.subject(case), sandbox_for(case)
+        if sandbox is None:
+            return None
         unread = subject.doubt is not None and subject.doubt.kind == "unread"
-        if not self._free or unread or subject.outside or self._unnamed_read(case, sandbox.hides) is not None:
+        if not self._free or unread or subject.outside or self._judge.unnamed_read(case, sandbox.hides) is not None:
             return None
         return Allow("sandbox", _INSIDE.format(_reach(sandbox.hosts)))
-
-    def _outside(self, case: Case) -> str | None:
-        """Return why the command runs outside the sandbox. Return "" if it runs inside, and None if there is no
-        sandbox or no command."""
-        sandbox = facts_of(case.tool).sandbox
-        declared = case.traits.declared
-        if not isinstance(sandbox, PlacesCommands) or declared.command is None or declared.fault is not None:
-            return None
-        return sandbox.settle(case.call_id, declared.command, _needs(self._subject(case))) or ""
 
 
 def _reach(hosts: tuple[str, ...]) -> str:
     more = f" and {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
     return f"reaching only {', '.join(hosts[:_MOST_NAMED])}{more}" if hosts else "without the network"
-
-
-def _needs(subject: Subject) -> str | None:
-    """Return why the command cannot work inside the sandbox, according to its words; None if no reason is found."""
-    if subject.danger is not None:
-        return subject.danger
-    for access in subject.outside:
-        if access.way != "read":
-            return f"it would {access.way} {brief(access.path.spelled)}, outside the workspace"
-    if subject.analysis is not None and subject.effects != "none":
-        for run in shell.find_inner_commands(subject.analysis).runs:
-            if run.name in _VERSION_CONTROL:
-                return f"{run.name} would change the repository's own records, which are read-only in the sandbox"
-    return None

@@ -1,15 +1,17 @@
 """Builds the choices that the answer "always" offers."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from posixpath import dirname
 
 from callgate import shell
 from callgate.core.ports import Case
 from callgate.policy.path_patterns import named_below
+from callgate.policy.placement import why_outside
 from callgate.policy.rule_fields import written
 from callgate.policy.rules import sure_server
 from callgate.policy.subjects import Subject
-from callgate.policy.well_known import COMMANDS
+from callgate.policy.well_known import COMMANDS, OUTSIDE
 from callgate.words.decisions import Choice, Pattern
 from callgate.words.late_pattern import late_pattern
 
@@ -33,6 +35,16 @@ def choices_for(case: Case) -> tuple[Choice, ...]:
     subject = Subject(case, root="", home="")
     is_command = "command" in subject.declared.kinds
     label = "exactly this command" if is_command else "exactly these arguments"
+    if why_outside(subject):
+        label = f"{label}, outside the sandbox"
+        exact = Choice(label, Pattern("exact", case.arguments_hash), f"{OUTSIDE}({label})", OUTSIDE)
+        return (
+            exact,
+            *(
+                replace(each, label=f"{each.label}, outside the sandbox", tool=OUTSIDE)
+                for each in _commands(subject, OUTSIDE)
+            ),
+        )
     exact = Choice(label, Pattern("exact", case.arguments_hash), f"{case.name}({label})")
     own = case.traits.choices_for_always
     return (exact, *(_usual(subject) if own is None else own))
@@ -70,7 +82,7 @@ def _by_rule(label: str, tool: str, content: str) -> Choice:
     return Choice(label, Pattern("rule", content), f"{tool}({content})")
 
 
-def _commands(subject: Subject) -> tuple[Choice, ...]:
+def _commands(subject: Subject, tool: str = COMMANDS) -> tuple[Choice, ...]:
     """Return a choice with the prefix of the command; empty if there is no prefix that allows the command but no
     other programs."""
     analysis = subject.analysis
@@ -80,7 +92,7 @@ def _commands(subject: Subject) -> tuple[Choice, ...]:
     if prefix is None:
         return ()
     field = subject.declared.names.get("command", ("",))[0]
-    rule = f"{COMMANDS}({prefix}:*)"
+    rule = f"{tool}({prefix}:*)"
     return (Choice(f"commands that start with {prefix}", Pattern("prefix", prefix, field), rule),)
 
 

@@ -11,12 +11,13 @@ from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.answer_rules import as_rule
 from callgate.policy.call_grants import Grants
+from callgate.policy.placement import unreviewed, why_outside
 from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rule_contents import CommandContent, PathContent, UnreadableContent
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.shorten import brief, sentence
 from callgate.policy.subjects import Subject, Way, may_use_paths
-from callgate.policy.well_known import COMMANDS, FETCHING
+from callgate.policy.well_known import COMMANDS, FETCHING, OUTSIDE
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.modes import MODES, PLANNING
 
@@ -259,7 +260,11 @@ class Judge:
         before = takewhile(lambda check: check.name != MODE, self.checks)
         if any(check.judge(case) is not None for check in before):
             return None
-        rule = self.grants(case, self._answers(case, "allow")).by()
+        answers = self._answers(case, "allow")
+        outside = why_outside(self.subject(case))
+        if outside and unreviewed(self.subject(case)) is not None:
+            return None
+        rule = self.outside_grants(case, answers).of_commands() if outside else self.grants(case, answers).by()
         return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
 
     def concerns(self, text: str, case: Case) -> bool:
@@ -285,6 +290,12 @@ class Judge:
             reads_folders=self.unnamed_read(case) is not None,
         )
 
+    def outside_grants(self, case: Case, rules: Sequence[Rule]) -> Grants:
+        """Return the grants of the rules for a command outside the sandbox: rules on ``Outside``, and rules on paths
+        for the files that the command names."""
+        chosen = [rule for rule in rules if rule.tool == OUTSIDE or rule.kind in ("reads", "writes")]
+        return replace(self.grants(case, chosen), tool=OUTSIDE)
+
     def rules(self, case: Case, effect: Effect) -> Sequence[Rule]:
         book = self.rulebook
         rules = {"deny": book.denies, "ask": book.asks, "allow": book.allows}[effect]
@@ -299,6 +310,8 @@ class Judge:
         """Return the first rule with this effect that applies to the call, and why; None if no rule applies."""
         subject = self.subject(case)
         for rule in self.rules(case, effect):
+            if rule.tool == OUTSIDE and why_outside(subject) == "":
+                continue
             why = rule.against(subject)
             if why is not None:
                 return rule, why

@@ -12,7 +12,7 @@ from callgate.policy.rule_contents import CommandContent
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.shorten import brief
 from callgate.policy.subjects import PathAccess
-from callgate.policy.well_known import AGENTS, COMMANDS, READING, WRITING
+from callgate.policy.well_known import AGENTS, READING, WRITING
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
@@ -144,7 +144,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     found = (needed(new) if new else []) or needed([*new, *_exactly(runs)])
     for pattern in found if len(found) > 1 else ():  # a command that needs no rule by itself needs none here
         found = needed([each for each in found if each is not pattern]) or found
-    texts = [f"{COMMANDS}({each.content})" for each in found]
+    texts = [f"{grants.tool}({each.content})" for each in found]
     places = map(grants.subject.resolve_in_shell, written)
     texts += [_on_file(WRITING, place, grants.subject.root) or "" for place in places]
     return texts if _all_allow(texts, grants) else []

@@ -15,6 +15,7 @@ from callgate.formats.jsonable import to_json
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.proof import Proof
 from callgate.host.sandbox.proven_sandbox import ProvenSandbox
+from callgate.host.sandbox.reviewed_files import ReviewedFiles
 from callgate.host.sandbox.sandbox import (
     BACKENDS,
     LAUNCHER,
@@ -267,7 +268,7 @@ def sandbox_in_force(
                 found = replace(inner, unreadable=tuple(sorted({*inner.unreadable, *found.unreadable})))
         return found
 
-    return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, denied))
+    return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, denied), ReviewedFiles(str(root), private))
 
 
 def _is_writable(folder: str, profile: Profile) -> bool:

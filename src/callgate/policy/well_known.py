@@ -135,14 +135,19 @@ _QUIET = WellKnown(traits=Traits("none", shared))
 _ASKING = WellKnown(traits=Traits("none", shared, requires_interaction=True))
 _OWN_STATE = WellKnown(traits=Traits("idempotent", own_state=True))
 
+_COMMANDS = WellKnown(
+    argument="command",
+    content="command",
+    kind="command",
+    declares=Declaration({"command": "command", "folder": "cwd", "environment": "env"}),
+    traits=Traits("mutating", cascade=True),
+)
+OUTSIDE = "Outside"
+"""The name in rules on commands that run outside the sandbox. No tool has this name."""
+
 TABLE: Mapping[str, WellKnown] = {
-    "Bash": WellKnown(
-        argument="command",
-        content="command",
-        kind="command",
-        declares=Declaration({"command": "command", "folder": "cwd", "environment": "env"}),
-        traits=Traits("mutating", cascade=True),
-    ),
+    "Bash": _COMMANDS,
+    OUTSIDE: _COMMANDS,
     "Read": _reader("file_path", paths, "reads"),
     "LS": _lister(searched),
     "Glob": _lister(matched),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from callgate.shell.effects import effects_of as effects_of
     from callgate.shell.effects import folder_readers as folder_readers
     from callgate.shell.effects import named_paths as named_paths
+    from callgate.shell.effects import runs_project_files as runs_project_files
     from callgate.shell.effects import runs_settings as runs_settings
     from callgate.shell.effects import settings_folders as settings_folders
     from callgate.shell.expansions import known_expansions as known_expansions
@@ -45,7 +46,15 @@ if TYPE_CHECKING:
 _MODULES = {
     "analysis": ("analyse",),
     "command": ("Analysis",),
-    "effects": ("NamedPaths", "effects_of", "runs_settings", "settings_folders", "folder_readers", "named_paths"),
+    "effects": (
+        "NamedPaths",
+        "effects_of",
+        "folder_readers",
+        "named_paths",
+        "runs_project_files",
+        "runs_settings",
+        "settings_folders",
+    ),
     "expansions": ("known_expansions",),
     "command_grants": ("FileTests", "Granted", "NotGranted", "grant"),
     "command_patterns": ("ShellPattern", "matches", "parse_pattern"),

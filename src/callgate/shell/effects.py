@@ -7,9 +7,9 @@ from urllib.parse import unquote
 from callgate.shell.command import Analysis, Redirect, Script, Word, names
 from callgate.shell.command_grants import WRITES, duplicates, safe_assignments
 from callgate.shell.folders import MOVES, PossibleFolders, after_move, below, folders_of
-from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, CommandRun, find_inner_commands
+from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, CommandRun, find_inner_commands, known_as
 from callgate.shell.programs.program_arguments import scan
-from callgate.shell.programs.program_table import PROGRAMS, grammar_of, read, step_of
+from callgate.shell.programs.program_table import PROGRAMS, PROJECT_PROGRAMS, grammar_of, read, step_of
 from callgate.shell.programs.uses import Use, pieces, text_of
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
@@ -19,6 +19,7 @@ _MOST_FOLDERS = 8
 # a version of themselves that the project names.
 _TELLING = names("bash python python3 node perl ruby php git npm npx pip pip3 make cmake ninja docker gh jq rg")
 _LONGEST_PATH = 4_096
+_RUNNING = frozenset(("run", "code", "load", "unknown"))
 _NAMING = frozenset(("load", "send", "alter"))
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://", re.I)
 _FILE = re.compile(r"file:(?://[^/]*(?=/))?", re.I)
@@ -85,6 +86,23 @@ def runs_settings(analysis: Analysis) -> str | None:
     runs = [run for run in started if [word.value for word in run.words[1:]] != ["--version"]]
     entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
     return next((name for name, entry in entries if entry is not None and entry.runs_settings), None)
+
+
+def runs_project_files(analysis: Analysis) -> str | None:
+    """Return the name of the first program that may run a file of the project, such as a Makefile, a test or a script;
+    None if there is no such program. Hooks of git are not included."""
+    started = find_inner_commands(analysis)
+    if started.unread or started.over:
+        return "a part of it that cannot be read"
+    for run in started.runs:
+        if not run.words:
+            continue
+        path, name = text_of(run.words[0]), known_as(run.name or "")
+        step = step_of(name, run.words)[0]
+        known = name in PROGRAMS and not run.anywhere and not run.unclear
+        if not known or "/" in path or {name, step} & PROJECT_PROGRAMS or any(use.role in _RUNNING for use in run.uses):
+            return run.name or run.words[0].raw
+    return None
 
 
 def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:

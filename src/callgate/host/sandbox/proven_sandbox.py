@@ -1,8 +1,12 @@
 """A proven sandbox in use: decides where each command of a session runs, and stores refused accesses."""
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from callgate.host.environment import fixed_environment
 from callgate.host.ports import Command, HostDecision
 from callgate.host.sandbox.profile import Profile, flaw
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
@@ -10,6 +14,7 @@ from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
 if TYPE_CHECKING:
     from callgate.host.sandbox.denied_access import DeniedAccess
     from callgate.host.sandbox.proxy import HostProxy
+    from callgate.host.sandbox.reviewed_files import ReviewedFiles
 
 _MOST_REMEMBERED = 10_000
 
@@ -28,12 +33,15 @@ class ProvenSandbox:
         profile: Callable[[], Profile],
         hosts: Sequence[str] = (),
         proxy: "HostProxy | None" = None,
+        files: "ReviewedFiles | None" = None,
     ) -> None:
         self._sandbox = sandbox
         self._profile = profile
         self._proxy = proxy
         self.hosts = tuple(hosts) if proxy is not None else ()
         """The hosts that commands may reach through the proxy."""
+        self._files = files
+        self._reviews: dict[str, int] = {}
         self._settled: dict[tuple[str, str], str | None] = {}
         self._refused: dict[str, DeniedAccess] = {}
 
@@ -60,6 +68,17 @@ class ProvenSandbox:
             why = str(error)
         return why and f"it cannot run inside the sandbox: {why}"
 
+    def unreviewed(self, call_id: str) -> str | None:
+        """Return which file of the workspace changed since a person last allowed a command that may run such files, or
+        None. If the command of this call runs outside, the files count as reviewed from now on."""
+        now = time.time_ns()
+        found = "no review of its files is stored" if self._files is None else self._files.first_changed()
+        if found is not None:
+            while len(self._reviews) >= _MOST_REMEMBERED:
+                self._reviews.pop(next(iter(self._reviews)))
+            self._reviews.setdefault(call_id, now)
+        return found
+
     def hides(self, path: str) -> bool:
         """Return True if a command inside the sandbox cannot read this path."""
         try:
@@ -70,12 +89,24 @@ class ProvenSandbox:
 
     def takes(self, call_id: str, text: str) -> bool:
         """Return True if the command of this call runs inside the sandbox, or if the gate has not judged the call."""
-        return self._settled.pop((call_id, text), None) is None
+        inside = self._settled.pop((call_id, text), None) is None
+        reviewed = self._reviews.pop(call_id, None)
+        if not inside and reviewed is not None and self._files is not None:
+            self._files.advance(reviewed)
+        return inside
 
     def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
         """Return a command that runs ``command`` inside the sandbox. Raise SandboxRefused if that is not possible."""
         profile = self._profile()
         return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(on_decision))
+
+    def outside(self, command: Command) -> Command:
+        """Return the command with variables that name no folder in which a command inside can write."""
+        places = () if self._files is None else (self._files.root,)
+        with suppress(SandboxRefused):
+            profile = self._profile()
+            places = (*places, *profile.tops, profile.scratch)
+        return replace(command, env=fixed_environment(command.env, *places))
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> "DeniedAccess | None":
         """Return and store the refused access that made a command fail; None if no refusal caused the failure."""

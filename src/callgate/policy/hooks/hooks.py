@@ -25,6 +25,7 @@ from callgate.policy.hooks.hook_protocol import (
     facts_of_result,
 )
 from callgate.policy.hooks.hook_runners import Function, HookEnvironment, ask
+from callgate.policy.placement import OUTSIDE_CHECK
 from callgate.words.calls import HOOK_STOP, Result
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.errors import UsageError, in_words
@@ -121,13 +122,14 @@ class Hooks:
 
     def asked(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
         """Run the hooks that answer a question in place of the user. Return None without awaiting if no hook
-        matches. A hook never allows a call whose question is unconditional."""
+        matches. A hook never allows a call whose question is unconditional, or a command outside the sandbox."""
         chosen = self._chosen("PermissionRequest", case.name, case)
         return self._answered(chosen, case, ask) if chosen else None
 
     async def _answered(self, chosen: Sequence[Hook], case: Case, ask: Ask) -> Allow | Deny | None:
         merged = await self._ask("PermissionRequest", chosen, {**facts_of_call(case), **facts_of_ask(ask)}, case)
-        if merged.verdict == "allow" and merged.stop is None and not ask.unconditional:
+        answerable = not ask.unconditional and ask.by != OUTSIDE_CHECK
+        if merged.verdict == "allow" and merged.stop is None and answerable:
             return Allow(
                 merged.by, merged.reason, arguments=merged.arguments, origin=merged.origin, context=merged.context
             )

@@ -26,7 +26,7 @@ from callgate.shell.programs.program_arguments import (
     scan,
     uses_in,
 )
-from callgate.shell.programs.program_entries import Grammar, Program, programs_in
+from callgate.shell.programs.program_entries import Grammar, Program, names_in, programs_in
 from callgate.shell.programs.reading_programs import find
 from callgate.shell.programs.script_languages import awk, rewriting, sed
 from callgate.shell.programs.service_programs import SERVICES, curl
@@ -71,6 +71,9 @@ PROGRAMS: Mapping[str, Program] = programs_in(
     language_programs.LANGUAGES,
     wrapper_programs.WRAPPERS,
 )
+_COMPOSING = "docker build|run|compose,podman build|run|compose,docker compose up|build|start|restart|run"
+PROJECT_PROGRAMS = frozenset((*programs_in(BUILDERS, language_programs.LANGUAGES), *names_in(_COMPOSING)))
+"""The programs and subcommands that run files of the project in whose folder they start."""
 _REMOVES = re.compile(r"--(?:del|delete|rm|remove|unlink|purge)")
 # The name of an unpacked file.
 _PACKED = re.compile(r"(.+)\.(?:gz|bz2|xz|zst|Z)")

@@ -14,7 +14,7 @@ from typing import Any
 from callgate import shell
 from callgate.core.capabilities import host_part
 from callgate.core.ports import Run
-from callgate.host.environment import find_program, scrubbed
+from callgate.host.environment import SYSTEM_PATH, absolute_path, find_program, scrubbed
 from callgate.host.paths import oddity
 from callgate.host.ports import Command, Confinement, HostDecision, Process, processes_of
 from callgate.host.processes import end_process
@@ -137,8 +137,9 @@ class CommandCall:
             pass_fds=() if where is None else (where,),
         )
         try:
-            if self._confined and self._settings.sandbox is not None:
-                command = self._settings.sandbox.wrap(command, self._told)
+            if self._settings.sandbox is not None:
+                sandbox = self._settings.sandbox
+                command = sandbox.wrap(command, self._told) if self._confined else sandbox.outside(command)
             return await processes_of(self._run.host).start(command, self._output.take)
         except CallgateError as error:
             raise ToolFailure(f"It was not run: {error}") from error
@@ -253,8 +254,10 @@ def _reading(task: BackgroundTask) -> str:
 
 @lru_cache(maxsize=2)
 def _environment(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Return the environment without secrets, and without variables that change the shell or wait for input."""
+    """Return the environment without secrets, without variables that change the shell or wait for input, and without
+    folders of PATH that depend on the working folder."""
     kept = {name: value for name, value in scrubbed(dict(variables)).items() if name not in _DROPPED}
+    kept["PATH"] = absolute_path(kept.get("PATH", SYSTEM_PATH))
     return {name: value for name, value in kept.items() if not name.startswith("BASH_FUNC_")} | _SET
 
 

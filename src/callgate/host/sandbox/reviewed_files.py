@@ -1,0 +1,58 @@
+"""Remembers when a person last allowed a command outside the sandbox that may run files of the workspace."""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_MOST_COMPARED = 50_000
+_NOT_COMPARED = ".git"  # commands in the sandbox cannot change it, and the gate asks about other writes to it
+
+
+class ReviewedFiles:
+    """The time of the last review of a workspace: the modification time of an empty file in the folder of the sandbox.
+
+    The first session in a workspace creates the file, so that files which existed before count as reviewed. Files are
+    compared by the time of their last change of status, which programs cannot set.
+    """
+
+    def __init__(self, root: str, folder: Path) -> None:
+        self.root = root
+        self._mark = folder / f"reviewed-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
+        with suppress(OSError):  # without the file, every such command is asked about
+            self._mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self._mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+    def advance(self, nanoseconds: int) -> None:
+        """Store the time of a review."""
+        with suppress(OSError):
+            os.utime(self._mark, ns=(nanoseconds, nanoseconds))
+
+    def first_changed(self) -> str | None:
+        """Return the first file that changed since the last review, or why the files are not compared; None if no file
+        changed."""
+        try:
+            since = self._mark.stat().st_mtime_ns
+        except OSError:
+            return "the time of the last review is not known"
+        compared, todo, folder = 0, [self.root], None
+        while todo:
+            try:
+                with os.scandir(todo.pop()) as listed:
+                    entries = sorted(listed, key=lambda each: each.name)
+            except OSError:
+                continue
+            for entry in entries:
+                path = os.path.relpath(entry.path, self.root)
+                compared += 1
+                if path == _NOT_COMPARED:
+                    continue
+                if compared > _MOST_COMPARED:
+                    return f"the workspace has more than {_MOST_COMPARED:,} files"
+                is_folder = entry.is_dir(follow_symlinks=False)
+                todo += [entry.path] if is_folder else []
+                if entry.stat(follow_symlinks=False).st_ctime_ns > since:
+                    if not is_folder:
+                        return f"{path} changed"
+                    folder = folder or f"{path} changed"
+        return folder

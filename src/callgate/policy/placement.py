@@ -1,0 +1,101 @@
+"""Decides whether the command of a call runs inside or outside the sandbox of its tool.
+
+Arguments of the call never decide this, so the user's answer applies to the place that the question names.
+"""
+
+from typing import Protocol, runtime_checkable
+
+from callgate import shell
+from callgate.core.capabilities import facts_of
+from callgate.core.ports import Case
+from callgate.policy.repository_programs import program_of_repository
+from callgate.policy.shorten import brief
+from callgate.policy.subjects import Subject
+
+OUTSIDE_CHECK = "sandbox"
+"""The name of the check that asks before a command runs outside the sandbox. Hooks do not answer its questions."""
+
+_VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
+
+
+@runtime_checkable
+class PlacesCommands(Protocol):
+    """The interface of a tool's sandbox that the gate uses.
+
+    hosts  the hosts that commands inside the sandbox may reach
+    """
+
+    @property
+    def hosts(self) -> tuple[str, ...]: ...
+
+    def hides(self, path: str) -> bool:
+        """Return True if commands inside the sandbox cannot read the path."""
+        ...
+
+    def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
+        """Return why the command of the call runs outside the sandbox, or None if it runs inside. The answer for a call
+        does not change until the command has run.
+
+        outside  a reason for running the command outside, or None
+        """
+        ...
+
+    def unreviewed(self, call_id: str) -> str | None:
+        """Return which file of the workspace changed since a person last allowed a command that may run such files, or
+        None."""
+        ...
+
+
+def sandbox_for(case: Case) -> PlacesCommands | None:
+    """Return the sandbox of the tool; None if there is no sandbox or no command."""
+    sandbox, declared = facts_of(case.tool).sandbox, case.traits.declared
+    has_command = declared.command is not None and declared.fault is None
+    return sandbox if has_command and isinstance(sandbox, PlacesCommands) else None
+
+
+def why_outside(subject: Subject) -> str | None:
+    """Return why the command runs outside the sandbox. Return "" if it runs inside, and None if there is no sandbox
+    or no command."""
+    case = subject.case
+    sandbox = sandbox_for(case)
+    if sandbox is None or case.traits.declared.command is None:
+        return None
+    return sandbox.settle(case.call_id, case.traits.declared.command, _needs(subject)) or ""
+
+
+def unreviewed(subject: Subject) -> str | None:
+    """Return why a person has to allow the command outside the sandbox again: it may run files of the workspace, and
+    one of them changed. None if the command runs no such files, or if none changed."""
+    sandbox, analysis = sandbox_for(subject.case), subject.analysis
+    if sandbox is None or analysis is None:
+        return None
+    program = shell.runs_project_files(analysis) or _runs_hooks(subject, analysis)
+    changed = program and sandbox.unreviewed(subject.case.call_id)
+    return changed and f"{program} may run files of the workspace, and {changed} since a person last allowed this"
+
+
+def _runs_hooks(subject: Subject, analysis: "shell.Analysis") -> str | None:
+    """Return a description of the program that version control may run from the workspace, or None."""
+    runs = shell.find_inner_commands(analysis).runs
+    name = next((run.name for run in runs if run.name in _VERSION_CONTROL), None)
+    if name is None or (name == "git" and subject.effects == "none"):
+        return None
+    folders = shell.settings_folders(analysis) if name == "git" else None
+    if folders is None:
+        return name
+    places = (subject.resolve_in_shell(each or ".").resolved for each in folders)
+    return next((f"git ({why})" for place in places if (why := program_of_repository(place)) is not None), None)
+
+
+def _needs(subject: Subject) -> str | None:
+    """Return why the command cannot work inside the sandbox, according to its words; None if no reason is found."""
+    if subject.danger is not None:
+        return subject.danger
+    for access in subject.outside:
+        if access.way != "read":
+            return f"it would {access.way} {brief(access.path.spelled)}, outside the workspace"
+    if subject.analysis is not None and subject.effects != "none":
+        for run in shell.find_inner_commands(subject.analysis).runs:
+            if run.name in _VERSION_CONTROL:
+                return f"{run.name} would change the repository's own records, which are read-only in the sandbox"
+    return None
