@@ -8,7 +8,6 @@ from typing import Protocol, runtime_checkable
 from callgate import shell
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case
-from callgate.policy.repository_programs import program_of_repository
 from callgate.policy.shorten import brief
 from callgate.policy.subjects import Subject
 
@@ -83,6 +82,8 @@ def _runs_hooks(subject: Subject, analysis: "shell.Analysis") -> str | None:
     folders = shell.settings_folders(analysis) if name == "git" else None
     if folders is None:
         return name
+    from callgate.policy.repository_programs import program_of_repository  # only for git outside the sandbox
+
     places = (subject.resolve_in_shell(each or ".").resolved for each in folders)
     return next((f"git ({why})" for place in places if (why := program_of_repository(place)) is not None), None)
 
