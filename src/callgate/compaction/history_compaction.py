@@ -265,6 +265,7 @@ class HistoryCompaction:
             usage=usage,
             cost=None if usage is None or self._opened.price is None else self._opened.price(written.model, usage),
             options=ledger.options,
+            answer=ledger.answer.begun if ledger.running else "",
         )
 
     def _after(self, boundary: Compacted) -> list[Message]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from typing import Any, cast
 
-from callgate.conversation.view import History, View
+from callgate.conversation.view import AnswerText, History, View
 from callgate.core.call_ledger import CALL_FOLDS, EXECUTING, CallLedger
 from callgate.words import events
 from callgate.words.calls import CODES
@@ -39,6 +39,7 @@ class Ledger(CallLedger):
     copying          all events so far were copied from another session
     agents           nested sessions by name, including ended ones
     charged          the number of the last charged event of each nested session
+    answer           the text of the model in the last run since its last tool call
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Ledger(CallLedger):
     ) -> None:
         super().__init__(context=context, mode=mode)
         self.view = View()
+        self.answer = AnswerText()
         self.mode_before: Mode = "default"
         self.effort: WantedEffort | None = None
         self.model: str | None = None
@@ -150,6 +152,8 @@ def _message_added(ledger: Ledger, event: events.MessageAdded) -> None:
     if message.role == "user":
         if event.options is not None and event.options.quoted:
             ledger.quoted.add(message.id)
+        if not ledger.running:
+            ledger.answer.begin()
         ledger.options = ledger.options if ledger.running else event.options
         ledger.waiting.pop(event.queued or "", None)
         ledger.running, ledger.paused, ledger.ended = True, False, None
@@ -158,6 +162,8 @@ def _message_added(ledger: Ledger, event: events.MessageAdded) -> None:
     elif message.role == "assistant":
         if message.usage is not None:
             ledger.usage = ledger.usage + message.usage
+        if not ledger.injected:
+            ledger.answer.add(message, is_whole=event.stop_reason is None or event.stop_reason in WHOLE)
         if ledger.open_turn is not None and ledger.open_turn.message_id == message.id:
             ledger.open_message = event
     elif ledger.open_turn is not None:
@@ -189,6 +195,8 @@ def _turn_started(ledger: Ledger, event: events.TurnStarted) -> None:
     ledger.open_message = None
     ledger.open_results = False
     if event.because != "call":  # the turn is not part of a run
+        if not ledger.running and event.because == "notice":
+            ledger.answer.begin()
         ledger.running, ledger.paused, ledger.ended = True, False, None
     ledger.calls = {}  # only calls of missing turns could be left
 
@@ -260,6 +268,8 @@ def _compacted(ledger: Ledger, event: events.Compacted) -> None:
     ledger.running, ledger.paused, ledger.options = event.running, event.paused, event.options
     ledger.denied = ledger.denied_in_a_row = 0
     ledger.recent = ()
+    if event.running:
+        ledger.answer.begin(event.answer)
     ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)  # includes the usage of the summary before
     ledger.spend(spent_in(event))

@@ -2,15 +2,17 @@
 
 A crash, lost lines or an imported log may result in an invalid order. Only this module repairs the order, and only
 in requests. Valid messages are unchanged, so that prompt caches stay valid.
+
+``AnswerText`` collects the answer of a run.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import is_
-from typing import overload
+from typing import cast, overload
 
-from callgate.words.messages import CallPart, Content, Message, ResultPart, Text
+from callgate.words.messages import CallPart, Content, Message, Part, ResultPart, Text
 
 REMOVED = Message("removed", "user", (Text("(Earlier messages of this conversation were removed.)"),))
 NO_RESULT = (Text("No result of this call is on record. Whether it ran is not known: check before repeating it."),)
@@ -255,3 +257,96 @@ class View:
 def _first_result(message: Message, call_id: str) -> ResultPart:
     """Return the first result for this call id in a message, which is the result that a replacement changes."""
     return next(part for part in message.parts if isinstance(part, ResultPart) and part.call_id == call_id)
+
+
+# ---- the answer of a run -------------------------------------------------------------------------------------------
+
+SHORTEST_OVERLAP = 20
+"""Characters that a continued text must repeat before they are removed. Shorter repetitions are often intended."""
+SHORTEST_RESTART = 8
+"""The same for a text that begins the whole answer again."""
+
+
+class AnswerText:
+    """Collects the text of the messages of a run. A message with tool calls discards the text before its last call.
+
+    The text of a message that was cut off is continued by the next message. Complete messages are separated by a blank
+    line. Without text after the last call, ``text`` is the text before this call in its message.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[str, bool]] = []
+        self._before_call = ""
+
+    def begin(self, text: str = "") -> None:
+        """Discard the collected text. ``text`` is the text of an answer that is continued."""
+        self._pieces = [(text, False)]
+        self._before_call = ""
+
+    def add(self, message: Message, *, is_whole: bool) -> None:
+        """Add a message of the model."""
+        calls = [number for number, part in enumerate(message.parts) if isinstance(part, CallPart)]
+        if calls:
+            self._pieces.append((_text_of(message.parts[: calls[-1]]), True))
+            self._before_call, self._pieces = self._joined(), []
+        self._pieces.append((_text_of(message.parts[calls[-1] + 1 :] if calls else message.parts), is_whole))
+
+    @property
+    def text(self) -> str:
+        return self._joined() or self._before_call
+
+    @property
+    def begun(self) -> str:
+        """The text that the next message of the model continues; empty after a tool call."""
+        joined = self._joined()
+        return f"{joined}\n\n" if joined and self._pieces[-1][1] else joined
+
+    def _joined(self) -> str:
+        joined, continues = "", True
+        for text, is_whole in self._pieces:
+            if not joined or not text:
+                joined += text
+            elif continues:
+                joined = continued(joined, text)
+            else:
+                joined = f"{joined.rstrip()}\n\n{text.lstrip()}"
+            continues = not is_whole
+        return joined
+
+
+def _text_of(parts: Iterable[object]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def continued(before: str, text: str) -> str:
+    """Return a text that was cut off, joined with its continuation. Words that the continuation repeats are removed."""
+    return before + text[_overlap(before, text) :]
+
+
+def joined_parts(before: tuple[Part, ...], parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return the parts of a message that was cut off, joined with the parts of its continuation."""
+    first = next((at for at, part in enumerate(parts) if isinstance(part, Text)), None)
+    last = before[-1] if before else None
+    if first is None or not isinstance(last, Text):
+        return (*before, *parts)
+    return (
+        *before[:-1],
+        *parts[:first],
+        Text(continued(last.text, cast(Text, parts[first]).text)),
+        *parts[first + 1 :],
+    )
+
+
+def _overlap(before: str, text: str) -> int:
+    """Return the number of characters at the start of a continuation that repeat the end of the text before it, or
+    the whole text before it.
+
+    An end that occurs in ``before`` more than once is not removed, because repeated lines may be intended.
+    """
+    for length in range(min(len(before), len(text), 2_000), 0, -1):
+        end = text[:length]
+        if before.endswith(end):
+            is_restart = length == len(before) >= SHORTEST_RESTART
+            is_long = (is_restart or length >= SHORTEST_OVERLAP) and len(end.split()) > 1
+            return length if is_long and before.find(end) + length == len(before) else 0
+    return 0

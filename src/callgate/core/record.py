@@ -127,6 +127,11 @@ class CallRecord(Generic[L]):
         return self.listen(own)
 
     @property
+    def number(self) -> int:
+        """The number of the last event that was written."""
+        return self._number
+
+    @property
     def has_listeners(self) -> bool:
         """False if events that are not stored need not be published."""
         return bool(self._listeners)

@@ -21,7 +21,7 @@ from callgate.session.nesting import NestingPart
 from callgate.session.program_calls import CLOSED
 from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.view import SessionView
-from callgate.session.work import BUSY, Work
+from callgate.session.work import BUSY, PromptRun, Work
 from callgate.words import inputs
 from callgate.words.calls import Result
 from callgate.words.decisions import AskedField, FieldAnswer, Question
@@ -246,14 +246,31 @@ class Conversation(SessionView):
     def post(self, sent: Input | str) -> None:
         """Send an input and return at once. A refused input is reported by an InputRefused event. Raise StateError
         if the session is closed."""
+        self._post(Prompt(sent) if isinstance(sent, str) else sent, None)
+
+    def post_run(self, sent: Input, run: PromptRun) -> PromptRun | None:
+        """Send an input. Return the run that it starts or continues, or None. ``run`` is used for a new run."""
+        busy = self._work.loop is not None and self._work.run is not None and self._work.run.state == "running"
+        current = self._work.run if busy else None
+        refusal = self._post(sent, run)
+        if refusal is not None and (current is None or isinstance(sent, Prompt)):
+            run.refuse(refusal)
+            return run
+        return run if self._work.has(run) else current
+
+    def is_last(self, run: PromptRun) -> bool:
+        """Return True if no other run has begun after this one."""
+        return self._work.run is run
+
+    def _post(self, sent: Input, run: PromptRun | None) -> str | None:
         if self.status == "closed":
             raise StateError("the session is closed")
-        sent = Prompt(sent) if isinstance(sent, str) else sent
         known = isinstance(sent, Input) or type(sent) in self._features.inputs
-        refusal = misfit(sent) or self._take(sent) if known else f"there is no input {type(sent).__name__}"
+        refusal = misfit(sent) or self._take(sent, run) if known else f"there is no input {type(sent).__name__}"
         self._history.touched()
         if refusal is not None:
             self._record.publish(InputRefused(self._now(), type(sent).__name__, refusal))
+        return refusal
 
     async def ask(
         self, fields: Sequence[AskedField] = (), *, by: str, text: str = "", name: str = "question", id: str = ""
@@ -292,18 +309,18 @@ class Conversation(SessionView):
         failure, self._work.failure = self._work.failure, None
         return failure
 
-    def _take(self, sent: Input) -> str | None:
+    def _take(self, sent: Input, run: PromptRun | None) -> str | None:
         """Handle an input. Return None, or the reason if the input is refused."""
         name = type(sent).__name__
         match sent:
             case Prompt():
-                self._work.prompt(sent)
+                self._work.prompt(sent, run)
             case inputs.EditPrompt() | inputs.WithdrawPrompt():
                 return self._work.change_waiting(sent)
             case inputs.Continue():
-                return self._work.go_on()
+                return self._work.go_on(run)
             case inputs.Steer():
-                self._work.steer(sent.text)
+                self._work.steer(sent.text, run)
             case inputs.Interrupt():
                 return self._interrupt(sent.reason or "Interrupted by the user.")
             case inputs.CancelCall():

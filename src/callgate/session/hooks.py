@@ -15,7 +15,6 @@ from callgate.host.environment import scrubbed
 from callgate.host.processes import run_process
 from callgate.policy.hooks.hook_protocol import AGENT_EVENTS
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
-from callgate.session.run import last_answer
 from callgate.tools.staging import TaskSet
 from callgate.words.decisions import Question
 from callgate.words.errors import in_words
@@ -44,7 +43,7 @@ class Agent:
 
 
 def agent_of(kind: str, path: tuple[str, ...], record: Record) -> Agent:
-    return Agent(kind, path, lambda: last_answer(record.ledger.messages))
+    return Agent(kind, path, lambda: record.ledger.answer.text)
 
 
 class GateHooks(FeaturePart):

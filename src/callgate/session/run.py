@@ -3,45 +3,73 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from callgate.words.decisions import Question
+from callgate.conversation.reply import AT_REST, EventSource, EventStream
+from callgate.core.call_ledger import Entry
+from callgate.session.work import PromptRun
+from callgate.words.calls import CODES, ToolCall
+from callgate.words.decisions import Allow, Ask, Question
 from callgate.words.endings import RunReason
 from callgate.words.errors import StateError, UsageError
-from callgate.words.events import Event, InputRefused, RunEnded, SessionStatus
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallProgressed,
+    CallSettled,
+    Event,
+    InputRefused,
+    MessageAdded,
+    RunEnded,
+    TextStreamed,
+    ThinkingStreamed,
+)
 from callgate.words.inputs import Input, Prompt
-from callgate.words.messages import Message, Spent, Text
+from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import RunOptions
+from callgate.words.session_event import SessionEvent
 from callgate.words.spending import by_model, spent_in
 
+if TYPE_CHECKING:
+    from callgate.tools.output import OutputType
+
 T = TypeVar("T")
+_STREAMED = (CallProgressed, TextStreamed, ThinkingStreamed)
 
 
-class Runs(Protocol):
+class Runs(EventSource, Protocol):
     """The members of a session that a run uses."""
 
     @property
-    def status(self) -> SessionStatus: ...
-    @property
     def questions(self) -> tuple[Question, ...]: ...
     @property
-    def messages(self) -> tuple[Message, ...]: ...
-    def send(self, sent: Input) -> Awaitable[list[Event]]: ...
+    def calls(self) -> tuple[ToolCall, ...]: ...
+    @property
+    def answer(self) -> str: ...
+    def post_run(self, sent: Input, run: PromptRun) -> PromptRun | None:
+        """Send the input. Return the run that it starts or continues, or None."""
+        ...
+
+    def is_last(self, run: PromptRun) -> bool:
+        """Return True if no other run has begun after this one."""
+        ...
 
 
 @dataclass(frozen=True)
 class RunResult(Generic[T]):
-    """The result of a run.
+    """The result of a run. The costs, messages and calls are from the part of the run after the sent input.
 
-    text       the last message of the model
-    output     the last message as a value of the requested type; None without a valid answer
+    text       the text of the model since its last tool call; incomplete unless ``reason`` is ``done``
+    output     the text as a value of the requested type; None without a valid answer
     reason     the reason of RunEnded, or ``question`` (the user must answer one of ``questions`` first), ``paused``
                (send Continue) or ``refused``
     error      the reason in words if there is no output
     questions  the open questions
-    costs      tokens and dollars of the run by model, including nested sessions
+    costs      tokens and dollars by model, including nested sessions
+    messages   the new messages of the conversation
+    calls      the settled calls with their results
     """
 
     text: str
@@ -50,6 +78,8 @@ class RunResult(Generic[T]):
     error: str = ""
     questions: tuple[Question, ...] = ()
     costs: tuple[Spent, ...] = ()
+    messages: tuple[Message, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -60,52 +90,137 @@ class RunResult(Generic[T]):
         """The costs in dollars; models without a known price are left out."""
         return sum(spent.cost or 0.0 for spent in self.costs)
 
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all models."""
+        return sum((spent.usage for spent in self.costs), Usage())
+
+    @property
+    def refusals(self) -> tuple[ToolCall, ...]:
+        """The calls that the user, a rule, a mode or a hook denied."""
+        return tuple(call for call in self.calls if call.code is not None and CODES[call.code].denial)
+
 
 async def run(session: Runs, sent: Input | str, kind: Any) -> RunResult[Any]:
-    """Send the input and wait for the end of the run. An answer that does not match ``kind`` is sent back to the
-    model once, with its errors."""
+    """Send the input and wait for the end of its run. An answer that does not match ``kind`` is sent back to the
+    model once, with its errors, before the next queued prompt."""
     sent = Prompt(sent) if isinstance(sent, str) else sent
     if kind is str:
-        return await _run_once(session, sent)
+        return await _result(session, sent, PromptRun())
     from callgate.tools.output import Misfit, OutputType  # with the first typed answer
 
     output = OutputType[Any](kind)
     if isinstance(sent, Prompt):
         sent = replace(sent, content=(*sent.parts, Text(f"\n\n{output.instruction}")))
-    result = await _run_once(session, sent)
-    found = output.read(result.text) if result.ok else None
-    if isinstance(found, Misfit):
-        before = result.costs
-        result = await _run_once(session, Prompt(output.repair(found), RunOptions(quoted=True)))
-        result = replace(result, costs=by_model((*before, *result.costs)))
-        found = output.read(result.text) if result.ok else None
+    result = await _result(session, sent, PromptRun(_check_of(output)))
+    if not result.ok:
+        return replace(result, output=None)
+    found = output.read(result.text)
     if isinstance(found, Misfit):
         error = f"the answer is no {output.name}, also after it was sent back: {'; '.join(found.faults)}"
         return replace(result, output=None, error=error)
-    return replace(result, output=found) if result.ok else result
+    return replace(result, output=found)
 
 
-async def _run_once(session: Runs, sent: Input) -> RunResult[Any]:
-    events = await session.send(sent)
-    costs = by_model(spent for event in events if (spent := spent_in(event)) is not None)
-    if session.status == "waiting_confirmation":
+def _check_of(output: OutputType[Any]) -> Callable[[str], Prompt | None]:
+    from callgate.tools.output import Misfit
+
+    def check(answer: str) -> Prompt | None:
+        found = output.read(answer)
+        return Prompt(output.repair(found), RunOptions(quoted=True)) if isinstance(found, Misfit) else None
+
+    return check
+
+
+class _RunEvents(EventStream[SessionEvent]):
+    """The events of a session until one run has ended, waits for an answer, or cannot continue."""
+
+    def __init__(self, session: Runs) -> None:
+        own = session.path
+        super().__init__(
+            session,
+            AT_REST,
+            lambda found: found,
+            lambda path, event: path == own and not isinstance(event, _STREAMED),
+        )
+        self._runs = session
+        self.run: PromptRun | None = None
+        """The run; None to wait until the session rests."""
+
+    def _over(self) -> bool:
+        run, status = self.run, self._session.status
+        if run is not None and run.failure is not None:
+            self._session.take_failure()
+            raise run.failure
+        waits = run is not None and run.state == "queued" and status == "waiting_confirmation"  # another run does
+        if run is not None and run.state == "ended" and not self._runs.is_last(run):
+            return self._session.deliver() and not self._feed.events
+        return not waits and super()._over()
+
+
+async def _result(session: Runs, sent: Input, own: PromptRun) -> RunResult[Any]:
+    calls = {call.id: call for call in session.calls}
+    stream = _RunEvents(session)
+    run = stream.run = session.post_run(sent, own)
+    found = [each async for each in stream]
+    events = [each.event for each in found]
+    ended: RunEnded | None
+    if run is None:
+        ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
+        text = "" if ended is None else session.answer
+    else:
+        ended, text = run.ended, run.answer if run.state == "ended" else session.answer
+        last = next((each.number for each in found if each.event is ended), None)
+        events = [each.event for each in found if run.after < each.number and (last is None or each.number <= last)]
+    result = RunResult[Any](
+        text,
+        None,
+        "paused",
+        costs=by_model(spent for event in events if (spent := spent_in(event)) is not None),
+        messages=tuple(event.message for event in events if isinstance(event, MessageAdded) and event.about is None),
+        calls=_settled(calls, events),
+    )
+    if ended is not None:
+        if ended.reason == "done":
+            return replace(result, reason="done", output=text)
+        return replace(result, reason=ended.reason, error=ended.sentence)
+    refused = next((each.event for each in found if isinstance(each.event, InputRefused)), None)
+    if run is not None and run.state == "refused":
+        return RunResult("", None, "refused", run.refusal)
+    if session.status == "waiting_confirmation" and (run is None or run.state == "running"):
         questions = session.questions
-        return RunResult("", None, "question", f"{questions[0].tool} waits for an answer", questions, costs=costs)
-    ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
-    if ended is None:
-        refused = next((event for event in events if isinstance(event, InputRefused)), None)
-        if refused is not None:
-            return RunResult("", None, "refused", refused.reason)
-        return RunResult("", None, "paused", "the run was left unfinished", costs=costs)
-    if ended.reason != "done":
-        return RunResult("", None, ended.reason, ended.sentence, costs=costs)
-    text = last_answer(session.messages)
-    return RunResult(text, text, "done", costs=costs)
+        error = f"{questions[0].tool} waits for an answer"
+        return replace(result, reason="question", error=error, questions=questions)
+    if refused is not None and (run is None or not result.messages):
+        return RunResult("", None, "refused", refused.reason)
+    return replace(result, error="the run was left unfinished")
 
 
-def last_answer(messages: Sequence[Message]) -> str:
-    """Return the text of the last message of the model; empty if there is none."""
-    return next((message.text for message in reversed(messages) if message.role == "assistant"), "")
+def _settled(calls: dict[str, ToolCall], events: list[Event]) -> tuple[ToolCall, ...]:
+    """Return the calls that settled, in the order of their arrival. ``calls`` has the calls that arrived before the
+    events."""
+    settled: set[str] = set()
+    for event in events:
+        match event:
+            case CallArrived():
+                calls[event.call_id] = Entry(event).snapshot()
+            case CallDecided(decision=Allow() | Ask() as decided) if event.call_id in calls:
+                given = decided.arguments
+                if given is not None:
+                    calls[event.call_id] = replace(calls[event.call_id], arguments=given)
+            case CallSettled() if event.call_id in calls:
+                result = event.result
+                settled.add(event.call_id)
+                calls[event.call_id] = replace(
+                    calls[event.call_id],
+                    status=CODES[result.code].status,
+                    result=result,
+                    ended_at=event.at,
+                    duration_ms=event.duration_ms,
+                )
+            case _:
+                pass
+    return tuple(call for id, call in calls.items() if id in settled)
 
 
 class SyncLoop:

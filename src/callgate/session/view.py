@@ -76,6 +76,12 @@ class SessionView:
         return tuple(self._ledger.messages)
 
     @property
+    def answer(self) -> str:
+        """The text of the model in the current or last run since its last tool call. The parts of a message that was
+        cut off and continued are joined."""
+        return self._ledger.answer.text
+
+    @property
     def waiting(self) -> tuple[PromptQueued, ...]:
         """The queued prompts, in the order of their delivery."""
         return tuple(self._ledger.waiting.values())

@@ -1,9 +1,9 @@
 """The work of a session: runs the loop for each prompt, continues unfinished runs, and runs tasks between turns."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from callgate.conversation.allowance import Allowance, budget_in
 from callgate.conversation.equipment import Equipment
@@ -20,13 +20,60 @@ from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
 from callgate.tools.staging import TaskSet, outside_calls
 from callgate.words.decisions import AskedField, FieldAnswer
-from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
+from callgate.words.events import (
+    InputRefused,
+    Noted,
+    PromptDequeued,
+    PromptQueued,
+    RunEnded,
+    SessionStatus,
+    StatusChanged,
+)
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Part, Spent, Text
 from callgate.words.model import EffortInForce, EffortSource, RunOptions, WantedEffort
 
 BUSY = "interrupt the work under way first"
+_CONTINUE = "Continue"  # the key of a run that is continued
+
+
+class PromptRun:
+    """The run of one prompt in this process, from the queue to its end.
+
+    check    returns the prompt that sends an invalid answer back, or None; called once
+    state    the state of the prompt
+    refusal  the reason if the prompt was refused or withdrawn
+    after    the number of the last event before the run
+    ended    the end of the run
+    answer   the text of the model since its last tool call
+    failure  the exception that ended the work of the session
+    """
+
+    def __init__(self, check: Callable[[str], Prompt | None] | None = None) -> None:
+        self.check = check
+        self.state: Literal["queued", "running", "refused", "ended"] = "queued"
+        self.refusal = self.answer = ""
+        self.after = 0
+        self.ended: RunEnded | None = None
+        self.failure: Exception | None = None
+
+    def begin(self, after: int) -> None:
+        if self.state == "queued":
+            self.state, self.after = "running", after
+
+    def refuse(self, why: str) -> None:
+        self.state, self.refusal = "refused", why
+
+    def end(self, ended: RunEnded | None, answer: str) -> Prompt | None:
+        """Record the end of the run. Return a prompt that continues it, or None."""
+        self.answer = answer
+        again = None
+        if self.check is not None and ended is not None and ended.reason == "done":
+            again, self.check = self.check(answer), None
+        if again is None and ended is not None:
+            self.state, self.ended = "ended", ended
+        return again
 
 
 class Work:
@@ -37,6 +84,7 @@ class Work:
     calls    the calls of programs
     closing  True if no further work may begin
     failure  the exception that ended the last work
+    run      the current or last run
     """
 
     def __init__(
@@ -53,6 +101,8 @@ class Work:
         self.status: SessionStatus = self._at_rest()
         self._own_status: SessionStatus = self.status
         self._prompt: Prompt | None = None  # sent without work in progress, so it is not queued
+        self._runs: dict[str, PromptRun] = {}  # by the id of the queued prompt; empty without one
+        self.run: PromptRun | None = None
         self._delivers = False  # prompts queued by an earlier program wait until an input is sent
         self._continues = False  # the user has continued a paused run
         self._makes_calls = False  # of programs, outside of a run
@@ -128,16 +178,22 @@ class Work:
     def _ledger(self) -> Ledger:
         return self._record.ledger
 
-    def prompt(self, sent: Prompt) -> None:
+    def prompt(self, sent: Prompt, run: PromptRun | None = None) -> None:
         """Start a run for the prompt, or queue the prompt."""
         sent = _with_budget(sent)
         self._delivers = self._may_resume = True
         if self._task is None and self._prompt is None and not self._ledger.waiting:
-            self._prompt = sent
+            self._prompt, queued = sent, ""
         else:
-            number = self._ledger.queued + 1
-            self._record.write(PromptQueued(self._now(), f"q{number}", sent.parts, options=sent.options))
+            queued = f"q{self._ledger.queued + 1}"
+            self._record.write(PromptQueued(self._now(), queued, sent.parts, options=sent.options))
+        if run is not None:
+            self._runs[queued] = run
         self._start()
+
+    def has(self, run: PromptRun) -> bool:
+        """Return True if the run is queued or begins with the current work."""
+        return run in self._runs.values()
 
     def change_waiting(self, sent: EditPrompt | WithdrawPrompt) -> str | None:
         """Change or remove a queued prompt. Return None, or the reason if no such prompt is queued."""
@@ -148,22 +204,25 @@ class Work:
             self._record.write(replace(queued, at=self._now(), parts=sent.parts))
         else:
             self._record.write(PromptDequeued(self._now(), sent.id, "withdrawn"))
+            self._refuse_run(sent.id, "the prompt was withdrawn")
         return None
 
-    def go_on(self) -> str | None:
+    def go_on(self, run: PromptRun | None = None) -> str | None:
         """Continue an unfinished or paused run. Return None, or the reason if there is no such run."""
         if self.status != "paused" and (self._task is not None or not self._ledger.continues):
             return "nothing was left unfinished"
         open_turn = self._ledger.open_turn
         self._continues = open_turn is None or open_turn.because != "call"
         self._delivers = self._may_resume = True
+        if run is not None and self._task is None and not self._ledger.waiting:
+            self._runs[_CONTINUE] = run
         self._start()
         return None
 
-    def steer(self, text: str) -> None:
+    def steer(self, text: str, run: PromptRun | None = None) -> None:
         """Deliver the text after the current calls of the run. Without a run the text is sent as a prompt."""
         if self.loop is None or self._makes_calls:
-            self.prompt(Prompt(text))
+            self.prompt(Prompt(text), run)
         else:
             self.loop.steer(text)
 
@@ -296,13 +355,21 @@ class Work:
                 self._continues = self._is_woken = self._may_resume = False
                 if self.closing:
                     return
-                await loop.run()
+                assert self.run is not None
+                ended = await loop.run()
+                again = self.run.end(ended, self._ledger.answer.text)
+                if again is not None:
+                    self._prompt, self._runs[""] = again, self.run
                 if self.closing or not (self._more or self.calls.next_by is not None):
                     return
                 loop = self._new_loop()
         except Exception as error:  # a bug, or a record that cannot be written: a reader of events gets it
             self.failure = error
             self.calls.failed(str(error))
+            for run in (self.run, *self._runs.values()):
+                if run is not None and run.state != "ended":
+                    run.failure = error
+            self._runs.clear()
         finally:
             self.loop = self._task = None
             self._come_to_rest()
@@ -332,6 +399,7 @@ class Work:
         """Record the next prompt that the features accept. Return True if the loop has a prompt or may continue a
         run."""
         if self._ledger.running and self._may_resume:
+            self._begin_run(_CONTINUE)
             return self._allowed("Continue", await self._features.starting(resumed=True))
         while self._more:
             sent: Prompt | PromptQueued | None
@@ -339,26 +407,38 @@ class Work:
             if sent is None:
                 sent = queued = next(iter(self._ledger.waiting.values()))
             parts = await self._prompted(sent.parts)
+            if isinstance(parts, str):
+                self._allowed("Prompt", parts)
             if queued is not None and self._ledger.waiting.get(queued.id) != queued:
                 continue  # edited or withdrawn while the hooks ran
-            if parts is not None:
+            id = "" if queued is None else queued.id
+            if not isinstance(parts, str):
+                self._begin_run(id)
                 loop.say(parts, queued, sent.options)
                 return True
+            self._refuse_run(id, parts)
             if queued is not None:
                 self._record.write(PromptDequeued(self._now(), queued.id, "refused"))
         if self._is_woken and self._features.wakes:
+            self._begin_run("")
             loop.wake()
             return await self._features.starting(resumed=bool(self._ledger.added)) is None
+        self._begin_run(_CONTINUE)
         return self._ledger.continues and self._continues
 
-    async def _prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
-        """Return the prompt with the additions of the features, or None if a feature refuses the prompt."""
+    def _begin_run(self, key: str) -> None:
+        self.run = self._runs.pop(key, None) or PromptRun()
+        self.run.begin(self._record.number)
+
+    def _refuse_run(self, key: str, why: str) -> None:
+        refused = self._runs.pop(key, None)
+        if refused is not None:
+            refused.refuse(why)
+
+    async def _prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | str:
+        """Return the prompt with the additions of the features, or the reason if a feature refuses the prompt."""
         refusal = await self._features.starting(resumed=bool(self._ledger.added))
-        found = await self._features.prompted(parts) if refusal is None else refusal
-        if isinstance(found, str):
-            self._allowed("Prompt", found)
-            return None
-        return found
+        return await self._features.prompted(parts) if refusal is None else refusal
 
     def _allowed(self, name: str, refusal: str | None) -> bool:
         if refusal is not None:

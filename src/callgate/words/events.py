@@ -337,7 +337,7 @@ class Compacted:
 
     context     the context of calls at the time of the compaction; ``running``: the run continued after it
     unreported  ids of ended actions that the model was not informed about yet
-    restored    text after the summary, such as the to-do list and files
+    restored    text after the summary, such as the to-do list and files; ``answer``: the text of a begun answer
     focus       instructions of the user for the summary; ``covered``: the number of messages that it replaces
     """
 
@@ -359,6 +359,7 @@ class Compacted:
     usage: Usage | None = None
     cost: float | None = None
     options: RunOptions | None = None
+    answer: str = ""
 
 
 @noun
@@ -381,8 +382,7 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """A fact about the session, such as ``title``, was set. None removes it. ``spent``: the cost if a model wrote
-    it."""
+    """A fact about the session, such as ``title``, was set. None removes it. ``spent`` is the cost of a model."""
 
     at: float
     key: str

@@ -21,6 +21,11 @@ def says(text: str) -> Reply:
     return Reply([*_deltas({"content": text}), *_end("stop")])
 
 
+def says_part(text: str) -> Reply:
+    """A message that ends at the output limit."""
+    return Reply([*_deltas({"content": text}), *_end("length")])
+
+
 def calls(*wanted: tuple[str, Mapping[str, Any]], text: str = "", whole: bool = True, first: int = 1) -> Reply:
     """A message with calls ``call_1``, ``call_2`` and so on; if it is not ``whole``, the connection is cut at its
     end."""

@@ -157,7 +157,7 @@ class HeadlessDriver:
         spent = spent_in(event)
         match event:
             case MessageAdded() if event.message.role == "assistant":
-                self._text = event.message.text
+                self._text = self._session.answer
             case TurnStarted():
                 self._turns += event.because not in INJECTED  # no request is sent
                 self._turn = event.turn

@@ -48,7 +48,7 @@ def notice(event: Event) -> str:
 
 
 class TextOutput:
-    """Writes the answer to standard output when the run has ended."""
+    """Writes the answer to standard output when the run has ended; the text so far if the run is not done."""
 
     def __init__(self, cleaner: Cleaner) -> None:
         self._clean = cleaner.noun
@@ -75,8 +75,8 @@ class TextOutput:
     async def end(self, result: HeadlessResult) -> None:
         for error in result.errors:
             say(self._clean(error))
-        if result.reason == "done":
-            answer = result.text if result.structured is None else dumps(result.structured, ensure_ascii=False)
+        answer = result.text if result.structured is None else dumps(result.structured, ensure_ascii=False)
+        if result.reason == "done" or (answer and result.reason != "misfit"):
             _print(self._clean(answer))
 
 

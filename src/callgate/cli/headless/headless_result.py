@@ -29,7 +29,7 @@ def can_go_on(result: "HeadlessResult") -> bool:
 class HeadlessResult:
     """The result of a headless run.
 
-    text           the last message of the model
+    text           the text of the model since its last tool call; incomplete unless ``reason`` is ``done``
     structured     its JSON, if a schema was given
     usage, cost    tokens and dollars of this run; None if a price is unknown
     turns          the number of requests

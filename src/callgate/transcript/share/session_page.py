@@ -1,13 +1,18 @@
 """The content of an exported session in any format: messages with their calls, and events between them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from callgate.conversation.view import joined_parts
 from callgate.transcript.share.call_stories import CallStory, gathered
 from callgate.words import events as e
 from callgate.words.messages import CallPart, Message, ResultPart
 from callgate.words.noun import noun
+
+_CUT = ("max_tokens", "cut_off", "paused")
+"""Stop reasons of messages that the next message may continue."""
 
 
 @noun
@@ -57,22 +62,31 @@ def dates(exported: Exported) -> tuple[float, float] | None:
 
 
 def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
-    """Return messages and other events in order. A call is part of its message; a call without a message is shown
-    where it arrived."""
+    """Return messages and other events in order. A message that was cut off is joined with its continuation. A call is
+    part of its message; a call without a message is shown where it arrived."""
     facts = gathered(exported.events)
     snipped = {name for event in exported.events if isinstance(event, e.Snipped) for name in event.message_ids}
     messages = {event.message.id for event in exported.events if isinstance(event, e.MessageAdded)}
     known = {call_id for _, call_id in facts}
     out: list[SaidMessage | Mark] = []
     number = 0
+    cut: int | None = None  # the position of a message that the next message of the model continues
     for event in exported.events:
         if isinstance(event, e.MessageAdded) and event.about is not None:
             out.append(Mark(event.at, "note", "A reminder to the model, which no person wrote", event.message.text))
         elif isinstance(event, e.MessageAdded) and event.message.role != "tool":
-            number += 1
             message = event.message
             calls = {call.id: CallStory(call, facts[message.id, call.id]) for call in message.calls}
-            out.append(SaidMessage(number, event.at, message, calls, message.id in snipped))
+            begun = out[cut] if cut is not None and message.role == "assistant" else None
+            if cut is not None and isinstance(begun, SaidMessage):
+                whole = replace(begun.message, parts=joined_parts(begun.message.parts, message.parts))
+                out[cut] = replace(begun, message=whole, calls=calls)
+            else:
+                number += 1
+                cut = len(out)
+                out.append(SaidMessage(number, event.at, message, calls, message.id in snipped))
+            is_cut = message.role == "assistant" and event.stop_reason in _CUT and not calls
+            cut = cut if is_cut and message.id not in snipped else None
         elif isinstance(event, e.MessageAdded):
             out += _orphans(event, known)
         elif isinstance(event, e.CallArrived) and event.message_id not in messages:
