@@ -86,8 +86,9 @@ class Config:
         return self.settings.mode
 
     def mode_for(self, recorded: Mode | None) -> Mode:
-        """Return the mode of a session: the recorded mode, or the mode of the settings if it is stricter."""
-        if recorded is None:
+        """Return the mode of a session: the recorded mode, or the mode of the settings if it is stricter. A looser
+        mode is not taken from a log in the workspace, where others may write."""
+        if recorded is None or (not self.own_data and is_stricter(self.mode, recorded)):
             return self.mode
         return self.mode if "mode" in self.origins and is_stricter(self.mode, recorded) else recorded
 

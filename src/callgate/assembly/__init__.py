@@ -125,6 +125,10 @@ class Session(Conversation):
         parts = FeatureSet.open((*_own_features(opened, setup, nesting), *features), opened)
         record, journal, host = opened.record, opened.journal, opened.host
         record.adopt(Ledger(parts.follow(journal.read()), context=as_context(parts.context)), parts.folds)
+        if config is not None and not config.own_data:
+            from callgate.assembly.settings import RememberedAnswers  # the data folder is rarely in the workspace
+
+            opened.needed("remembered", RememberedAnswers).refuse(record.ledger.policies)
         box = as_toolbox(tools)
         toolbox = parts.toolbox(box)
         gate, notes = session_gate(gate, opened, parts.checks, all_tools(toolbox))

@@ -23,7 +23,7 @@ from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.hooks import GateHooks, SessionHooks, agent_of
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
-from callgate.session.remembered import remembered_feature
+from callgate.session.remembered import RememberedAnswers, remembered_feature
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ __all__ = [
     "denied_whole",
     "gate_of",
     "hooks_feature",
+    "RememberedAnswers",
     "remembered_feature",
     "sandbox_of",
     "withheld_of",

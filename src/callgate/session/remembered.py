@@ -1,6 +1,7 @@
 """The feature ``remembered``: answers that are remembered beyond the session. They are read before each prompt and
 written when given."""
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
@@ -25,12 +26,17 @@ class RememberedAnswers(FeaturePart):
         self._writing = TaskSet()
         self._unwritten: tuple[ApprovalPolicy, ...] = ()
         self._known: tuple[ApprovalPolicy, ...] = () if memory is None else memory.in_force()
+        self._refused: Sequence[ApprovalPolicy] = ()
 
     def folded(self, ledger: Ledger) -> None:
         """Replace the answers of wider scope in the ledger by the stored answers, because an answer may have been
         revoked."""
-        own = [policy for policy in ledger.policies if policy.scope == "session"]
+        own = [each for each in ledger.policies if each.scope == "session" and each not in self._refused]
         ledger.policies = [*own, *self._known]
+
+    def refuse(self, policies: Iterable[ApprovalPolicy]) -> None:
+        """Ignore these answers from a log that others may have written, until the user gives them again."""
+        self._refused = tuple(policies)
 
     def begin(self) -> None:
         self._opened.record.on_event(self._on_event)
@@ -47,7 +53,10 @@ class RememberedAnswers(FeaturePart):
         await self._writing.finished()
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, PolicyAdded) and event.policy.scope != "session":
+        if not isinstance(event, PolicyAdded):
+            return
+        self._refused = [policy for policy in self._refused if policy != event.policy]
+        if event.policy.scope != "session":
             self._known = (*self._known, event.policy)
             if self._memory is not None:
                 self._writing.start(self._write(self._memory, event.policy))

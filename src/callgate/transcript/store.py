@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from functools import partial
 from os import PathLike, fspath
@@ -27,15 +28,30 @@ from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError, SessionLocked, UsageError
 from callgate.words.events import (
     Branched,
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    CallStarted,
+    Compacted,
     Counted,
     Durable,
     Forked,
     LinesQuarantined,
+    MessageAdded,
+    MetadataSet,
     Noted,
+    Paused,
     PromptDequeued,
     PromptQueued,
+    QuestionAnswered,
+    QuestionAsked,
+    ResultReplaced,
     Rewound,
+    RunEnded,
     SessionOpened,
+    Snipped,
+    TurnEnded,
+    TurnStarted,
 )
 from callgate.words.late_pattern import late_pattern
 
@@ -93,6 +109,9 @@ class Store:
         The session is found by the path of its log, its id, the start of its id, its title, words of its title or
         prompts, or is the latest session. Raise SessionLocked if another program has the session open, and JournalError
         if no session or several sessions match.
+
+        If the log is outside the data folder, or another user owns it or can write it, a copy of its conversation in
+        the data folder is opened instead.
         """
         return await in_thread(partial(self._open, which))
 
@@ -105,7 +124,7 @@ class Store:
         named = which if isinstance(which, str | Path) else which.session
         if named != which and (waiting := cast(Journal, which).barrier()) is not None:
             await waiting
-        return await in_thread(lambda: self._open(self.copy(self.read(named), session)))
+        return await in_thread(partial(self._open_copy, named, session))
 
     def list(self, limit: int | None = None) -> Sequence[Listed]:
         """Return the sessions of this workspace, last used first."""
@@ -148,13 +167,17 @@ class Store:
         several sessions match."""
         return find(self.folder, which)
 
-    def copy(self, original: LoadedLog, session: str | None = None) -> str:
+    def copy(self, original: LoadedLog, session: str | None = None, *, own: bool = True) -> str:
         """Write a new session with the events of another session and return the new id. Unfinished calls are not
-        copied."""
+        copied.
+
+        own  False to copy the conversation only, without modes, remembered answers and other state: somebody else
+             may have written them
+        """
         now = time()
         events: list[Durable] = [
             SessionOpened(now, __version__, str(self.workspace), f"session {original.session}", forked=True),
-            *(event for event in original.events if not isinstance(event, _OF_THE_FILE)),
+            *(event for event in original.events if _is_copied(event, own=own)),
         ]
         if original.unknown:
             left_out = f"{original.unknown} lines of a newer version of Callgate were left out of this copy"
@@ -188,8 +211,30 @@ class Store:
             raise JournalError(f"there is a session {session} already: resume it, or choose another id")
         return log
 
+    def _is_own(self, log: Path) -> bool:
+        """Return True if only this user can have written the log: it is in the data folder, belongs to the user, and
+        nobody else may write it."""
+        projects = os.path.realpath(self.data / "projects")
+        if not os.path.realpath(log).startswith(f"{projects}/"):
+            return False
+        try:
+            status = log.stat()
+        except OSError:  # reading it will report the error
+            return True
+        return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+    def _open_copy(self, which: str | Path, session: str | None = None) -> DiskJournal:
+        log = self._log(which)
+        own = self._is_own(log)
+        journal = self._open(self.copy(read_log(log), session, own=own))
+        if not own:
+            journal.notes = (*journal.notes, f"{log} {_NOT_OWN}")
+        return journal
+
     def _open(self, which: str | Path) -> DiskJournal:
         log = self._log(which)
+        if not self._is_own(log):
+            return self._open_copy(log)
         fd, loaded = locked_log(log, time())
         quarantined = repair(fd, log, loaded, time())
         if quarantined is not None:
@@ -210,3 +255,34 @@ class Store:
 _OF_THE_FILE = (SessionOpened, Rewound, Branched, LinesQuarantined, PromptQueued, PromptDequeued)
 """Events about the original's lines, which are others here, or about its queue: its moves have been made, and prompts
 that wait are delivered there."""
+
+_CONVERSATION = (
+    MessageAdded,
+    TurnStarted,
+    TurnEnded,
+    RunEnded,
+    Paused,
+    CallArrived,
+    CallDecided,
+    QuestionAsked,
+    QuestionAnswered,
+    CallStarted,
+    CallSettled,
+    Compacted,
+    Snipped,
+    ResultReplaced,
+    Forked,
+    Noted,
+)
+"""The events that are copied from a log that somebody else may have written."""
+
+_NOT_OWN = (
+    "may have been written by somebody else: its conversation continues as a copy, without its permission mode, "
+    "model and remembered answers"
+)
+
+
+def _is_copied(event: Durable, *, own: bool) -> bool:
+    if own:
+        return not isinstance(event, _OF_THE_FILE)
+    return isinstance(event, _CONVERSATION) or (isinstance(event, MetadataSet) and event.key == "title")
