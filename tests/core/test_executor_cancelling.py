@@ -9,13 +9,14 @@ import pytest
 from callgate.assembly import DecisionGate
 from callgate.core.call import CallRun
 from callgate.core.executor import BareExecutor
-from callgate.core.ports import Run
+from callgate.core.ports import Check, Run
 from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, run_virtual, settle
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, Status, ToolCall
+from callgate.words.decisions import Allow, Ask
 from callgate.words.messages import Text
-from callgate.words.traits import Traits, shared
+from callgate.words.traits import Locks, Traits, exclusive, shared, workspace
 from tests.core.kit import (
     ALONE,
     FREE,
@@ -114,9 +115,9 @@ async def test_a_rejection_with_stop_ends_everything_of_the_message() -> None:
 
 
 @pytest.mark.spec("EXE-15")
-async def test_a_failing_cascading_tool_cancels_running_and_waiting_siblings() -> None:
-    latch = Latch(traits=FREE)
-    desk = Desk(latch, failing(traits=CASCADING), saying("Alone", "never", ALONE))
+async def test_a_failing_cascading_tool_cancels_running_and_waiting_calls_with_effects() -> None:
+    latch = Latch(traits=MUTATING)
+    desk = Desk(latch, failing(traits=CASCADING), saying("Alone", "never", ALONE), start="eager")
     await desk.begin(call("a", "Latch"), call("b", "Bash", command="mkdir build"), call("c", "Alone"))
     await desk.rest()
     assert made_of(desk, "a", "b", "c") == {"a": "cancelled_by_sibling", "b": "tool_error", "c": "cancelled_by_sibling"}
@@ -135,7 +136,7 @@ async def test_a_long_command_is_named_by_its_beginning() -> None:
 @pytest.mark.spec("EXE-15")
 async def test_a_timeout_of_a_cascading_tool_cascades_too() -> None:
     slow = Traits(effects="none", declared_locks=shared, cascade=True, timeout=1)
-    desk = Desk(lasting("Bash", slow), lasting())
+    desk = Desk(lasting("Bash", slow), lasting(traits=MUTATING))
     results = await desk.finish(call("a", "Bash", seconds=9), call("b", "Sleep", seconds=9))
     assert codes(results) == {"a": "timed_out", "b": "cancelled_by_sibling"}
 
@@ -143,15 +144,73 @@ async def test_a_timeout_of_a_cascading_tool_cascades_too() -> None:
 @pytest.mark.spec("EXE-15")
 async def test_calls_that_await_approval_or_arrive_later_are_cancelled_too() -> None:
     bad = failing("Fail", CASCADING)
-    desk = Desk(bad, saying("Do", "did", MUTATING), saying("Good", "fine"), gate=DecisionGate())
+    desk = Desk(bad, saying("Do", "did", MUTATING), saying("Write", "wrote", MUTATING), gate=DecisionGate())
     desk.add(call("asked", "Do"))
     await settle()
     assert desk.status("asked") is Status.AWAITING_APPROVAL
     desk.add(call("bad", "Fail"))
     await settle()
-    desk.add(call("late", "Good"))
+    desk.add(call("late", "Write"))
     results = await desk.finish()
     assert codes(results) == {"asked": "cancelled_by_sibling", "bad": "tool_error", "late": "cancelled_by_sibling"}
+
+
+@pytest.mark.spec("EXE-15")
+@pytest.mark.parametrize("order", ["before", "after", "late", "asked", "judged late"])
+@pytest.mark.parametrize("locks", [shared, workspace])
+async def test_a_failure_cancels_no_call_without_effects(order: str, locks: Locks) -> None:
+    read = saying("Read", "text", Traits(effects="none", declared_locks=locks))
+    bad = failing("Fail", Traits(declared_locks=exclusive, cascade=True))
+    asks = order == "asked"
+    check = Check("all", lambda case: Ask("test", "?") if asks and case.name == "Read" else Allow("test"))
+    desk = Desk(read, bad, saying("Write", "wrote", MUTATING), gate=DecisionGate((check,)))
+    calls = [call("bad", "Fail"), call("write", "Write")]
+    calls.insert(0 if order == "before" else 2, call("read", "Read"))
+    if order == "late":
+        desk.add(calls[0])
+        await settle()
+        calls = calls[1:]
+    await desk.begin(*calls)
+    if asks:
+        desk.executor.answer(answer(desk.executor.questions[0], "yes"))
+    await desk.rest()
+    assert made_of(desk, "bad", "write", "read") == {
+        "bad": "tool_error",
+        "write": "cancelled_by_sibling",
+        "read": "ok",
+    }
+
+
+@pytest.mark.spec("EXE-15")
+async def test_a_call_that_gets_effects_by_changed_arguments_after_a_failure_does_not_start() -> None:
+    opened = asyncio.Event()
+    kinds = PlainTool(
+        "Kind",
+        lambda arguments, _run: str(arguments["kind"]),
+        traits=lambda arguments: FREE if arguments["kind"] == "read" else MUTATING,
+    )
+
+    async def changed() -> Allow:
+        await opened.wait()
+        return Allow("hook", arguments={"kind": "write"})
+
+    check = Check("hook", lambda case: changed() if case.arguments.get("kind") == "read" else None)
+    desk = Desk(kinds, failing("Fail", CASCADING), gate=allow_all(check))
+    desk.add(call("kind", "Kind", kind="read"))
+    desk.add(call("bad", "Fail"))
+    await settle()
+    assert desk.result("bad").code == "tool_error"
+    opened.set()
+    await desk.finish()
+    assert made_of(desk, "kind") == {"kind": "cancelled_by_sibling"}
+
+
+@pytest.mark.spec("EXE-15")
+async def test_an_error_whose_details_say_so_cancels_nothing() -> None:
+    answer_of_a_test = Result.failed("tool_error", "exit code 1", no_cascade=True)
+    desk = Desk(saying("Bash", answer_of_a_test, CASCADING), saying("Write", "wrote", MUTATING))
+    results = await desk.finish(call("a", "Bash"), call("b", "Write"))
+    assert codes(results) == {"a": "tool_error", "b": "ok"}
 
 
 @pytest.mark.spec("EXE-15")
@@ -263,7 +322,7 @@ def cancelled_twice(first: str, then: str) -> str:
 
     async def main() -> str:
         opened = asyncio.Event()
-        desk = Desk(deaf(opened), failing(traits=CASCADING), saying("Wait", "", FREE))
+        desk = Desk(deaf(opened, traits=MUTATING), failing(traits=CASCADING), saying("Wait", "", FREE), start="eager")
         desk.add(call("deaf", "Deaf"))
         await settle()
         discarding: asyncio.Future[Any] | None = None
@@ -278,7 +337,8 @@ def cancelled_twice(first: str, then: str) -> str:
         await (desk.finish() if discarding is None else discarding)
         opened.set()
         await settle()
-        return desk.result("deaf").code
+        result = desk.result("deaf")
+        return "cancelled_by_sibling" if "parallel tool call" in result.text else result.code
 
     return run_virtual(main())
 
@@ -301,12 +361,13 @@ def test_of_several_reasons_discarded_goes_before_sibling_and_sibling_before_use
 
 @pytest.mark.spec("EXE-17")
 async def test_a_call_that_arrives_after_a_cascade_and_an_interrupt_names_the_sibling() -> None:
-    desk = Desk(failing(traits=CASCADING), saying("Good", "fine"))
+    desk = Desk(failing(traits=CASCADING), saying("Write", "wrote", MUTATING), saying("Good", "fine"))
     desk.add(call("bash", "Bash"))
     await settle()
     desk.executor.interrupt()
-    desk.add(call("late", "Good"))
-    assert made_of(desk, "late") == {"late": "cancelled_by_sibling"}
+    desk.add(call("late", "Write"))
+    desk.add(call("read", "Good"))
+    assert made_of(desk, "late", "read") == {"late": "cancelled_by_sibling", "read": "cancelled_by_user"}
     await desk.finish()
 
 

@@ -74,7 +74,7 @@ class Simulation:
         self.decided: dict[int, str] = {}  # ask or allow
         self.asked: set[int] = set()
         self.whole = False
-        self.fallen: str | None = None
+        self.fallen: dict[bool, str] = {}  # by whether the call has effects
         self.now = 0.0
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
@@ -106,8 +106,8 @@ class Simulation:
             self._settle(n, "unknown_tool")
         elif plan.kind == "invalid":
             self._settle(n, "invalid_arguments")
-        elif self.fallen is not None:
-            self._settle(n, self.fallen)
+        elif self._changes(n) in self.fallen:
+            self._settle(n, self.fallen[self._changes(n)])
         elif plan.verdict.after:
             self.at(self.now + plan.verdict.after, partial(self._judged, n))
         else:
@@ -163,11 +163,15 @@ class Simulation:
             self._fall("cancelled_by_sibling")
 
     def _fall(self, code: str) -> None:
-        if self.fallen is None:
-            self.fallen = code
-            for n in self.arrived:
-                if not self._done(n):
-                    self._settle(n, code)
+        groups = (True,) if code == "cancelled_by_sibling" else (True, False)
+        fallen = [changes for changes in groups if changes not in self.fallen]
+        self.fallen |= dict.fromkeys(fallen, code)
+        for n in self.arrived:
+            if not self._done(n) and self._changes(n) in fallen:
+                self._settle(n, code)
+
+    def _changes(self, n: int) -> bool:
+        return self.plans[n].effects != "none"
 
     def _look_at_all(self) -> None:
         for n in self.arrived:

@@ -212,7 +212,8 @@ class Stage:
         self.refusals: list[str] = []
         self.released = asyncio.Event()  # lets strays go
         self.faults: list[str] = []
-        self.fallen: str | None = None  # why nothing more may begin
+        self.fallen: str | None = None  # why nothing more with effects may begin
+        self.all_fallen = False  # nothing without effects either
         self.ledger = Ledger()
         self.mirror = Ledger()  # what somebody knows who only listens
         record = Record(self.journal, self.ledger, [self._hear])
@@ -392,7 +393,7 @@ class Stage:
             self.faults.append(f"{call_id} has effects and began in a message that is {self.closed_as}")
         if self.settings.start == "after" and self.closed_as is None:
             self.faults.append(f"{call_id} began before the end")
-        if self.fallen is not None:
+        if self.fallen is not None and (self.all_fallen or self.plans[index].effects != "none"):
             self.faults.append(f"{call_id} began after {self.fallen}")
         shown = self.plans[index].edit is None  # others began earlier, with their preview
         if shown and dict(run.context) != self.folded_context():
@@ -524,6 +525,7 @@ class Stage:
         elif isinstance(event, CallDecided):
             if isinstance(event.decision, Deny) and event.decision.stop:
                 self.fallen = f"a person stopped at {event.call_id}"
+                self.all_fallen = True
             if event.decision.by == "person" and not self._on_disk(QuestionAnswered, event.call_id):
                 self.faults.append(f"the answer about {event.call_id} acted before it was on record")
         elif isinstance(event, QuestionAsked):

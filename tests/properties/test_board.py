@@ -135,7 +135,8 @@ class World:
         whole = self.over is True
         assert whole or self.start_rule == "eager" or (self.start_rule == "early" and call.early), "EXE-5"
         assert self.over is not False, "EXE-6"
-        assert self.board.cancelled_because is None, "nothing starts after a cancel of the whole message"
+        assert self.board.refuses(call) is None, "nothing starts after a cancel of the whole message"
+        assert call.early or self.board.cancelled_because is None, "EXE-15"
 
     # ---- what happens -------------------------------------------------------------------------------------------
 
@@ -219,8 +220,11 @@ class World:
             board.settled(call, FAILED if call.fails else OK)
             if call.fails and call.cascade and first:  # EXE-15
                 for other in siblings:
-                    self.reasons.setdefault(other, []).append("sibling")
-                    assert other.reason is not None
+                    if not other.early:
+                        self.reasons.setdefault(other, []).append("sibling")
+                        assert other.reason is not None
+                    elif other not in self.reasons:
+                        assert other.reason is None
         elif name == "stop":
             self.stop(call)
         elif name == "stray ends":

@@ -220,6 +220,7 @@ class Play:
     def _interrupt(self, _n: int) -> None:
         self.by_user = True
         self.stage.fallen = "an interrupt"
+        self.stage.all_fallen = True
         for call in self.stage.executor.calls():
             self._told(call)
         self.stage.executor.interrupt()
@@ -273,6 +274,7 @@ class Play:
             self.emitted_before_discard = len(self.stage.emitted)
             self.unsettled_at_discard = {call.id for call in self.stage.executor.calls() if not call.settled}
         self.stage.fallen = "discard"
+        self.stage.all_fallen = True
         for call in self.stage.executor.calls():
             self._told(call)
         gave = await self.stage.executor.discard()
@@ -382,6 +384,7 @@ def check_codes_have_causes(played: Play) -> None:
         ran = stage.ran.get(call.id)
         if code == "cancelled_by_sibling":
             assert any(other.id != call.id for other in failed)
+            assert stage.plan(call.id).effects != "none"
         elif code == "cancelled_by_user":
             assert played.by_user or stopped
         elif code == "discarded":

@@ -16,7 +16,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from callgate.core import outcomes
 from callgate.core.lanes import EXCLUSIVE, SHARED, BoundLocks, Lanes
-from callgate.words.calls import CODES, HOOK_STOP, Result
+from callgate.words.calls import HOOK_STOP, Result
 from callgate.words.errors import StateError
 
 Start = Literal["early", "eager", "after"]
@@ -102,7 +102,7 @@ class BoardCall:
 
     index      the position among the calls of the message
     early      True if the call has no effects
-    cascade    True if a failure of the call cancels the other calls
+    cascade    True if a failure of the call cancels the other calls that have effects
     yields     True if a message of the user cancels the call
     asks       True if the user has to allow the call
     reason     the code of the reason why the call was cancelled, or None
@@ -188,7 +188,7 @@ class Board(Generic[C]):
     front              the number of released results
     moving             the number of calls that do not wait for the user or for an earlier call
     whole              True when the message is complete
-    cancelled_because  the reason why calls that arrive later do not start, or None
+    cancelled_because  the reason why calls with effects that arrive later do not start, or None
     stopped            True if the turn ends after this message
     interruptible      True if calls are running and a message of the user would cancel all of them
     """
@@ -199,6 +199,7 @@ class Board(Generic[C]):
         self.front = self.moving = 0
         self.whole = self.stopped = self.interruptible = False
         self.cancelled_because: tuple[str, str] | None = None
+        self._all_cancelled_because: tuple[str, str] | None = None  # also calls without effects
         self._do = performer
         self._halted = False
         self._free_places = max_concurrency
@@ -218,13 +219,17 @@ class Board(Generic[C]):
         call.index = len(self.calls)
         self.calls.append(call)
         self.moving += 1
-        if refused is None and self.cancelled_because is not None:
-            refused = outcomes.not_started(*self.cancelled_because)
+        refused = refused or self.refuses(call)
         if refused is not None:
             self.settled(call, refused)
             return
         self._lanes.put(call.index, call.locks)
         self.actions.append((self._do.judge, call))
+
+    def refuses(self, call: C) -> Result | None:
+        """Return the result of a call that must not start. A failed call does not stop calls without effects."""
+        because = self._all_cancelled_because if call.early else self.cancelled_because
+        return because and outcomes.not_started(*because)
 
     def recalled(self, call: C, result: Result) -> None:
         """Append a settled call of a resumed message."""
@@ -237,6 +242,9 @@ class Board(Generic[C]):
     def judged(self, call: C, *, asks: bool) -> None:
         call.asks = asks
         self._move(call, DECIDED)
+        refused = self.refuses(call)
+        if refused is not None:  # changed arguments gave it effects after a failure
+            self._withdraw(call, refused)
         self._advance(call)
         if self._free_places:
             self._fill()
@@ -449,7 +457,7 @@ class Board(Generic[C]):
         call.result = result
         call.held = call.index > self.front
         self.actions.append((self._do.settle, call))
-        if CODES[result.code].cascades and call.cascade and self.cancelled_because is None:
+        if call.cascade and self.cancelled_because is None and outcomes.cascades(result):
             self._cancel_all("sibling", f"Cancelled: parallel tool call {call.label} errored.")
         if result.details and HOOK_STOP in result.details:
             self.stop("A hook stopped the turn.")
@@ -468,10 +476,13 @@ class Board(Generic[C]):
     # ---- cancel -------------------------------------------------------------------------------------------------
 
     def _cancel_all(self, reason: str, because: str) -> None:
-        if self.cancelled_because is None or outcomes.RANK[reason] > outcomes.RANK[self.cancelled_because[0]]:
-            self.cancelled_because = (reason, because)
+        """Cancel the calls of the message. The reason ``sibling`` cancels only calls that have effects."""
+        self.cancelled_because = outcomes.stronger(self.cancelled_because, (reason, because))
+        if reason != "sibling":
+            self._all_cancelled_because = outcomes.stronger(self._all_cancelled_because, (reason, because))
         for call in reversed(self.calls):
-            self._cancel(call, reason, because)
+            if reason != "sibling" or not call.early:
+                self._cancel(call, reason, because)
 
     def _cancel(self, call: C, reason: str, because: str) -> None:
         if call.result is not None:

@@ -107,7 +107,7 @@ class CallExecutor:
             raise StateError(f"call {call.id} was added before, or has settled")
         taken = Call(call, attempt)
         refused = self._engine.decider.arrive(taken, refused)
-        if refused is None and self._skip is not None and self._board.cancelled_because is None:
+        if refused is None and self._skip is not None and self._board.refuses(taken) is None:
             refused = self._skip(taken.name, taken.case.traits)
         self._calls[call.id] = taken
         self._board.arrived(taken, refused)

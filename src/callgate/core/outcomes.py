@@ -5,7 +5,7 @@ from traceback import format_exception
 from typing import Any
 
 from callgate.core.ports import Unknown
-from callgate.words.calls import Code, Known, Result
+from callgate.words.calls import CODES, NO_CASCADE, Code, Known, Result
 from callgate.words.errors import ToolFailure, in_words
 from callgate.words.messages import Text
 from callgate.words.traits import Effects
@@ -19,6 +19,16 @@ _CODES: dict[str, Code] = {
     "sibling": "cancelled_by_sibling",
     "user": "cancelled_by_user",
 }
+
+
+def stronger(before: tuple[str, str] | None, after: tuple[str, str]) -> tuple[str, str]:
+    """Return the reason, with its sentence, that takes precedence."""
+    return after if before is None or RANK[after[0]] > RANK[before[0]] else before
+
+
+def cascades(result: Result) -> bool:
+    """Return True if the result cancels other calls of the message, for a tool with the trait ``cascade``."""
+    return CODES[result.code].cascades and not result.details.get(NO_CASCADE)
 
 
 def sentence(text: str) -> str:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from callgate.shell.analysis import analyse as analyse
     from callgate.shell.command import Analysis as Analysis
+    from callgate.shell.command import Script as Script
+    from callgate.shell.command import Simple as Simple
     from callgate.shell.command_grants import FileTests as FileTests
     from callgate.shell.command_grants import Granted as Granted
     from callgate.shell.command_grants import NotGranted as NotGranted
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "analysis": ("analyse",),
-    "command": ("Analysis",),
+    "command": ("Analysis", "Script", "Simple"),
     "effects": (
         "NamedPaths",
         "effects_of",

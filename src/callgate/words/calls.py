@@ -66,7 +66,8 @@ class CodeRow:
     """The properties of a result code.
 
     denial    True if the result counts towards the limit of denials
-    cascades  True if the result cancels the other calls of the message, for a tool with the trait ``cascade``
+    cascades  True if the result cancels the other calls of the message that have effects, for a tool with the trait
+              ``cascade``
     """
 
     status: Status
@@ -79,7 +80,9 @@ CODES: Mapping[Code, CodeRow] = {
     "ok": CodeRow(_S.SUCCESS, "it ran and did not fail"),
     "denied": CodeRow(_S.CANCELLED, "a rule, a mode or a person said no", denial=True),
     "cancelled_by_user": CodeRow(_S.CANCELLED, "interrupt, steering, or the program stopped waiting"),
-    "cancelled_by_sibling": CodeRow(_S.CANCELLED, "a cascading tool of the same message failed"),
+    "cancelled_by_sibling": CodeRow(
+        _S.CANCELLED, "a cascading tool of the same message failed, and the call has effects"
+    ),
     "discarded": CodeRow(_S.CANCELLED, "the message was thrown away for a retry or another model"),
     "not_run_truncated": CodeRow(_S.CANCELLED, "the message, or the call's own arguments, never ended"),
     "never_started": CodeRow(_S.CANCELLED, "the program ended while the message was still arriving"),
@@ -98,6 +101,8 @@ Known = Literal["none", "unknown", "done"]
 
 HOOK_STOP = "hook_stop"
 """Key in the details of a result: the reason why a hook stops the agent after it."""
+NO_CASCADE = "no_cascade"
+"""Key in the details of an error result: if True, the error cancels no other call."""
 
 
 @noun

@@ -21,9 +21,9 @@ from callgate.host.processes import end_process
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
 from callgate.host.threads import in_thread, threads_of
 from callgate.tools.commands.command_output import MOST_CHARACTERS, CommandOutput
-from callgate.tools.commands.exit_codes import meaning_of
+from callgate.tools.commands.exit_codes import is_answer, meaning_of
 from callgate.tools.session_state import WORKING_FOLDER
-from callgate.words.calls import Code, Result
+from callgate.words.calls import NO_CASCADE, Code, Result
 from callgate.words.errors import CallgateError, ToolFailure, in_words
 from callgate.words.messages import Text
 from callgate.words.noun import noun
@@ -238,6 +238,8 @@ class CommandCall:
             details["hosts"] = [{"host": each.host, "allowed": each.allowed, "why": each.why} for each in self._hosts]
         if failed:
             details["effects"] = "unknown" if shell.effects_of(shell.analyse(self._text)) != "none" else "none"
+            if code == "ok" and is_answer(self._text, returncode):
+                details[NO_CASCADE] = True
         return Result(
             content=(Text("\n".join(lines)),) if lines else (),
             is_error=failed,
