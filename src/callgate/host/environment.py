@@ -69,6 +69,7 @@ class OwnEnvironment:
 OWN_ENVIRONMENT = OwnEnvironment()
 """One per process, because a process has one environment."""
 _SET_DUMPABLE = 4
+_MOST_LINKS = 40
 SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 
 
@@ -81,6 +82,25 @@ def fixed_path(path: str, *writable: str) -> str:
     """Return the folders of PATH whose programs commands cannot replace: absolute folders outside the writable folders
     in which not every user can create files."""
     return os.pathsep.join(each for each in absolute_path(path).split(os.pathsep) if not is_writable(each, *writable))
+
+
+def known_first(path: str, *writable: str) -> str:
+    """Return PATH with the folders whose programs commands can replace at its end."""
+    fixed = fixed_path(path, *writable).split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys((*filter(None, fixed), *absolute_path(path).split(os.pathsep))))
+
+
+def replaceable_program(name: str, path: str, *writable: str) -> str | None:
+    """Return the file that PATH finds for the name of a program if commands can replace it, or a link on the way to it;
+    None if they cannot, or if there is no such program."""
+    found = file = shutil.which(name, path=absolute_path(path)) if path else None
+    for _ in range(_MOST_LINKS):
+        if file is None or is_writable(os.path.dirname(file), *writable):
+            return found if file is not None else None
+        if not os.path.islink(file):
+            return found if is_writable(file, *writable) else None
+        file = os.path.join(os.path.dirname(file), os.readlink(file))
+    return found
 
 
 def fixed_environment(environ: Mapping[str, str], *writable: str) -> dict[str, str]:

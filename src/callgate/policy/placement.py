@@ -3,6 +3,7 @@
 Arguments of the call never decide this, so the user's answer applies to the place that the question names.
 """
 
+import os
 from typing import Protocol, runtime_checkable
 
 from callgate import shell
@@ -68,7 +69,10 @@ def unreviewed(subject: Subject) -> str | None:
     sandbox, analysis = sandbox_for(subject.case), subject.analysis
     if sandbox is None or analysis is None:
         return None
-    program = shell.runs_project_files(analysis) or _runs_hooks(subject, analysis)
+    from callgate.host.environment import fixed_path  # only for commands outside the sandbox
+
+    found = subject.programs_on(fixed_path(os.environ.get("PATH", ""), subject.root))
+    program = shell.runs_project_files(analysis) or next(iter(found), None) or _runs_hooks(subject, analysis)
     changed = program and sandbox.unreviewed(subject.case.call_id)
     return changed and f"{program} may run files of the workspace, and {changed} since a person last allowed this"
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from urllib.parse import unquote
 
 from callgate import shell
+from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
@@ -116,7 +117,34 @@ class Subject:
         """The reason why the effect of the command is unknown, or None."""
         if self._unread is not None:
             return shell.Doubt("unread", self._unread)
-        return None if self.analysis is None else shell.doubt(self.analysis)
+        found = None if self.analysis is None else shell.doubt(self.analysis)
+        if found is None and self.replaced_program is not None:
+            return shell.Doubt("interpreter", self.replaced_program)
+        return found
+
+    @cached_property
+    def replaceable_programs(self) -> Mapping[str, str]:
+        """The programs of the command whose files the agent could write, by name: PATH finds them in the workspace, or
+        over a link from there."""
+        return self.programs_on(os.environ.get("PATH", ""))
+
+    def programs_on(self, path: str) -> Mapping[str, str]:
+        """Return the programs of the command that the folders in ``path`` find in a place which the agent can write."""
+        from callgate.host.environment import replaceable_program  # only for commands
+
+        places = tuple(each for each in (self.root, self.case.root) if each)
+        names = () if self.analysis is None else shell.program_names(self.analysis)
+        found = ((name, replaceable_program(name, path, *places)) for name in names)
+        return {name: file for name, file in found if file is not None}
+
+    @cached_property
+    def replaced_program(self) -> str | None:
+        """The reason why a program is not the known program of its name; None if there is no such program."""
+        if not self.replaceable_programs or self.analysis is None:
+            return None
+        anywhere = shell.program_names(self.analysis)
+        found = ((name, file) for name, file in self.replaceable_programs.items() if not anywhere[name])
+        return next((f"{name} is {file}, which commands can change" for name, file in found), None)
 
     @cached_property
     def effects(self) -> Effects:
@@ -127,7 +155,9 @@ class Subject:
             return "mutating"
         if self.analysis is None or ("command" not in self.declared.kinds and own != "none"):
             return own
-        return "mutating" if self.unsafe_variable is not None else shell.effects_of(self.analysis)
+        if self.unsafe_variable is not None or self.replaceable_programs:
+            return "mutating"
+        return shell.effects_of(self.analysis)
 
     @cached_property
     def unsafe_variable(self) -> str | None:
@@ -176,6 +206,8 @@ class Subject:
     def not_granted(self) -> str | None:
         """The reason why no command rule covers the command, independent of its words: its folder or environment.
         None if there is no such reason."""
+        if self.replaced_program is not None and facts_of(self.case.tool).sandbox is None:
+            return self.replaced_program  # in a sandbox it is confined, and outside PATH does not find it
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} beside the command may change what it does"
         folder = self.folder or ("." if self.case.root else None)

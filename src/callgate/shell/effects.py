@@ -1,7 +1,7 @@
 """Determines whether a command only reads, and which paths the command names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
 from callgate.shell.command import Analysis, Redirect, Script, Word, names
@@ -86,6 +86,16 @@ def runs_settings(analysis: Analysis) -> str | None:
     runs = [run for run in started if [word.value for word in run.words[1:]] != ["--version"]]
     entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
     return next((name for name, entry in entries if entry is not None and entry.runs_settings), None)
+
+
+def program_names(analysis: Analysis) -> Mapping[str, bool]:
+    """Return the programs that are found by PATH, each with True if a rule for its name applies wherever it is found:
+    it runs files of the project anyway, or its exact command is the only possible rule."""
+    return {
+        run.name: known_as(run.name) in PROJECT_PROGRAMS or known_as(run.name) not in PROGRAMS
+        for run in find_inner_commands(analysis).runs
+        if run.words and run.name and "/" not in text_of(run.words[0])
+    }
 
 
 def runs_project_files(analysis: Analysis) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 from callgate import shell
 from callgate.core.capabilities import host_part
 from callgate.core.ports import Run
-from callgate.host.environment import SYSTEM_PATH, absolute_path, find_program, scrubbed
+from callgate.host.environment import SYSTEM_PATH, absolute_path, find_program, known_first, scrubbed
 from callgate.host.paths import oddity
 from callgate.host.ports import Command, Confinement, HostDecision, Process, processes_of
 from callgate.host.processes import end_process
@@ -130,10 +130,14 @@ class CommandCall:
         """Start the command and return its process. If the working folder does not exist, return the result of the
         call; the next call then uses the workspace."""
         keep = f"trap 'pwd -P 2>/dev/null >&{where}' EXIT; " if where is not None else ""
+        environment = _environment(tuple(os.environ.items()))
+        if _reads_only(self._text):
+            path = known_first(environment["PATH"], self._run.host.normal("."))
+            environment = {**environment, "PATH": path}
         command = Command(
             (_shell(), "-c", keep + self._text),
             self._folder,
-            _environment(tuple(os.environ.items())),
+            environment,
             pass_fds=() if where is None else (where,),
         )
         try:
@@ -266,6 +270,13 @@ def _environment(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 @cache
 def _shell() -> str:
     return find_program("bash") or shutil.which("bash") or "/bin/sh"
+
+
+def _reads_only(text: str) -> bool:
+    """Return True for a command of known programs that only read. Such a command starts the programs of the system,
+    also if a folder of the workspace comes first on PATH."""
+    analysis = shell.analyse(text)
+    return shell.effects_of(analysis) == "none" and shell.runs_project_files(analysis) is None
 
 
 def _stays(text: str) -> bool:
