@@ -63,7 +63,7 @@ def given(log: Path) -> Confirmation:
 def test_an_answer_is_taken_and_what_becomes_of_it_is_said(desk: Desk) -> None:
     log = asks(desk)
     ran = desk.good("answer", "latest", "c1", "yes")
-    said = f"yes to write (call c1) of session {log.stem}: it will be acted on when the session is resumed"
+    said = f"yes to write (call c1) of session {log.stem}: it takes effect when the session is resumed"
     assert " ".join(ran.out.split()) == said
     assert given(log) == question().yes(door="callgate answer")
 
@@ -72,10 +72,10 @@ def test_a_running_session_is_left_the_answer(desk: Desk, other: Program) -> Non
     log = asks(desk)
     other.ask(do="hold", log=str(log))
     ran = desk.good("answer", "latest", "no", "--note", "not now")
-    assert f"the running session will act on it (process {other.pid}" in " ".join(ran.out.split())
+    assert f"it takes effect in the running session (process {other.pid}" in " ".join(ran.out.split())
     (waiting,) = waiting_answers(log).answers.values()
     assert (waiting.outcome, waiting.note) == ("no", "not now")
-    assert "answered: no, by person at callgate answer; not acted on yet" in " ".join(desk.good("answer").out.split())
+    assert "answered: no, by person at callgate answer; not applied yet" in " ".join(desk.good("answer").out.split())
     again = desk.run("answer", "latest", "yes")
     assert (again.code, again.out) == (1, "")
     assert again.err == "callgate: call c1 was answered already: no, by person at callgate answer\n"
@@ -102,7 +102,7 @@ def test_every_kind_of_answer_can_be_given(name: str, desk: Desk) -> None:
     log = asks(desk)
     ran = desk.good("answer", "latest", *words)
     assert given(log) == replace(wanted, door="callgate answer")
-    assert ("the changed arguments are checked then" in " ".join(ran.out.split())) == ("--arguments" in words)
+    assert ("; the changed arguments are validated then" in " ".join(ran.out.split())) == ("--arguments" in words)
 
 
 def test_arguments_come_from_a_file_or_from_standard_input(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_programs_hear_what_was_taken(desk: Desk, other: Program) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["yes"], f"2 questions wait in session ID, say which: {SIGN} (write, c1), "),
+        (["yes"], f"2 questions are open in session ID; name one: {SIGN} (write, c1), "),
         (["toolu_03", "yes"], "no question 'toolu_03' is open in session ID, did you mean toolu_02?"),
         (["elsewhere", "yes"], f"no question 'elsewhere' is open in session ID; open are {SIGN} (write, c1), "),
         (["c1", "always", "--choice", "3"], "there is no choice 3; there are 2"),
@@ -179,9 +179,7 @@ def test_the_same_arguments_twice_need_the_id_of_the_call(desk: Desk) -> None:
     asks(desk, question("call-one"), question("call-two"))
     ran = desk.run("answer", "latest", SIGN, "yes")
     assert ran.code == 1
-    assert (
-        f"several questions could be meant by '{SIGN}': {SIGN} (write, call-one), {SIGN} (write, call-two)" in ran.err
-    )
+    assert f"several questions match '{SIGN}': {SIGN} (write, call-one), {SIGN} (write, call-two)" in ran.err
     assert desk.run("answer", "latest", "call", "yes").code == 1
     desk.good("answer", "latest", "call-two", "yes")
 
@@ -196,7 +194,7 @@ def test_what_is_asked_every_time_has_no_always(desk: Desk) -> None:
     ran = desk.run("answer", "latest", "always")
     assert (ran.code, ran.err) == (
         1,
-        "callgate: write is asked about every time, so always is no answer here: say yes or no\n",
+        "callgate: write is asked about every time, so the answer cannot be always: answer yes or no\n",
     )
     assert "yes|no" in desk.good("answer").out
     assert "always" not in desk.good("answer").out
@@ -205,9 +203,9 @@ def test_what_is_asked_every_time_has_no_always(desk: Desk) -> None:
 
 def test_without_a_question_there_is_nothing_to_answer(desk: Desk) -> None:
     log = desk.session()
-    assert desk.good("answer").lines == [f"No question waits in session {log.stem}."]
+    assert desk.good("answer").lines == [f"There is no open question in session {log.stem}."]
     assert desk.good("answer", "--json").out == ""
-    assert desk.run("answer", "latest", "yes").err == f"callgate: no question waits in session {log.stem}\n"
+    assert desk.run("answer", "latest", "yes").err == f"callgate: there is no open question in session {log.stem}\n"
     assert desk.run("answer", "latest", "c9", "yes").err == (
         f"callgate: no question 'c9' is open in session {log.stem}\n"
     )
@@ -224,9 +222,9 @@ def test_a_session_that_is_not_there_is_1(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["latest", "c1", "yse"], "there is no answer 'yse'; did you mean yes?"),
-        (["latest", "c1", "perhaps"], "there is no answer 'perhaps'; say yes, no or always"),
-        (["yes"], "say which session: callgate answer latest yes"),
+        (["latest", "c1", "yse"], "unknown answer 'yse'; did you mean yes?"),
+        (["latest", "c1", "perhaps"], "unknown answer 'perhaps'; say yes, no or always"),
+        (["yes"], "name a session: callgate answer latest yes"),
         (["latest", "--note", "x"], "--note goes with yes or no or always"),
         (["latest", "yes", "--stop"], "--stop goes with no"),
         (["latest", "no", "--arguments", "{}"], "--arguments goes with yes"),
@@ -254,7 +252,7 @@ def test_what_makes_no_sense_is_2_and_says_what_to_do(words: list[str], why: str
 
 def test_a_misspelt_answer_is_not_taken_for_a_call(desk: Desk) -> None:
     asks(desk)
-    assert desk.run("answer", "latest", "yse") == (2, "", "callgate: there is no answer 'yse', did you mean yes?\n")
+    assert desk.run("answer", "latest", "yse") == (2, "", "callgate: unknown answer 'yse', did you mean yes?\n")
     assert desk.run("answer", "latest", "yse", "yes").code == 2
 
 
@@ -304,7 +302,7 @@ def rich(**more: Any) -> Question:
 def test_a_question_shows_everything_a_person_needs(desk: Desk) -> None:
     log = asks(desk, question("c2", "b.py"), rich(path=()))
     lines = shown(desk)
-    assert lines[0] == f"2 questions wait in session {log.stem}; nobody has it open"
+    assert lines[0] == f"2 questions are open in session {log.stem}; nobody has it open"
     after = lines[lines.index(f"? write  {SIGN}  c1") + 1 :]
     assert after == [
         "asked by default (user, settings.toml:12): write may change something",
@@ -472,7 +470,7 @@ def test_picks_that_do_not_fit_are_refused_before_anything_is_on_record(desk: De
     rows = {
         ("yes",): "there are 2 questions and 0 answers: answer each, in their order",
         ("yes", "--pick", "1"): "there are 2 questions and 1 answers: answer each, in their order",
-        ("yes", "--pick", "3", "--pick", "1"): "question 1 has no option 3; write =3 if that is the answer",
+        ("yes", "--pick", "3", "--pick", "1"): "question 1 has no option 3; to answer with this text, write =3",
         ("yes", "--pick", "1,2", "--pick", "1"): "Colour: only one option can be chosen",
     }
     said = {words: desk.run("answer", "latest", *words) for words in rows}
@@ -526,11 +524,11 @@ def test_nothing_is_answered_when_the_editor_fails_or_there_is_nothing_to_edit(
 ) -> None:
     log = asks(desk)
     editor(desk, monkeypatch, "exit 3")
-    assert "ended with 3, so nothing was answered" in desk.run("answer", "latest", "yes", "--edit").err
+    assert "ended with 3; the question is still open" in desk.run("answer", "latest", "yes", "--edit").err
     editor(desk, monkeypatch, 'rm "$1"')
-    assert "failed, so nothing was answered" in desk.run("answer", "latest", "yes", "--edit").err
+    assert "failed; the question is still open" in desk.run("answer", "latest", "yes", "--edit").err
     monkeypatch.setenv("EDITOR", "/nowhere/editor")
-    assert "failed, so nothing was answered" in desk.run("answer", "latest", "yes", "--edit").err
+    assert "failed; the question is still open" in desk.run("answer", "latest", "yes", "--edit").err
     assert "has no text 'content' to edit; it has path" in desk.run("answer", "latest", "yes", "--edit", "content").err
     assert desk.run("answer", "latest", "yes", "--edit", "--arguments", "{}").code == 2
     assert desk.run("answer", "latest", "no", "--edit").code == 2

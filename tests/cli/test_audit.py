@@ -81,7 +81,7 @@ def test_it_goes_to_a_file_for_its_owner_alone(desk: Desk) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert json.loads(file.read_text()) == rows(desk)
     again = desk.run("audit", "--format", "json", "-o", "audit.json")
-    assert again == (1, "", "callgate: audit.json exists already: say --force to replace it\n")
+    assert again == (1, "", "callgate: audit.json already exists: add --force to replace it\n")
     desk.good("audit", "--format", "csv", "-o", "audit.json", "--force")
     assert file.read_text().startswith("at,n,")
 
@@ -96,6 +96,6 @@ def test_an_audit_of_a_log_that_was_changed_says_so_and_is_1(desk: Desk) -> None
     assert ran.code == 1
     assert len(json.loads(ran.out)) == 3
     assert ran.err == (
-        f"callgate: the log of session {log.stem} is not what was written, in 3 places, so something may be missing "
-        f"here; `callgate session verify {log.stem}` says where\n"
+        f"callgate: the log of session {log.stem} was modified, in 3 places, so events may be missing "
+        f"here; see `callgate session verify {log.stem}`\n"
     )

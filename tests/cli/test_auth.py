@@ -62,14 +62,14 @@ def test_a_key_on_a_terminal_is_asked_for_without_an_echo(person: Person, monkey
 def test_a_key_is_never_taken_from_an_argument_nor_repeated(person: Person) -> None:
     ran = person.run("auth", "set", "anthropic", KEY)
     assert ran.code == 2
-    assert "never give a key as an argument" in ran.err
+    assert "do not pass a key as an argument, where others can see it: enter it when asked, or use a pipe" in ran.err
     assert KEY not in ran.out + ran.err
     assert not (person.data / keys.FILE).exists()
 
 
 def test_what_cannot_be_stored_is_told(person: Person) -> None:
     person.given("")
-    assert "no key was given" in person.bad(1, "auth", "set", "anthropic")
+    assert "no key was entered; nothing was stored" in person.bad(1, "auth", "set", "anthropic")
     assert "there is no provider 'antropic': did you mean anthropic?" in person.bad(1, "auth", "set", "antropic")
     person.given("two words")
     assert "this is no key" in person.bad(1, "auth", "set", "anthropic")
@@ -79,7 +79,7 @@ def test_the_environment_is_listed_and_named_where_it_counts_first(person: Perso
     person.set("OPENAI_API_KEY", KEY)
     person.given("sk-another-key-0123456789")
     said = person.good("auth", "set", "openai").out
-    assert "OPENAI_API_KEY is set as well, and counts before it." in said
+    assert "OPENAI_API_KEY is also set and has priority." in said
     assert person.good("auth", "list").out == "openai  OPENAI_API_KEY  …cdef\n"
     assert "OPENAI_API_KEY is still set and counts." in person.good("auth", "remove", "openai").out
     assert "no key is stored for openai" in person.bad(1, "auth", "remove", "openai")

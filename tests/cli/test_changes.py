@@ -211,14 +211,14 @@ def test_contents_that_are_gone_are_a_failure(works: Works, desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show",), "say which: show NUMBER, as `callgate changes` lists them"),
+        (("show",), "add the number of the change: show NUMBER"),
         (("show", "x"), "NUMBER must be a whole number above 0, not 'x'"),
         (("shwo", "3"), "there is no 'shwo'; did you mean show?"),
         (("show", "3", "a", "b"), "b is not known here"),
         (("one", "two"), "two is not known here"),
         (("--all", "x"), "say --all, or which one"),
-        (("--patch",), "--patch goes with show NUMBER"),
-        (("show", "1", "--json"), "--json is for the list; --patch prints the diff for a program"),
+        (("--patch",), "--patch works only with show NUMBER"),
+        (("show", "1", "--json"), "--json works only with the list; use --patch to print a diff"),
         (("--jsno",), "--jsno is not known here, did you mean --json"),
     ],
     ids=str,
@@ -233,4 +233,7 @@ def test_a_change_that_is_half_applied_is_shown_as_such(works: Works, desk: Desk
     ChangeHistory(log.parent).save(half, log.stem, now=AT, state="applying")
     told = " ".join(desk.good("changes").out.split())
     assert "1 applying" in told
-    assert "half applied, or under way: the next session or `callgate undo` in this folder finishes" in told
+    assert (
+        "partly applied, or still running: the next session or `callgate undo` in this folder completes or reverts it"
+        in told
+    )

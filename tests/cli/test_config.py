@@ -138,12 +138,12 @@ def test_every_key_that_has_a_value_of_its_own_can_be_set_and_removed(person: Pe
 def test_the_layer_that_counts_is_said_when_it_is_not_the_one_that_was_changed(person: Person) -> None:
     person.set("CALLGATE_MODEL", "ollama/other")
     said = person.good("config", "set", "models.default", "ollama/qwen3").out
-    assert "It has no effect: the value in force is ollama/other (environment, CALLGATE_MODEL)." in said
+    assert "It has no effect, because this value has priority: ollama/other (environment, CALLGATE_MODEL)." in said
     said = person.good("config", "set", "--project", "limits.max_turns", "5").out
     assert (person.work / ".callgate" / "settings.toml").read_text() == "[limits]\nmax_turns = 5\n"
     assert "does not count" not in said
     said = person.good("config", "set", "--local", "mode", "accept_edits").out
-    assert "It has no effect: the value in force is default (default)." in said
+    assert "It has no effect, because this value has priority: default (default)." in said
     assert "it can only be made stricter here" in said
     assert "say --user or --local" in person.bad(2, "config", "set", "--user", "--local", "mode", "plan")
     for name, value, why in (
@@ -279,4 +279,4 @@ def test_an_editor_that_changes_nothing_leaves_no_file_behind(person: Person) ->
     person.set("VISUAL", "no-such-editor-here")
     assert "cannot be started" in person.bad(1, "config", "edit")
     person.set("VISUAL", "'")
-    assert "is no command" in person.bad(1, "config", "edit")
+    assert "was not found: set $EDITOR to an editor" in person.bad(1, "config", "edit")

@@ -193,7 +193,7 @@ def test_tools_are_listed_by_kind_with_what_is_not_available_and_why(
 def test_the_list_of_tools_ends_with_the_mode_of_search_the_number_deferred_and_their_cost(person: Person) -> None:
     last = " ".join(person.good("tools", "list").out.split()).partition("tool search is ")[2]
     assert last.startswith("on: 5 tools are deferred; in every request they would take about ")
-    assert last.endswith("tokens (without those of MCP servers, which `/tools` shows)")
+    assert last.endswith("tokens (without tools of MCP servers, which `/tools` lists)")
     for mode, names in (("off", {"deferred"}), ("auto", {"deferred"}), ("auto:0", set[str]())):
         person.set("CALLGATE_TOOL_SEARCH", mode)
         kinds = {row["kind"] for row in json.loads(person.good("tools", "list", "--json").out)}

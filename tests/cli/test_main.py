@@ -175,8 +175,8 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
         (("version",), "callgate: there is no command 'version'; say callgate --version"),
         (("resume",), "callgate: there is no command 'resume'; say callgate --resume"),
         (("help", "dmo"), "callgate: there is no command 'dmo'; did you mean demo?"),
-        (("Fix the tests.",), "callgate: there is no terminal here; in a script: callgate -p 'Fix the tests.'"),
-        (("--continue",), "callgate: there is no terminal here; in a script: callgate -p PROMPT"),
+        (("Fix the tests.",), "callgate: this is not a terminal; in a script, use callgate -p 'Fix the tests.'"),
+        (("--continue",), "callgate: this is not a terminal; in a script, use callgate -p PROMPT"),
         (("demo", "--jsno"), "callgate demo: --jsno is not known here, did you mean --json; see callgate demo --help"),
         (("demo", "\x1b[2J"), "callgate demo: <U+001B>[2J is not known here; see callgate demo --help"),
         (
@@ -185,18 +185,18 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
         ),
         (
             ("demo", "--no-color", "--speed"),
-            "callgate demo: --speed needs a value: --speed X (so many times faster (default 1, or "
+            "callgate demo: --speed needs a value: --speed X (the speed factor (default 1, or "
             "$CALLGATE_DEMO_SPEED)); see callgate demo --help",
         ),
         (
             ("trust", "add", "--yes"),
-            "callgate trust add: --yes needs a value: --yes FINGERPRINT (do not ask; the fingerprint is the one that "
-            "`callgate trust show` prints); see callgate trust add --help",
+            "callgate trust add: --yes needs a value: --yes FINGERPRINT (do not ask; pass the fingerprint from "
+            "`callgate trust show`); see callgate trust add --help",
         ),
-        (("--agent", "x"), "callgate: leave out --agent: agents of one's own are not there yet; see callgate --help"),
+        (("--agent", "x"), "callgate: leave out --agent: custom agents are not supported yet; see callgate --help"),
         (
             ("tools", "validate"),
-            "callgate tools validate: say --jsonl: JSON lines are the only format; see callgate tools validate --help",
+            "callgate tools validate: --jsonl is required; see callgate tools validate --help",
         ),
     ],
 )

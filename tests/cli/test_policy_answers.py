@@ -88,7 +88,7 @@ def test_broken_settings_are_pointed_out_beside_the_list(person: Person) -> None
     person.user("nonsense")
     ran = person.run("policy", "list")
     assert (ran.code, ran.lines[0]) == (0, "0 rules in force")
-    assert "every call is denied; `callgate policy check` says what is wrong" in ran.err
+    assert "the settings contain errors, so every call is denied; see `callgate policy check`" in ran.err
 
 
 def test_answers_are_listed_with_all_there_is_to_know(person: Person) -> None:
@@ -224,7 +224,11 @@ def test_the_same_answer_again_keeps_its_id(person: Person) -> None:
     [
         (("alow", "Bash"), 2, "there is no 'alow'; did you mean allow?"),
         (("allow",), 2, "the following arguments are required: RULE"),
-        (("allow", "Bash", "--scope", "session"), 2, "what counts for a session alone is answered in that session"),
+        (
+            ("allow", "Bash", "--scope", "session"),
+            2,
+            "must be user or project; rules for a session are created by answers in that session",
+        ),
         (("allow", "Bash", "--scope", "usr"), 2, "there is no 'usr'; did you mean user?"),
         (("allow", "Bash", "--expires", "soon"), 2, "must be 12h or 30d from now, or a date"),
         (("allow", "Bash", "--expires", "0d"), 2, "must be in the future"),

@@ -175,11 +175,11 @@ def test_a_settings_file_that_is_not_there_is_a_failure(person: Person) -> None:
         ("nonsense", "write one JSON object per line, in UTF-8"),
         ("[1]", "write a JSON object, not another value"),
         ('{"tool": "Bash", "arguments": {"x": NaN}}', "NaN is not JSON"),
-        ('{"tool": "Bash", "deny": ["Bash(rm:*)"], "deny": []}', "the key 'deny' stands there twice"),
-        ('{"tool": "Bash", "arguments": {"command": "ls", "command": "rm"}}', "the key 'command' stands there twice"),
+        ('{"tool": "Bash", "deny": ["Bash(rm:*)"], "deny": []}', "the key 'deny' appears twice"),
+        ('{"tool": "Bash", "arguments": {"command": "ls", "command": "rm"}}', "the key 'command' appears twice"),
         ("[" * 100_000, "write one JSON object per line"),
-        ("{}", 'say which tool, as in "tool": "Bash"'),
-        ('{"tool": ""}', 'say which tool, as in "tool": "Bash"'),
+        ("{}", 'the tool is missing: add "tool": "Bash"'),
+        ('{"tool": ""}', 'the tool is missing: add "tool": "Bash"'),
         ('{"tool": 1}', '"tool" is a text'),
         ('{"tool": "Bash", "root": []}', '"root" is a text'),
         ('{"tool": "Bash", "mode": true}', '"mode" is a text'),
@@ -279,7 +279,7 @@ def test_lines_come_from_a_file_too(person: Person) -> None:
 
 
 def test_the_form_must_be_said(person: Person) -> None:
-    assert "say --jsonl" in person.bad(2, "policy", "decide")
+    assert "--jsonl is required" in person.bad(2, "policy", "decide")
 
 
 def test_somebody_at_a_keyboard_is_told_what_is_waited_for(person: Person) -> None:

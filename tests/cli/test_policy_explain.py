@@ -113,8 +113,11 @@ def test_other_arguments_are_given_by_name_or_all_at_once(person: Person) -> Non
         (("Bash", "ls", "--argument", "x"), "must be NAME=VALUE, not 'x'"),
         (("Bash", "ls", "--argument", "=x"), "must be NAME=VALUE, not '=x'"),
         (("X", "--argument", "a=1", "--argument", "a=2"), "the argument 'a' is given twice"),
-        (("X", "--argument", "a=1", "--arguments", "{}"), "--arguments are all arguments"),
-        (("Bash", "ls", "--arguments", "{}"), "--arguments are all arguments"),
+        (
+            ("X", "--argument", "a=1", "--arguments", "{}"),
+            "--arguments cannot be combined with the content or --argument",
+        ),
+        (("Bash", "ls", "--arguments", "{}"), "--arguments cannot be combined with the content or --argument"),
         (("Bash", "ls", "--arguments", "["), "is not JSON"),
         (("Bash", "ls", "--mode", "bypas"), "there is no 'bypas'; did you mean bypass?"),
         (("bash", "ls"), "give its arguments with --argument NAME=VALUE; did you mean Bash?"),
@@ -130,9 +133,7 @@ def test_a_fault_of_the_words_is_one_line(person: Person, words: tuple[str, ...]
 def test_a_name_that_is_nearly_a_known_one_is_pointed_out(person: Person) -> None:
     ran = person.run("policy", "explain", "websearch", "--json")
     assert ran.code == 0
-    assert (
-        ran.err == "callgate: websearch is not a known tool, and is judged as an unknown one; did you mean WebSearch?\n"
-    )
+    assert ran.err == "callgate: websearch is an unknown tool and is judged as such; did you mean WebSearch?\n"
     assert json.loads(ran.out)["decision"] == "ask"
 
 
@@ -248,7 +249,7 @@ def test_what_is_wrong_is_told_with_file_and_line(person: Person, text: str, lin
         ran = person.run("policy", "check")
         assert (ran.code, ran.err) == (1, "")
         whole = " ".join(ran.out.split())
-        assert "1 fault: every call is denied until this is put right" in whole
+        assert "1 fault: every call is denied until this is fixed" in whole
         assert f"{file}:{line}: " in whole
         assert said in whole
         file.unlink()
@@ -267,7 +268,7 @@ def test_what_is_ignored_is_told_with_the_reason(person: Person) -> None:
     person.user('[permissions]\nallow = [{rule = "Bash(make)", expires = 2020-01-01}]')
     person.project('mode = "bypass"\n[permissions]\nallow = ["Bash"]\n[[hooks.Stop]]\ncommand = "true"')
     out = " ".join(person.good("policy", "check").out.split())
-    assert "4 notes: what is ignored, or may not be what it looks like" in out
+    assert "4 notes: ignored, or probably not intended" in out
     assert "settings.toml:3: allow rules are ignored, because a repository can only tighten" in out
     assert "settings.toml:4: hooks do nothing before this folder is trusted" in out
     assert "settings.toml:1: mode = 'bypass' is ignored" in out

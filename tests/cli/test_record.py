@@ -51,7 +51,7 @@ def test_a_command_is_recorded_without_its_key(tmp_path: Path) -> None:
 def test_a_command_has_to_be_said(tmp_path: Path) -> None:
     done = ran(tmp_path, "record", "tape")
     assert done.returncode == 2
-    assert "say which command" in done.stderr
+    assert "the command is missing: callgate record FOLDER -- COMMAND" in done.stderr
 
 
 def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:

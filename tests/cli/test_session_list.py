@@ -24,7 +24,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_a_folder_without_sessions_says_so_in_words(desk: Desk) -> None:
-    assert desk.good("session", "list").out == "No sessions of this folder yet; --all shows those of others.\n"
+    assert (
+        desk.good("session", "list").out == "No sessions in this folder yet; --all lists the sessions of all folders.\n"
+    )
     assert desk.good("session", "list", "--all").out == "No sessions yet.\n"
     assert desk.good("session", "list", "--json").out == ""
     assert not desk.data.exists()
@@ -218,7 +220,7 @@ def test_a_hint_about_a_file_repeats_the_path_that_was_given(command: tuple[str,
     lines = log.read_bytes().splitlines(True)
     (desk.work / "a copy.jsonl").write_bytes(b"".join((*lines[:3], b"junk\n", *lines[3:])))
     ran = desk.run(*command, "./a copy.jsonl")
-    assert "`callgate session verify './a copy.jsonl'` says" in ran.out + ran.err
+    assert "see `callgate session verify './a copy.jsonl'`" in ran.out + ran.err
 
 
 def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
@@ -260,8 +262,7 @@ def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
         ),
         (
             ("session", "export", "--format", "html", "--force"),
-            "callgate session export: --force is about a file: say which with --output; "
-            "see callgate session export --help",
+            "callgate session export: --force requires --output; see callgate session export --help",
         ),
         (
             ("session", "gc", "--older-than", "30"),

@@ -57,7 +57,7 @@ def test_an_export_goes_to_a_file_for_its_owner_alone_and_never_over_another(des
     assert file.read_text() == desk.good("session", "export", "--format", "markdown").out
     file.write_text("mine")
     file.chmod(0o644)
-    assert desk.run(*words) == (1, "", "callgate: out.md exists already: say --force to replace it\n")
+    assert desk.run(*words) == (1, "", "callgate: out.md already exists: add --force to replace it\n")
     assert file.read_text() == "mine"
     desk.good(*words, "--force")
     assert file.read_text().startswith("# Fix the tests\n")
@@ -77,7 +77,7 @@ def test_a_folder_is_no_file_to_write_to(name: str, force: tuple[str, ...], desk
     desk.session()
     (desk.work / "there").mkdir()
     ran = desk.run("session", "export", "--format", "html", "-o", name, *force)
-    assert (ran.code, ran.err) == (1, f"callgate: {name} is a folder: say which file in it\n")
+    assert (ran.code, ran.err) == (1, f"callgate: {name} is a folder: name a file in it\n")
     assert [path.name for path in desk.work.rglob("*")] == ["there"]
 
 
@@ -88,7 +88,7 @@ def test_an_export_says_that_lines_are_missing(desk: Desk) -> None:
     log.write_bytes(b"".join((*lines[:5], *lines[6:])))
     ran = desk.run("session", "export", "--format", "markdown")
     assert (ran.code, ran.lines[0]) == (0, "# Fix the tests")
-    assert ran.err == f"callgate: lines are missing; `callgate session verify {log.stem}` says which\n"
+    assert ran.err == f"callgate: lines are missing; see `callgate session verify {log.stem}`\n"
 
 
 def test_an_export_of_a_damaged_log_says_that_something_is_left_out(desk: Desk) -> None:
@@ -97,9 +97,7 @@ def test_an_export_of_a_damaged_log_says_that_something_is_left_out(desk: Desk) 
     log.write_bytes(b"junk\n" + log.read_bytes())
     ran = desk.run("session", "export", "--format", "markdown")
     assert (ran.code, ran.lines[0]) == (0, "# Fix the tests")
-    assert ran.err == (
-        f"callgate: 1 damaged place of the log left out; `callgate session verify {log.stem}` says where\n"
-    )
+    assert ran.err == (f"callgate: 1 damaged place of the log left out; see `callgate session verify {log.stem}`\n")
 
 
 def test_a_dash_is_standard_output(desk: Desk) -> None:

@@ -151,17 +151,15 @@ def test_what_is_pending_is_said_at_the_top(desk: Desk) -> None:
 def test_an_open_question_is_said_at_the_top_and_at_its_call(desk: Desk) -> None:
     desk.unanswered()
     ran = desk.good("session", "show")
-    assert ran.lines[2].startswith("! a question waits: may write run?")
-    assert block(ran.out, "? write")[-1] == "waits for an answer"
+    assert ran.lines[2].startswith("! an open question: may write run?")
+    assert block(ran.out, "? write")[-1] == "needs an answer ("
 
 
 @pytest.mark.spec("TRS-10")
 def test_an_unfinished_turn_is_said_at_the_top(desk: Desk) -> None:
     log = desk.unanswered()
     log.write_bytes(b"".join(log.read_bytes().splitlines(True)[:4]))
-    assert desk.good("session", "show").lines[2] == (
-        "! the last turn was left unfinished; the session goes on from there when it is resumed"
-    )
+    assert desk.good("session", "show").lines[2] == ("! the last turn is unfinished; resume the session to continue it")
 
 
 @pytest.mark.spec("TRS-5")
@@ -241,7 +239,7 @@ def test_missing_lines_are_said_at_the_top(desk: Desk) -> None:
     log = desk.session()
     lines = log.read_bytes().splitlines(True)
     log.write_bytes(b"".join((*lines[:5], *lines[6:])))
-    wanted = f"lines are missing; `callgate session verify {log.stem}` says which"
+    wanted = f"lines are missing; see `callgate session verify {log.stem}`"
     assert [line for line in desk.good("session", "show").lines if line.startswith("!")] == [f"! {wanted}"]
     assert desk.run("session", "show", "--json").err == f"callgate: {wanted}\n"
 
@@ -287,10 +285,10 @@ def test_a_question_waits_only_when_its_message_is_on_record(desk: Desk) -> None
     left(desk, *ARRIVED, ASKED)
     ran = desk.good("session", "show")
     assert "waits" not in ran.out
-    assert ran.lines[2].startswith("! the last turn was left unfinished")
+    assert ran.lines[2].startswith("! the last turn is unfinished")
     assert block(ran.out, "○ write")[-1] == "not started"
     left(desk, *ARRIVED, ASKED, ANSWER)
-    assert "! a question waits: may write run? it writes" in desk.good("session", "show").lines
+    assert "! an open question: may write run? it writes" in desk.good("session", "show").lines
     left(desk, *ARRIVED, ASKED, ANSWER, Forked(4.0, "another"))
     assert "waits" not in desk.good("session", "show").out
 

@@ -58,7 +58,7 @@ def test_an_end_that_was_cut_off_is_found_with_the_head_noted_before(desk: Desk)
     ran = desk.run("session", "verify", "--head", head)
     assert ran.code == 1
     assert ran.lines[0] == f"{log.stem}: not sound, the head is not in it"
-    assert f"the head {head} is not in it: its end was cut off" in ran.lines[-1]
+    assert f"the head {head} is not in the log: its end was removed" in ran.lines[-1]
     older = json.loads(lines[3])["sum"]
     assert desk.good("session", "verify", "--head", older).lines[-1].endswith("is line 4, followed by newer ones")
 
@@ -290,11 +290,11 @@ def test_a_session_in_use_is_not_removed(desk: Desk) -> None:
 @pytest.mark.spec("TRS-6")
 def test_nobody_has_it_open(desk: Desk) -> None:
     log = desk.session()
-    assert desk.good("session", "lock").out == f"nobody has session {log.stem} open\n"
+    assert desk.good("session", "lock").out == f"no process has session {log.stem} open\n"
     lock_path(log).write_text('{"pid": 12345, "since": 1700000000, "host": "there"}')
     assert desk.good("session", "lock").out == (
-        f"nobody has session {log.stem} open; process 12345 on there since 2023-11-14 22:13:20 UTC "
-        "left its name behind, which does not lock the session\n"
+        f"no process has session {log.stem} open; process 12345 on there since 2023-11-14 22:13:20 UTC "
+        "left a stale name, which does not lock the session\n"
     )
 
 
@@ -310,7 +310,7 @@ def test_whoever_has_it_open_is_named(desk: Desk) -> None:
             "since 2023-11-14 22:13:20 UTC; that process is alive\n"
         )
         for name, end in (
-            ({"pid": 1, "since": 0, "host": "elsewhere"}, "can be seen only on that machine\n"),
+            ({"pid": 1, "since": 0, "host": "elsewhere"}, "check on that machine whether the process is running\n"),
             (
                 {"pid": _dead(), "since": 0, "host": os.uname().nodename},
                 "another process has it open, which left no name\n",

@@ -29,7 +29,7 @@ def test_the_command_of_the_settings_gets_the_sample(person: Person) -> None:
 def test_a_failure_says_what_would_be_shown(person: Person) -> None:
     failed = person.run("statusline", "test", "--command", "exit 3")
     assert failed.code == 1
-    assert "The command ended with code 3: the last line would stay." in failed.out
+    assert "The command ended with code 3: the previous line would stay." in failed.out
     assert "exit code 3, " in failed.out
     silent = person.run("statusline", "test", "--command", ":")
     assert "It printed nothing: the line would be empty." in silent.out
@@ -53,7 +53,7 @@ def test_the_outcome_and_the_sample_are_json_on_demand(person: Person) -> None:
 def test_without_a_command_it_says_how_to_set_one_and_why_one_was_skipped(person: Person) -> None:
     ran = person.run("statusline", "test")
     assert ran.code == 1
-    assert "no status line is set: say --command, or put command = … under [statusline] in " in ran.err
+    assert "no status line is configured: add --command, or set command = … under [statusline] in " in ran.err
     folder = person.work / ".callgate"
     folder.mkdir(exist_ok=True)
     (folder / "settings.toml").write_text("[statusline]\ncommand = 'theirs'\n")

@@ -59,7 +59,7 @@ def test_a_folder_without_such_files_has_nothing_to_trust(person: Person) -> Non
     lines = person.good("trust", "show").lines
     assert lines == [
         f"{person.work} is not trusted",
-        "There is nothing in it to trust: no settings, hooks or other commands.",
+        "The folder needs no trust: it contains no settings, hooks or other commands.",
     ]
     ran = person.run("trust", "add")
     assert (ran.code, ran.err) == (1, "callgate: not trusted: there is nothing in this folder to trust\n")
@@ -124,7 +124,7 @@ def test_a_person_at_a_terminal_is_shown_all_and_asked(folder: Person) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert "runs `sh lint.sh` after every Edit" in ran.out
     assert "trust? type yes: " in ran.out
-    assert "is trusted as it is now; any change asks again" in " ".join(ran.out.split())
+    assert "is trusted; you are asked again after each change" in " ".join(ran.out.split())
     assert trusted(folder)
 
 
@@ -140,7 +140,7 @@ def test_where_nobody_can_be_asked_the_fingerprint_says_what_was_seen(folder: Pe
     folder.given("yes\n")
     ran = folder.run("trust", "add")
     assert ran.code == 2
-    assert "say --yes with the fingerprint that `callgate trust show` prints" in ran.err
+    assert "this is not a terminal: pass --yes with the fingerprint from `callgate trust show`" in ran.err
     assert not trusted(folder)
     folder.good("trust", "add", "--yes", shown(folder))
     assert trusted(folder)
@@ -150,7 +150,7 @@ def test_what_changed_after_it_was_shown_is_not_trusted(folder: Person) -> None:
     seen = shown(folder)
     (folder.work / "lint.sh").write_text("rm -rf ~\n")
     said = folder.bad(1, "trust", "add", "--yes", seen)
-    assert said.endswith("as they are now: look again with `callgate trust show`")
+    assert said.endswith(": see `callgate trust show`")
     assert not trusted(folder)
 
 

@@ -62,7 +62,7 @@ def test_the_last_turn_is_taken_back_unless_told_otherwise(works: Works, desk: D
         "  2  Edit: shout again",
         "  delete  c  +0 −2",
         "  replace b  +1 −1",
-        "undone: 2 changes, 2 files; `callgate undo --change 4` brings it back",
+        "undone: 2 changes, 2 files; `callgate undo --change 4` redoes it",
     ]
     assert states(desk) == {4: "applied", 3: "reverted", 2: "reverted", 1: "applied"}
 
@@ -114,7 +114,7 @@ def test_another_session_can_be_named(works: Works, desk: Desk, log: Path) -> No
     works.session()
     assert desk.run("undo", "--yes").code == 1
     done = desk.good("undo", "session", "--session", log.stem, "--yes")
-    assert done.lines[-1].endswith(f"`callgate undo --change 4 --session {log.stem}` brings it back")
+    assert done.lines[-1].endswith(f"`callgate undo --change 4 --session {log.stem}` redoes it")
     assert works.files() == {"a": LINES, "b": LINES}
 
 
@@ -207,7 +207,7 @@ def test_with_a_conflict_nothing_is_undone_and_its_lines_are_named(works: Works,
     ran = desk.run("undo", "--yes")
     assert ran.code == 1
     assert "cannot undo: b: line 5 was changed by both" in ran.lines
-    assert ran.err == "callgate: nothing was undone: say --partly to leave what conflicts and undo the rest\n"
+    assert ran.err == "callgate: nothing was undone: add --partly to undo the changes without conflicts\n"
     assert works.files() == before
     assert states(desk) == {3: "applied", 2: "applied", 1: "applied"}
 
@@ -227,7 +227,7 @@ def test_partly_is_of_no_use_where_all_of_it_conflicts(works: Works, desk: Desk)
     works.put("c", b"mine")
     ran = desk.run("undo", "call", "--partly", "--yes")
     assert (ran.code, works.get("c")) == (1, b"mine")
-    assert ran.err == "callgate: nothing was undone: there are conflicts in all of it\n"
+    assert ran.err == "callgate: nothing was undone: every change has a conflict\n"
     assert states(desk)[3] == "applied"
 
 
@@ -416,8 +416,8 @@ def test_nothing_is_wider_than_the_window_and_nothing_steers_the_terminal(
         (("turn", "--change", "1"), "say a scope, or --change"),
         (("--change", "0"), "argument --change: must be a whole number above 0, not '0'"),
         (("--dry-rum",), "--dry-rum is not known here, did you mean --dry-run"),
-        (("--json",), "--json asks no question: say --yes, or --dry-run to only look"),
-        ((), "there is no terminal to ask on: say --yes, or --dry-run to only look"),
+        (("--json",), "--json cannot ask: add --yes, or --dry-run to see the changes"),
+        ((), "this is not a terminal: add --yes, or --dry-run to see the changes"),
     ],
     ids=str,
 )

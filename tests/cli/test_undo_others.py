@@ -73,7 +73,7 @@ def test_where_nothing_was_changed_the_last_turns_other_calls_are_named_still(wo
     ran_ = desk.run("undo", "--yes")
     nothing = f"callgate: there is nothing to undo in session {log.stem}"
     assert (ran_.code, ran_.out) == (1, "cannot undo: Bash rm y (c2)\n")
-    assert ran_.err == f"{nothing}; `callgate changes --all` shows the changes of others\n"
+    assert ran_.err == f"{nothing}; `callgate changes --all` lists the changes of all sessions\n"
 
 
 def test_what_was_done_before_a_fork_is_for_the_other_session(works: Works, desk: Desk) -> None:

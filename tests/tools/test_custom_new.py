@@ -17,8 +17,8 @@ def test_the_template_is_a_tool_that_works(tmp_path: Path) -> None:
     lines = new_tool("count_lines", tmp_path)
     assert lines == [
         "wrote .callgate/tools/count_lines.py",
-        "next: make it do what you want, then say `callgate trust add`",
-        "nothing in this folder runs before it is trusted, and every change of it asks again",
+        "next: edit the file, then run `callgate trust add`",
+        "code in this folder runs only after you trust it; you are asked again after each change",
     ]
     folder = ToolFolder(tmp_path / ".callgate" / "tools", "project", trusted=True)
     loaded = asyncio.run(load_tools([folder], Api(tmp_path)))

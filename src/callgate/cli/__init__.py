@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif isinstance(error, OSError):
             _say(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
         else:
-            _say(f"{type(error).__name__}: {error}; --debug shows where")
+            _say(f"{type(error).__name__}: {error}; --debug shows the traceback")
         return FAILED
 
 
@@ -82,7 +82,7 @@ def _without_terminal(words: list[str]) -> int:
             _command(words)  # prints the help to standard error
     else:
         prompt = read_interactive(words).prompt
-    _say(f"there is no terminal here; in a script: callgate -p {repr(prompt) if prompt else 'PROMPT'}")
+    _say(f"this is not a terminal; in a script, use callgate -p {repr(prompt) if prompt else 'PROMPT'}")
     return USAGE
 
 

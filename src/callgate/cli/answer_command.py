@@ -64,7 +64,7 @@ def answer(which: str | None, call: str | None, answer: str | None, as_json: boo
     if call in ANSWERS and answer is None:
         call, answer = None, call
     if which in ANSWERS and call is answer is None:
-        raise CommandMisuse(f"say which session: callgate answer latest {which}")
+        raise CommandMisuse(f"name a session: callgate answer latest {which}")
     _check(answer, options)
     asking = _read(which)
     if answer is None:
@@ -92,9 +92,9 @@ def _check(answer: str | None, options: dict[str, Any]) -> None:
     if answer is not None and answer not in ANSWERS:
         close = get_close_matches(answer, ANSWERS, n=1)
         hint = f"did you mean {close[0]}?" if close else "say yes, no or always"
-        raise CommandMisuse(f"there is no answer {answer!r}; {hint}")
+        raise CommandMisuse(f"unknown answer {answer!r}; {hint}")
     if options["edit"] is not None and options["arguments"] is not None:
-        raise CommandMisuse("--edit and --arguments both change the arguments: give one of them")
+        raise CommandMisuse("--edit and --arguments cannot be combined: use one of them")
     for name, wanted in _ONLY_WITH.items():
         if options[name] not in (None, False, []) and answer not in wanted:
             raise CommandMisuse(f"--{name} goes with {' or '.join(wanted)}")
@@ -123,7 +123,7 @@ def _show(asking: SessionQuestions, call: str | None, *, as_json: bool) -> int:
 def _header(asking: SessionQuestions, room: int) -> Iterator[Line]:
     many = len(asking.questions)
     if not many:
-        yield from paragraph(f"No question waits in session {asking.session}.", room)
+        yield from paragraph(f"There is no open question in session {asking.session}.", room)
         return
     waits = "waits" if many == 1 else "wait"
     whose = "nobody has it open" if asking.holder is None else f"it is open in {asking.holder}"
@@ -139,17 +139,19 @@ def _meant(asking: SessionQuestions, call: str | None) -> Question | int:
         if len(waiting) == 1:
             return waiting[0]
         if not waiting:
-            raise AnswerRefused(f"no question waits in session {asking.session}")
-        raise AnswerRefused(f"{len(waiting)} questions wait in session {asking.session}, say which: {_names(waiting)}")
+            raise AnswerRefused(f"there is no open question in session {asking.session}")
+        raise AnswerRefused(
+            f"{len(waiting)} questions are open in session {asking.session}; name one: {_names(waiting)}"
+        )
     found = [each for each in questions if each.call_id == call]
     if not found and len(call) >= _SHORTEST:
         found = [each for each in questions if each.arguments_hash.startswith(call) or each.call_id.startswith(call)]
     if len(found) == 1:
         return found[0]
     if found:
-        raise AnswerRefused(f"several questions could be meant by {call!r}: {_names(found)}")
+        raise AnswerRefused(f"several questions match {call!r}: {_names(found)}")
     if get_close_matches(call, ANSWERS, n=1) and not get_close_matches(call, [each.call_id for each in questions], n=1):
-        say(f"there is no answer {call!r}, did you mean {get_close_matches(call, ANSWERS, n=1)[0]}?")
+        say(f"unknown answer {call!r}, did you mean {get_close_matches(call, ANSWERS, n=1)[0]}?")
         return USAGE
     raise _unknown(asking, questions, call)
 
@@ -189,7 +191,9 @@ def _confirmation(
         answers = _picked(question, pick)
         return replace(question.answered(*answers, arguments=changed, door=_DOOR), note=note)
     if not question.choices:
-        raise AnswerRefused(f"{question.tool} is asked about every time, so always is no answer here: say yes or no")
+        raise AnswerRefused(
+            f"{question.tool} is asked about every time, so the answer cannot be always: answer yes or no"
+        )
     number = choice or 1
     if number > len(question.choices):
         raise AnswerRefused(f"there is no choice {number}; there are {len(question.choices)}")
@@ -208,16 +212,16 @@ def _picked(question: Question, picks: Sequence[str]) -> Iterator[FieldAnswer]:
         numbers = [int(number) for number in pick.split(",")]
         wrong = [number for number in numbers if not 0 < number <= len(labels)]
         if wrong:
-            raise AnswerRefused(f"question {at + 1} has no option {wrong[0]}; write ={pick} if that is the answer")
+            raise AnswerRefused(f"question {at + 1} has no option {wrong[0]}; to answer with this text, write ={pick}")
         yield FieldAnswer(tuple(labels[number - 1] for number in numbers))
 
 
 def _taken(taken: AnswerTaken) -> str:
     outcome = {"yes": "yes", "no": "no", "yes_always": "always"}[taken.confirmation.outcome]
-    then = "it will be acted on when the session is resumed"
+    then = "it takes effect when the session is resumed"
     if taken.holder is not None:
-        then = f"the running session will act on it ({taken.holder})"
-    checked = "; the changed arguments are checked then" if taken.confirmation.arguments is not None else ""
+        then = f"it takes effect in the running session ({taken.holder})"
+    checked = "; the changed arguments are validated then" if taken.confirmation.arguments is not None else ""
     question = taken.question
     return f"{outcome} to {question.tool} (call {question.call_id}) of session {taken.session}: {then}{checked}"
 
@@ -230,8 +234,8 @@ COMMANDS = (
         (
             ArgumentRow(
                 "SESSION?",
-                "its id or a beginning of it, its title, words of its prompts, the file of a log, or latest (the "
-                "default)",
+                "the id of the session or its beginning, its title, words of its prompts, the file of a log, "
+                "or latest (the default)",
                 "which",
             ),
             ArgumentRow(
@@ -239,8 +243,8 @@ COMMANDS = (
                 "the question: the sign that is shown beside it, which stands for exactly these arguments, or the id "
                 "of its call. Not needed where only one is open; without an answer, all of that question is shown",
             ),
-            ArgumentRow("yes|no|always?", "always remembers it: see --choice, --scope", "answer"),
-            ArgumentRow("--note TEXT", "with no: what the model is told; with yes: for the record"),
+            ArgumentRow("yes|no|always?", "always also adds a rule: see --choice, --scope", "answer"),
+            ArgumentRow("--note TEXT", "with no: a text for the model; with yes: a text for the record"),
             ArgumentRow("--stop", "with no: end the turn too"),
             ArgumentRow(
                 "--arguments JSON",
@@ -260,15 +264,17 @@ COMMANDS = (
                 "as 1,3, or own words; = in front says that a number is own words",
                 many=True,
             ),
-            ArgumentRow("--choice N", "with always: how far it reaches, as numbered (default: 1)", read=count),
+            ArgumentRow("--choice N", "with always: the number of the rule (default: 1)", read=count),
             ArgumentRow(
                 "--scope S",
                 "with always: for this session (default), the project or the user",
                 choices=("session", "project", "user"),
             ),
-            ArgumentRow("--json", "lines of JSON, and nothing else; nothing is cut there", "as_json"),
+            ArgumentRow("--json", "print JSON lines, without shortened texts", "as_json"),
         ),
-        more="exit codes: 0 shown, or the answer was taken; 1 refused: the question has an answer, or is not open; "
-        "2 usage",
+        more=(
+            "exit codes: 0 shown, or the answer was accepted; 1 refused, because the question was answered or is "
+            "not open; 2 usage"
+        ),
     ),
 )

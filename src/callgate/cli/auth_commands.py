@@ -27,7 +27,7 @@ def set_key(provider: str, key: Sequence[str]) -> int:
     if there is one (pip install "callgate[keyring]"), otherwise in a file that only you can read."""
     if key:
         raise CommandMisuse(
-            "never give a key as an argument, where others can see it: it is asked for, or read from a pipe"
+            "do not pass a key as an argument, where others can see it: enter it when asked, or use a pipe"
         )
     check_provider(provider)  # before a person types a key for nothing
     if sys.stdin.isatty():
@@ -35,11 +35,11 @@ def set_key(provider: str, key: Sequence[str]) -> int:
     else:
         given = sys.stdin.read(_LONGEST)
     if not given.strip():
-        raise UsageError("no key was given, so nothing was stored")
+        raise UsageError("no key was entered; nothing was stored")
     place, before = store_key(provider, given)
     put_text(f"The key for {provider} is stored: {place}.")
     if before is not None:
-        put_text(f"{before} is set as well, and counts before it.")
+        put_text(f"{before} is also set and has priority.")
     put_text(f"Try it with: callgate auth test {provider}", "dim")
     return 0
 
@@ -105,7 +105,7 @@ COMMANDS = (
     CommandRow(
         "auth list",
         show_keys,
-        "the keys that would be used, and where they are",
+        "list the keys and where they are stored",
         (ArgumentRow("--json", "print a list as JSON", "as_json"),),
         examples=("callgate auth list",),
     ),
@@ -121,10 +121,10 @@ COMMANDS = (
         test_model,
         "try a model with a few small requests",
         (
-            ArgumentRow("PROVIDER|MODEL?", "the default model, unless given", "which", offers=provider_names),
+            ArgumentRow("PROVIDER|MODEL?", "default: the default model", "which", offers=provider_names),
             ArgumentRow("--json", "print each outcome as a line of JSON", "as_json"),
         ),
         examples=("callgate auth test", "callgate auth test openai", "callgate auth test ollama/qwen3"),
-        more="exit codes: 0 text works, 1 it does not",
+        more="exit codes: 0 the model answers, 1 it does not",
     ),
 )

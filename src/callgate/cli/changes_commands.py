@@ -33,7 +33,7 @@ from callgate.words.inputs import Undo, UndoScope
 _FILES = 5
 """Files of one change that a list names."""
 _STATES = {"applied": "green", "staged": "yellow", "applying": "red"}
-_HALF = "half applied, or under way: the next session or `callgate undo` in this folder finishes or undoes it"
+_HALF = "partly applied, or still running: the next session or `callgate undo` in this folder completes or reverts it"
 _SIGNS = {"+": "green", "-": "red"}
 _LEAST = 16  # columns of a label in the same line
 
@@ -57,9 +57,9 @@ def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> in
     if every and (words or patch):
         raise CommandMisuse("say --all, or which one")
     if patch and not shows:
-        raise CommandMisuse("--patch goes with show NUMBER")
+        raise CommandMisuse("--patch works only with show NUMBER")
     if as_json and shows:
-        raise CommandMisuse("--json is for the list; --patch prints the diff for a program")
+        raise CommandMisuse("--json works only with the list; use --patch to print a diff")
     which = rest[0] if rest else None
     if number is not None:
         return _show(number, which, patch=patch)
@@ -75,7 +75,7 @@ def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> in
 
 def _number(words: Sequence[str]) -> int:
     if len(words) < 2:
-        raise CommandMisuse("say which: show NUMBER, as `callgate changes` lists them")
+        raise CommandMisuse("add the number of the change: show NUMBER")
     try:
         return count(words[1])
     except ArgumentTypeError as error:
@@ -194,9 +194,9 @@ def undo(
     if scope and change:
         raise CommandMisuse("say a scope, or --change")
     if as_json and not (yes or dry_run):
-        raise CommandMisuse("--json asks no question: say --yes, or --dry-run to only look")
+        raise CommandMisuse("--json cannot ask: add --yes, or --dry-run to see the changes")
     if not (yes or dry_run or (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise CommandMisuse("there is no terminal to ask on: say --yes, or --dry-run to only look")
+        raise CommandMisuse("this is not a terminal: add --yes, or --dry-run to see the changes")
     planned = plan_undo(session, Undo(scope or "turn", change, partly))
     for fault in planned.past.faults:
         say(fault)
@@ -229,11 +229,11 @@ def _why_not(planned: PlannedUndo, *, partly: bool) -> str:
     found = planned.found
     if found is None:
         nothing = f"there is nothing to undo in session {planned.past.session}"
-        return planned.missing or f"{nothing}; `callgate changes --all` shows the changes of others"
+        return planned.missing or f"{nothing}; `callgate changes --all` lists the changes of all sessions"
     if found.conflicts and not found.changes.files:
-        return "nothing was undone: there are conflicts in all of it"
+        return "nothing was undone: every change has a conflict"
     if found.conflicts and not partly:
-        return "nothing was undone: say --partly to leave what conflicts and undo the rest"
+        return "nothing was undone: add --partly to undo the changes without conflicts"
     return ""
 
 
@@ -269,7 +269,7 @@ def _named(call: OtherCall) -> str:
 def _done(planned: PlannedUndo, number: int | None, which: str) -> str:
     assert planned.found is not None
     done = f"undone: {counted(len(planned.found.undone), 'change')}, {counted(len(planned.files), 'file')}"
-    return done if number is None else f"{done}; `callgate undo --change {number}{which}` brings it back"
+    return done if number is None else f"{done}; `callgate undo --change {number}{which}` redoes it"
 
 
 def _undo_as_json(planned: PlannedUndo, why: str, number: int | None, *, dry_run: bool) -> dict[str, object]:
@@ -296,11 +296,11 @@ COMMANDS = (
         "",
         (
             ArgumentRow("WHICH*", SESSION_HELP, "words"),
-            ArgumentRow("--all", "those of every session of this folder", "every"),
-            ArgumentRow("--json", "a line of JSON for each, and nothing else", "as_json"),
-            ArgumentRow("--patch", "with show: nothing but the diff, byte for byte in a pipe, as git takes it"),
+            ArgumentRow("--all", "the changes of every session of this folder", "every"),
+            ArgumentRow("--json", "print one JSON line for each change", "as_json"),
+            ArgumentRow("--patch", "with show: print only the diff, in the format of git"),
         ),
-        more="exit codes: 0 shown; 1 failed, or some of it cannot be read",
+        more="exit codes: 0 shown; 1 failed, or a part cannot be read",
         usage="callgate changes [WHICH | --all] [--json]\n       callgate changes show NUMBER [WHICH] [--patch]",
     ),
     CommandRow(
@@ -309,14 +309,12 @@ COMMANDS = (
         "",
         (
             ArgumentRow("call|turn|session?", "default: turn", "scope", choices=("call", "turn", "session")),
-            ArgumentRow(
-                "--change N", "only the one of this number; that of an undo brings back what it took", read=count
-            ),
+            ArgumentRow("--change N", "only the change with this number; if it is an undo, redo it", read=count),
             ArgumentRow("--session WHICH", SESSION_HELP),
             ArgumentRow("--dry-run", "only show it, with the diff"),
             ArgumentRow("--yes", "do not ask"),
-            ArgumentRow("--partly", "leave files with conflicts as they are, undo the rest"),
-            ArgumentRow("--json", "one line of JSON, and nothing else", "as_json"),
+            ArgumentRow("--partly", "skip files with conflicts"),
+            ArgumentRow("--json", "print one JSON line", "as_json"),
         ),
         more="exit codes: 0 done; 1 failed, conflicts, nothing to undo, or the answer was no; 2 usage; 130 interrupted",
     ),

@@ -39,11 +39,11 @@ usage: callgate [PROMPT] [options]     the agent in this terminal
        callgate -p PROMPT [options]    the agent without a terminal, for scripts
        callgate COMMAND ...
 
-An agent in a terminal: it shows what it is about to do, asks once and remembers, and takes back exactly what it did."""
+A coding agent for the terminal. It shows every change before it is made, and can undo it."""
 _END = """\
 options of the agent (all of them: callgate -p --help):
-  -c, --continue     go on with the newest session of this folder
-  -r, --resume [ID]  go on with another one, chosen from a list unless named
+  -c, --continue     continue the newest session of this folder
+  -r, --resume [ID]  continue a session; without ID, show a list
   --model NAME       such as anthropic/claude-opus-5-5 or ollama/qwen3
   --mode MODE        how calls are judged: default, plan, accept_edits, ...
 
@@ -290,7 +290,7 @@ def tool_names(text: str) -> tuple[str, ...]:
     """Read names of tools, at least one."""
     names = split_names(text)
     if not names:
-        raise ArgumentTypeError("say which tools, such as Read,Grep")
+        raise ArgumentTypeError("name the tools, such as Read,Grep")
     return names
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from callgate.words.noun import noun
 
-DATA_FOLDER = "Sessions are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
+DATA_FOLDER = "Sessions are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 SESSION_HELP = (
-    "its id or a beginning of it, its title, words of its prompts, or the file of a log (default: the latest of this "
+    "the id of the session or its beginning, its title, words of its prompts, or the file of a log (default: "
+    "the latest of this "
     "folder)"
 )
 
@@ -121,48 +122,52 @@ _BEGIN, _SESSIONS, _RULES, _OWN = "begin", "what a session did", "what may run",
 GROUPS = {
     group.name: group
     for group in (
-        CommandGroup(_BEGIN, "demo", "watch a scripted session; it needs no key and no network", "demo"),
+        CommandGroup(_BEGIN, "demo", "watch a scripted session, without a key or network", "demo"),
         CommandGroup(
             _BEGIN, "auth", "keys of providers: set, list, remove, test", "auth_commands",
             "Keys are looked for in the environment (ANTHROPIC_API_KEY and the like), by the key_command of your "
             "settings, in the keyring of the system, and in a private file of $CALLGATE_DATA_DIR, in this order.",
         ),
         CommandGroup(
-            _BEGIN, "doctor", "what works here, what does not, and the command that repairs it", "doctor_commands"
+            _BEGIN, "doctor", "find problems and the commands that repair them", "doctor_commands"
         ),
         CommandGroup(
             _BEGIN, "config", "settings: get, set, unset, list, edit, path", "config_commands",
             "Settings are TOML files in layers: that of the machine's owner, your own, those of the repository; above "
             "them CALLGATE_* variables and the command line. A repository can only make things stricter.",
         ),
-        CommandGroup(_BEGIN, "completion", "the script that lets bash, zsh or fish complete commands", "completion"),
-        CommandGroup(_BEGIN, "update", "the command that installs the newest version", "doctor_commands"),
+        CommandGroup(_BEGIN, "completion", "print the completion script for bash, zsh or fish", "completion"),
+        CommandGroup(_BEGIN, "update", "show the command that installs the newest version", "doctor_commands"),
         CommandGroup(
             _SESSIONS, "session", "sessions: list, show, export, import, rename, verify, gc ...", "session_commands",
-            f"About the sessions that are kept. {DATA_FOLDER}",
+            f"Manage stored sessions. {DATA_FOLDER}",
         ),
         CommandGroup(
-            _SESSIONS, "log", "a session as text, in the order in which things happened", "session_commands"
+            _SESSIONS, "log", "print the events of a session as text", "session_commands"
         ),
         CommandGroup(
-            _SESSIONS, "audit", "every decision of a session: by whom, on what, with what outcome", "session_commands",
+            _SESSIONS, "audit", (
+                "list every decision: by whom, about what, with what outcome"
+            ), "session_commands",
         ),
-        CommandGroup(_SESSIONS, "answer", "the questions of a session: show them, answer one", "answer_command"),
-        CommandGroup(_SESSIONS, "changes", "what a session did to files: list it, show a diff", "changes_commands"),
-        CommandGroup(_SESSIONS, "undo", "take back what calls did to files", "changes_commands"),
+        CommandGroup(_SESSIONS, "answer", "show the open questions of a session, or answer one", "answer_command"),
+        CommandGroup(_SESSIONS, "changes", (
+            "list the changes of files in a session, or show a diff"
+        ), "changes_commands"),
+        CommandGroup(_SESSIONS, "undo", "undo changes of files", "changes_commands"),
         CommandGroup(
             _RULES, "policy", "rules and answers: list, explain, check, add, revoke ...", "policy_commands",
             "Rules, settings and remembered answers: try them, look at them, change them. Nothing is run. Deny rules "
             "are a convenience and not a wall: the wall is the sandbox, see callgate sandbox.",
         ),
         CommandGroup(
-            _RULES, "trust", "whose hooks and tools may run: list, show, add, revoke", "trust_commands",
+            _RULES, "trust", "trusted folders: list, show, add, revoke", "trust_commands",
             "Nothing that a folder brings along runs before it is trusted: hooks and other commands of its settings. "
             "Its deny and ask rules count without that; its allow rules never do. Which folders are trusted is kept "
             "in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).",
         ),
         CommandGroup(
-            _RULES, "sandbox", "the wall around commands: prove, run", "sandbox_commands",
+            _RULES, "sandbox", "the sandbox for commands: prove, run", "sandbox_commands",
             "A command in the sandbox writes only in the workspace, reaches no network and cannot read keys and "
             "passwords. It is in force where it was proven on this machine.",
         ),

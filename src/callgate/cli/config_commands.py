@@ -54,14 +54,14 @@ def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
     """List every setting with the value in force and its origin: file and line, or variable."""
     rows = [row for row in list_settings(load_config()) if row.name.startswith(section or "")]
     if section and not rows:
-        raise UsageError(f"no setting begins with {section!r}: callgate config list shows all of them")
+        raise UsageError(f"no setting begins with {section!r}; list all settings with: callgate config list")
     if only_set:
         rows = [row for row in rows if row.origins]
     if as_json:
         put_json([_as_json(row) for row in rows])
         return 0
     if not rows:
-        put_text("Nothing is set: everything has its default.")
+        put_text("No setting is set. All settings have their defaults.")
     for row in rows:
         put(_row_lines(row, text_width()))
     return 0
@@ -89,7 +89,7 @@ def edit(**layers: bool) -> int:
     for fault in faults:
         say(str(fault))
     if faults:
-        say(f"nothing is allowed while settings are wrong: callgate config edit --{layer} opens the file again")
+        say(f"every call is denied until the error is fixed: callgate config edit --{layer} opens the file again")
         return 1
     put_text(f"Nothing is wrong with {file}.")
     return 0
@@ -121,11 +121,11 @@ def _report(change: ChangedSetting, what: str) -> int:
     put_text(f"{change.row.name} {what} {change.file}.")
     if not change.counts:
         value = ", ".join(_texts(change.row.value)) or "nothing"
-        put_text(f"It has no effect: the value in force is {value} ({_origin(change.row)}).")
+        put_text(f"It has no effect, because this value has priority: {value} ({_origin(change.row)}).")
     for note in change.notes:
         put_paragraph(note, "dim")
     if change.untrusted:
-        put_text("This folder is not trusted any more, because a file of it changed: callgate trust add")
+        put_text("This folder is no longer trusted, because a file changed. To trust it again: callgate trust add")
     return 0
 
 
@@ -162,8 +162,8 @@ def _as_json(row: SettingRow) -> dict[str, Any]:
 
 _LAYERS = (
     ArgumentRow("--user", "your own settings, for every folder (default)"),
-    ArgumentRow("--project", "the settings that a repository brings along: .callgate/settings.toml"),
-    ArgumentRow("--local", "yours for this folder alone: .callgate/settings.local.toml"),
+    ArgumentRow("--project", "the settings of the repository: .callgate/settings.toml"),
+    ArgumentRow("--local", "your settings for this folder: .callgate/settings.local.toml"),
 )
 _KEY = ArgumentRow("KEY", "such as limits.max_turns or providers.lab.base_url", offers=setting_names)
 COMMANDS = (
@@ -173,13 +173,13 @@ COMMANDS = (
         "the value that is in force",
         (_KEY, ArgumentRow("--json", "print value, default and origin as JSON", "as_json")),
         examples=("callgate config get models.default",),
-        more="exit codes: 0 there is a value, 1 nothing is set and there is no default",
+        more="exit codes: 0 a value was printed, 1 the key is not set and has no default",
     ),
     CommandRow(
         "config set",
         set_value,
         "change a value in a settings file",
-        (*_LAYERS, _KEY, ArgumentRow("VALUE+", "as it is, or as TOML; several for a list")),
+        (*_LAYERS, _KEY, ArgumentRow("VALUE+", "a text, or TOML; several values for a list")),
         examples=(
             "callgate config set models.default ollama/qwen3",
             "callgate config set limits.max_seconds 30m",
@@ -196,10 +196,10 @@ COMMANDS = (
     CommandRow(
         "config list",
         list_all,
-        "every key: value, origin, type, default and meaning",
+        "list every key with its value, origin, type, default and meaning",
         (
             ArgumentRow("SECTION?", "only keys that begin so"),
-            ArgumentRow("--set", "only those that a file or a variable has set", "only_set"),
+            ArgumentRow("--set", "only keys that a file or a variable sets", "only_set"),
             ArgumentRow("--json", "print them as a list of JSON", "as_json"),
         ),
         examples=("callgate config list", "callgate config list --set", "callgate config list limits"),
@@ -210,7 +210,7 @@ COMMANDS = (
         "open a settings file in $VISUAL or $EDITOR",
         _LAYERS,
         examples=("callgate config edit",),
-        more="exit codes: 0 nothing is wrong with it, 1 something is",
+        more="exit codes: 0 the file is valid, 1 it is not",
     ),
     CommandRow(
         "config path",

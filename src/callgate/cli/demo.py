@@ -214,10 +214,10 @@ COMMANDS = (
         demo,
         "",
         (
-            ArgumentRow("--json", "print every event as a line of JSON, and nothing else", "as_json"),
-            ArgumentRow("--lines", "leave out the first part, the agent in this terminal"),
-            ArgumentRow("--speed X", "so many times faster (default 1, or $CALLGATE_DEMO_SPEED)"),
-            ArgumentRow("--no-color", "lines without colours (so does $NO_COLOR)"),
+            ArgumentRow("--json", "print every event as a JSON line", "as_json"),
+            ArgumentRow("--lines", "skip the first part, the agent in this terminal"),
+            ArgumentRow("--speed X", "the speed factor (default 1, or $CALLGATE_DEMO_SPEED)"),
+            ArgumentRow("--no-color", "print without colours (like $NO_COLOR)"),
         ),
     ),
 )

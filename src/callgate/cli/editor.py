@@ -44,7 +44,7 @@ def editor_command() -> list[str]:
     except ValueError:
         words = []
     if not words:
-        raise UsageError(f"the editor {given!r} is no command: set $EDITOR to one")
+        raise UsageError(f"the editor {given!r} was not found: set $EDITOR to an editor")
     return words
 
 
@@ -61,9 +61,9 @@ def _in_editor(text: str, name: str) -> str:
                 after = file.read()
         except OSError as error:
             raise AnswerRefused(
-                f"the editor {shlex.join(command)!r} failed, so nothing was answered: {error}"
+                f"the editor {shlex.join(command)!r} failed; the question is still open: {error}"
             ) from error
     if code != 0:
-        raise AnswerRefused(f"the editor {shlex.join(command)!r} ended with {code}, so nothing was answered")
+        raise AnswerRefused(f"the editor {shlex.join(command)!r} ended with {code}; the question is still open")
     # Editors end a file with a line feed of their own.
     return after.removesuffix("\n") if not text.endswith("\n") else after

@@ -11,7 +11,7 @@ def interactive(words: Sequence[str], typed: str = "") -> int:
     """Run the terminal; return the exit code. ``typed`` are keys that were pressed during the start."""
     options = read_interactive(words)
     if os.environ.get("TERM", "dumb") == "dumb" and os.name != "nt":
-        why = "this terminal (TERM=dumb) cannot place the cursor: run callgate -p PROMPT, or in another terminal"
+        why = "this terminal (TERM=dumb) cannot move the cursor: use callgate -p PROMPT, or another terminal"
         print(f"callgate: {why}", file=sys.stderr)
         return 2
     try:

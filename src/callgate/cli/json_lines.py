@@ -22,7 +22,7 @@ class UnusableLine(Exception):
 def json_input(file: str | None, *, jsonl: bool) -> Generator[BinaryIO]:
     """Yield the lines of a file or of standard input. CommandMisuse without --jsonl."""
     if not jsonl:
-        raise CommandMisuse("say --jsonl: JSON lines are the only format")
+        raise CommandMisuse("--jsonl is required")
     if file not in (None, "-"):
         with open(file, "rb") as lines:
             yield lines

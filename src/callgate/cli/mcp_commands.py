@@ -50,14 +50,14 @@ def add(
     when the server is connected, so that no secret has to be stored."""
     words = words[1:] if words[0] == "--" else words
     if not words:
-        raise CommandMisuse("say what to connect: an address, or -- and a command")
+        raise CommandMisuse("name a server: an address, or -- and a command")
     target, *rest = words
     if transport is None and _ADDRESS.match(target):
         raise CommandMisuse(f"an address begins with http:// or https://: http://{target}")
     if _VARIABLE.match(target):
-        raise CommandMisuse(f"{target} is no command; a variable is given with -e, each with one of its own")
+        raise CommandMisuse(f"{target} is not a command; pass each variable with its own -e")
     if not rest and " " in target and not Path(target).exists():
-        raise CommandMisuse(f"the words of a command stand apart: callgate mcp add {name} -- {target}")
+        raise CommandMisuse(f"write the command as separate words: callgate mcp add {name} -- {target}")
     if transport is None:
         transport = "http" if "://" in target or target.startswith("${") else "stdio"
     if transport != "stdio" and rest:
@@ -67,7 +67,7 @@ def add(
     if transport != "stdio" and env:
         raise CommandMisuse("--env is for servers that are commands")
     if trusted and scope == "project":
-        raise CommandMisuse("--trusted is your own word, and does not count in a project's file")
+        raise CommandMisuse("--trusted is allowed only for your own servers, not for a project's")
     entry: dict[str, Any] = {"type": transport}
     if transport == "stdio":
         entry |= {"command": target, "args": rest, "env": dict(env)}
@@ -96,7 +96,7 @@ def _add(name: str, entry: Any, scope: ServerScope) -> int:
     for note in added.notes:
         say(note)
     if scope == "project":
-        put_text("It counts once the folder is trusted as it is now: callgate trust add")
+        put_text("It is used once you trust the folder: callgate trust add")
     put_text(f"Try it with: callgate mcp test {made.name}", "dim")
     return 0
 
@@ -155,7 +155,7 @@ def test(name: str, as_json: bool) -> int:
         described = clip(" ".join(tool.description.split()), max(room - len(tool.name) - 5, 20))
         put([(Span(f"  {tool.name}  "), Span(described, "dim"))])
         if tool.suspicion:
-            text = f"{signs.bad} this reads like an instruction to the model: … {tool.suspicion} …"
+            text = f"{signs.bad} this looks like an instruction to the model: … {tool.suspicion} …"
             put_paragraph(text, "yellow", indent=4)
     for note in row.notes:
         put_paragraph(note, "yellow", indent=2)
@@ -175,7 +175,7 @@ def login(name: str) -> int:
 def logout(name: str) -> int:
     """Delete the tokens of a server."""
     had = log_out(name)
-    put_text(f"The login to {name} is forgotten." if had else f"There was no login to {name}.")
+    put_text(f"The token for {name} is deleted." if had else f"There was no login to {name}.")
     return 0
 
 
@@ -229,7 +229,7 @@ COMMANDS = (
             ),
             ArgumentRow("-e --env NAME=VALUE", "a variable for it", read=pair("="), many=True),
             ArgumentRow("-H --header 'NAME: VALUE'", "sent with requests", read=pair(":"), many=True),
-            ArgumentRow("--trusted", "believe the server when it says that a tool only reads"),
+            ArgumentRow("--trusted", "trust the server's marks of read-only tools"),
             _SCOPE,
         ),
         examples=(
@@ -237,12 +237,12 @@ COMMANDS = (
             "callgate mcp add github https://api.example.com/mcp --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
             "callgate mcp add db --env 'DB_URL=${DB_URL}' -- npx -y some-server --read-only",
         ),
-        unknown="; the command and its own flags stand behind --: callgate mcp add NAME -- COMMAND",
+        unknown="; put the command and its flags after --: callgate mcp add NAME -- COMMAND",
     ),
     CommandRow(
         "mcp add-json",
         add_json,
-        "add a server as an entry of the file",
+        "add a server by its JSON entry",
         (_NEW_NAME, ArgumentRow("JSON", "the entry", "entry"), _SCOPE),
         examples=("""callgate mcp add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'""",),
     ),
@@ -250,35 +250,33 @@ COMMANDS = (
     CommandRow(
         "mcp list",
         list_all,
-        "every server: is it there, how many tools, how fast",
+        "list every server with its status, number of tools and time",
         (ArgumentRow("--json", "print a list as JSON", "as_json"),),
         examples=("callgate mcp list",),
     ),
     CommandRow(
         "mcp get",
         get,
-        "one server as it is configured",
+        "show the configuration of a server",
         (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
         examples=("callgate mcp get time",),
     ),
     CommandRow(
         "mcp test",
         test,
-        "connect a server and look at its tools",
+        "connect to a server and list its tools",
         (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
         examples=("callgate mcp test time",),
-        more="exit codes: 0 it is connected, 1 it is not",
+        more="exit codes: 0 the server is connected, 1 it is not",
     ),
-    CommandRow(
-        "mcp login", login, "log in to a server that wants it", (_NAME,), examples=("callgate mcp login github",)
-    ),
+    CommandRow("mcp login", login, "log in to a server", (_NAME,), examples=("callgate mcp login github",)),
     CommandRow("mcp logout", logout, "forget a login", (_NAME,), examples=("callgate mcp logout github",)),
     CommandRow(
         "mcp serve",
         "mcp_serve:serve",
-        "offer the built-in tools to other programs",
+        "provide the built-in tools to other programs",
         (
-            ArgumentRow("--tools LIST", "only these, such as Read,Grep", read=tool_names),
+            ArgumentRow("--tools LIST", "only these tools, such as Read,Grep", read=tool_names),
             ArgumentRow(
                 "--http",
                 f"on a port; the token that clients have to send is that of ${TOKEN}, or a new one, printed at the "
@@ -289,8 +287,8 @@ COMMANDS = (
                 "--host ADDRESS", "with --http: an address of this machine that clients use (default 127.0.0.1)"
             ),
             *RULES,
-            ArgumentRow("--settings FILE", "settings above those in files"),
-            ArgumentRow("--trust", "trust this folder, this once, with its tools and hooks"),
+            ArgumentRow("--settings FILE", "a settings file with priority over all others"),
+            ArgumentRow("--trust", "trust this folder with its tools and hooks for this start"),
             ArgumentRow("--no-save", "keep no record"),
             ArgumentRow("--debug"),
         ),
@@ -299,6 +297,6 @@ COMMANDS = (
             "callgate mcp serve --tools Read,Grep,Bash --allow 'Bash(npm test)'",
             "callgate mcp serve --http --port 8765",
         ),
-        more="exit codes: 0 the client has ended, 1 it could not be served, 2 the package mcp is missing, or usage",
+        more="exit codes: 0 the client disconnected, 1 failed, 2 the package mcp is missing, or usage",
     ),
 )

@@ -42,14 +42,14 @@ def serve(
     ask its user, the call is denied and the denial names the rule that would allow it. Edits are previewed first:
     the client applies or discards them with `resolve`. Each connection is a session, see callgate session list."""
     if not http and (port is not None or host is not None):
-        raise CommandMisuse("--port and --host are about --http: say that too")
+        raise CommandMisuse("--port and --host require --http")
     if find_spec("mcp") is None:
         say(INSTALL)
         return USAGE
     config = load_config(**rules)
     faults = broken_settings(config)
     if faults:
-        raise UsageError(f"nothing is allowed while settings are wrong: {faults[0]}")
+        raise UsageError(f"every call is denied until the settings are fixed: {faults[0]}")
     if not debug:  # the SDK and the HTTP server log the requests of clients
         for name in ("mcp", "uvicorn"):
             logging.getLogger(name).addHandler(logging.NullHandler())

@@ -18,7 +18,7 @@ from callgate.formats.display import counted
 from callgate.words.decisions import Effect
 from callgate.words.modes import MODES
 
-_KEPT = "Answers are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
+_KEPT = "Answers are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 _WHEN = "12h or 30d from now, or a date such as 2027-01-31 (UTC)"
 
 
@@ -68,12 +68,10 @@ def _lines(policy: WorkspacePolicy, room: int) -> Iterator[Line]:
     yield from paragraph(_counts(policy), room, hang=2)
     notes = policy.notes
     if notes:
-        yield (
-            Span(f"{counted(len(notes), 'note')}: what is ignored, or may not be what it looks like", "bold yellow"),
-        )
+        yield (Span(f"{counted(len(notes), 'note')}: ignored, or probably not intended", "bold yellow"),)
         yield from _listed(notes, room)
     if policy.faults:
-        what = f"{counted(len(policy.faults), 'fault')}: every call is denied until this is put right"
+        what = f"{counted(len(policy.faults), 'fault')}: every call is denied until this is fixed"
         yield from paragraph(what, room, "bold red")
         yield from _listed(policy.faults, room)
     else:
@@ -110,7 +108,7 @@ def _listed(faults: Sequence[SettingsFault], room: int) -> Iterator[Line]:
 
 def _scope(text: str) -> str:
     if text == "session":
-        raise ArgumentTypeError("must be user or project: what counts for a session alone is answered in that session")
+        raise ArgumentTypeError("must be user or project; rules for a session are created by answers in that session")
     return one_of(("user", "project"))(text)
 
 
@@ -136,29 +134,33 @@ def _moment(text: str) -> float:
 
 
 _ROOT = ArgumentRow("--root DIR", "the workspace (default: the current folder)")
-_ID = ArgumentRow("ID", "as `callgate policy list` shows it")
+_ID = ArgumentRow("ID", "the id in `callgate policy list`")
 COMMANDS = (
     CommandRow(
         "policy decide",
         "policy_decide:decide",
-        "what would be decided about calls, a JSON line for each",
-        (JSONL, ArgumentRow("--settings FILE", "rules and the mode of this settings file; hooks are left out"), FILE),
+        "decide about calls, with one JSON line for each",
+        (
+            JSONL,
+            ArgumentRow("--settings FILE", "use the rules and the mode of this settings file, without hooks"),
+            FILE,
+        ),
         examples=(
             """echo '{"tool": "Bash", "arguments": {"command": "ls"}}' | callgate policy decide --jsonl""",
             "callgate policy decide --jsonl --settings settings.toml calls.jsonl",
         ),
-        more='exit codes: 0 all were answered; 1 some were not, and have {"error": "…"} in their place',
+        more='exit codes: 0 all calls were decided; 1 some lines are invalid and have {"error": "…"} instead',
     ),
     CommandRow(
         "policy explain",
         "policy_explain:explain",
-        "why a call would be decided as it is",
+        "explain the decision about a call",
         (
             ArgumentRow("TOOL", "its name, as in rules"),
             ArgumentRow(
                 "CONTENT?",
-                "what a rule on the tool is about, in quotes: the command of Bash, the path of a file tool, the "
-                "address of WebFetch, the type of Agent",
+                "the subject of the call, in quotes: the command of Bash, the path of a file tool, the address "
+                "of WebFetch, the type of Agent",
             ),
             ArgumentRow(
                 "--argument NAME=VALUE",
@@ -181,16 +183,16 @@ COMMANDS = (
     CommandRow(
         "policy check",
         check,
-        "whether the settings can be relied on",
+        "check the settings for errors and unintended rules",
         (_ROOT,),
         examples=("callgate policy check", "callgate policy check --root ~/src/app"),
-        more="exit codes: 0 nothing is wrong, 1 something is",
+        more="exit codes: 0 no problem, 1 problems",
     ),
     CommandRow(
         "policy list",
         "policy_list:list_rules",
-        "the rules in force, and the remembered answers",
-        (_ROOT, ArgumentRow("--json", "a line of JSON for each, and nothing else", "as_json")),
+        "list the rules in effect and the remembered answers",
+        (_ROOT, ArgumentRow("--json", "print one JSON line for each", "as_json")),
         examples=("callgate policy list", "callgate policy list --json"),
     ),
     CommandRow(
@@ -207,7 +209,7 @@ COMMANDS = (
                 default="project",
             ),
             ArgumentRow("--expires WHEN", f"{_WHEN} (default: never)", read=_moment),
-            ArgumentRow("--note TEXT", "why, for people; it is shown when the answer decides"),
+            ArgumentRow("--note TEXT", "the reason; it is shown when the answer decides"),
             _ROOT,
         ),
         examples=(
@@ -219,13 +221,13 @@ COMMANDS = (
         "policy revoke",
         revoke,
         "forget remembered answers",
-        (ArgumentRow("ID+", "as `callgate policy list` shows it", "ids"), _ROOT),
+        (ArgumentRow("ID+", "the id in `callgate policy list`", "ids"), _ROOT),
         examples=("callgate policy revoke 3fa2c1",),
     ),
     CommandRow(
         "policy narrow",
         narrow,
-        "let a remembered answer cover fewer calls",
+        "restrict a remembered answer to fewer calls",
         (_ID, ArgumentRow("RULE", "Tool(content), in quotes"), _ROOT),
         examples=('callgate policy narrow 3fa2c1 "Bash(git log --oneline:*)"',),
     ),

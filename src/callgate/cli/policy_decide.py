@@ -43,7 +43,7 @@ def _call(given: dict[str, Any]) -> CallToJudge:
     tool, root, mode = (_text(given, key) for key in ("tool", "root", "mode"))
     arguments = given.get("arguments", {})
     if not tool:
-        raise UnusableLine('say which tool, as in "tool": "Bash"')
+        raise UnusableLine('the tool is missing: add "tool": "Bash"')
     if not isinstance(arguments, dict):
         raise UnusableLine('"arguments" is an object, as in {"command": "ls"}')
     allow, ask, deny = (_rules(given, key) for key in ("allow", "ask", "deny"))
@@ -79,5 +79,5 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} stands there twice")
+        raise ValueError(f"the key {twice!r} appears twice")
     return found

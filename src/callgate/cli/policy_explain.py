@@ -36,7 +36,7 @@ def explain(
     if twice is not None:
         raise CommandMisuse(f"the argument {twice!r} is given twice")
     if arguments is not None and (names or content is not None):
-        raise CommandMisuse("--arguments are all arguments: leave the content and --argument out")
+        raise CommandMisuse("--arguments cannot be combined with the content or --argument")
     close = get_close_matches(tool, CONTENT, n=1) or [name for name in CONTENT if name.lower() == tool.lower()]
     hint = "" if tool in CONTENT or not close else f"; did you mean {close[0]}?"
     if content is not None and tool not in CONTENT:
@@ -45,7 +45,7 @@ def explain(
     if arguments is None:
         arguments = dict(pairs) if content is None else {CONTENT[tool]: content, **dict(pairs)}
     if hint:
-        say(f"{tool} is not a known tool, and is judged as an unknown one{hint}")
+        say(f"{tool} is an unknown tool and is judged as such{hint}")
     policy = WorkspacePolicy(root, mode=mode)
     ruling, found = policy.explain(tool, arguments)
     if as_json:

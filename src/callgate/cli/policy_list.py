@@ -26,7 +26,7 @@ def list_rules(root: str | None, as_json: bool) -> int:
         put(_lines(policy, text_width()))
     sys.stdout.flush()
     if policy.faults:
-        say("settings are broken, so every call is denied; `callgate policy check` says what is wrong")
+        say("the settings contain errors, so every call is denied; see `callgate policy check`")
     return 0
 
 

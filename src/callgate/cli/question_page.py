@@ -105,7 +105,7 @@ class QuestionPage:
         if found.answer is not None:
             by = f"{found.answer.by} at {found.answer.door}" if found.answer.door else found.answer.by
             yield from self._words(
-                f"answered: {found.answer.outcome.replace('_', ' ')}, by {by}; not acted on yet", "green"
+                f"answered: {found.answer.outcome.replace('_', ' ')}, by {by}; not applied yet", "green"
             )
             return
         if question.choices and found.exact:

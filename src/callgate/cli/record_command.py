@@ -15,7 +15,7 @@ def record(folder: str, words: Sequence[str]) -> int:
 
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
-        raise CommandMisuse("say which command: callgate record FOLDER -- COMMAND")
+        raise CommandMisuse("the command is missing: callgate record FOLDER -- COMMAND")
     os.environ["CALLGATE_RECORD"] = str(Path(folder).absolute())
     return main(words)
 
@@ -27,9 +27,9 @@ COMMANDS = (
         "",
         (
             ArgumentRow("FOLDER", "where to write; it is made"),
-            ArgumentRow("COMMAND...", "the words after callgate, after --", "words"),
+            ArgumentRow("COMMAND...", "the arguments for callgate, after --", "words"),
         ),
         examples=("callgate record tape -- auth test ollama/qwen3",),
-        more="exit codes: those of the command",
+        more="exit codes: the codes of the command",
     ),
 )

@@ -28,16 +28,16 @@ def export(which: str | None, shape: admin.sessions.Shape, output: str | None, f
     if shown.damages:
         say(
             f"{counted(len(shown.damages), 'damaged place')} of the log left out; "
-            f"`callgate session verify {shown.named}` says where"
+            f"see `callgate session verify {shown.named}`"
         )
     if shown.missing:
-        say(f"lines are missing; `callgate session verify {shown.named}` says which")
+        say(f"lines are missing; see `callgate session verify {shown.named}`")
     return 0
 
 
 def _check_force(output: str | None, force: bool) -> None:
     if force and output in (None, "-"):
-        raise CommandMisuse("--force is about a file: say which with --output")
+        raise CommandMisuse("--force requires --output")
 
 
 def import_session(file: str, program: str) -> int:
@@ -78,8 +78,8 @@ def audit(which: str | None, shape: str, output: str | None, force: bool) -> int
     if audited.faults:
         sys.stdout.flush()
         say(
-            f"the log of session {audited.session} is not what was written, in {counted(audited.faults, 'place')}, so "
-            f"something may be missing here; `callgate session verify {audited.named}` says where"
+            f"the log of session {audited.session} was modified, in {counted(audited.faults, 'place')}, so "
+            f"events may be missing here; see `callgate session verify {audited.named}`"
         )
     return 1 if audited.faults else 0
 
@@ -149,7 +149,7 @@ def _verdict(name: str, log: Path, verified: admin.sessions.Verified, *, lost: b
         yield (Span(f"  {cut} of a torn end cut off earlier, on record, kept in {log.name}.broken"),)
     if verified.unknown:
         newer = counted(verified.unknown, "line")
-        yield (Span(f"  {newer} of a newer version of Callgate, which this one leaves out"),)
+        yield (Span(f"  {newer} from a newer version of Callgate, ignored by this version"),)
     facts = f"{counted(verified.lines, 'line')} checked, {counted(verified.size, 'byte')}"
     yield (Span(f"  {facts}" + (f", head {verified.head}" if verified.lines else "")),)
 
@@ -167,10 +167,10 @@ def _fault(fault: admin.sessions.LogFault, log: Path) -> Iterator[Line]:
 
 def _noted(verified: admin.sessions.Verified, head: str) -> Line:
     if verified.noted_at is None:
-        text = f"  the head {head} is not in it: its end was cut off, or it is not the log this was noted from"
+        text = f"  the head {head} is not in the log: its end was removed, or the head is from another log"
         return (Span(text, "red"),)
     after = "the last" if verified.head == head else "followed by newer ones"
-    return (Span(f"  the head that was noted is line {verified.noted_at}, {after}"),)
+    return (Span(f"  the given head is line {verified.noted_at}, {after}"),)
 
 
 def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: bool) -> int:
@@ -231,9 +231,9 @@ def lock(which: str | None) -> int:
     if holder is not None:
         put_text(f"session {log.stem} is open in {holder}; {_life(holder)}")
     elif name.pid is not None:
-        put_text(f"nobody has session {log.stem} open; {name} left its name behind, which does not lock the session")
+        put_text(f"no process has session {log.stem} open; {name} left a stale name, which does not lock the session")
     else:
-        put_text(f"nobody has session {log.stem} open")
+        put_text(f"no process has session {log.stem} open")
     return 0
 
 
@@ -241,11 +241,11 @@ def _life(holder: admin.sessions.LockHolder) -> str:
     if holder.pid is None:
         return "it left no name"
     if holder.host and holder.host != os.uname().nodename:
-        return "whether that process is alive can be seen only on that machine"
+        return "check on that machine whether the process is running"
     try:
         os.kill(holder.pid, 0)
     except ProcessLookupError:
-        return "that process is gone, so another process has it open, which left no name"
+        return "that process has ended; an unknown process has the session open"
     except (OSError, OverflowError):
         pass  # a process of another user
     return "that process is alive"
@@ -259,7 +259,7 @@ def _age(text: str) -> float:
 
 
 _WHICH = ArgumentRow("ID?", SESSION_HELP, "which")
-_ONE = ArgumentRow("ID", "its id, a beginning of it that no other has, or its whole title", "which")
+_ONE = ArgumentRow("ID", "the id of the session, a unique beginning of it, or its whole title", "which")
 _ALL = ArgumentRow("--all", "every session of every folder", "every")
 _OUTPUT = (
     ArgumentRow("-o --output FILE", "where to write (default: standard output)"),
@@ -271,11 +271,11 @@ _ROWS = (
     CommandRow(
         "session list",
         "session_list:list_sessions",
-        "the sessions there are, last used first",
+        "list the sessions, last used first",
         (
             ArgumentRow("--all", "those of all folders", "every_folder"),
-            ArgumentRow("--limit N", "at most so many (default: all)", read=count),
-            ArgumentRow("--json", "a line of JSON for each, and nothing else", "as_json"),
+            ArgumentRow("--limit N", "the maximum number (default: all)", read=count),
+            ArgumentRow("--json", "print one JSON line for each session", "as_json"),
         ),
         more="marks: ? a question waits for an answer, * the last turn is unfinished, ! the log cannot be read",
     ),
@@ -286,13 +286,13 @@ _ROWS = (
         (
             _WHICH,
             ArgumentRow("--tail N", "only the last N messages", read=count),
-            ArgumentRow("--json", "a line of JSON for each event, and nothing else", "as_json"),
+            ArgumentRow("--json", "print one JSON line for each event", "as_json"),
         ),
     ),
     CommandRow(
         "session export",
         export,
-        "a session as Markdown, HTML or messages of the AI SDK",
+        "export a session as Markdown, HTML or messages of the AI SDK",
         (
             _WHICH,
             ArgumentRow("--format F", "markdown, html or ai-sdk (JSON)", "shape", choices=_SHAPES, required=True),
@@ -302,7 +302,7 @@ _ROWS = (
     CommandRow(
         "session import",
         import_session,
-        "a transcript of another program as a new session",
+        "import a transcript of another program as a new session",
         (
             ArgumentRow("FILE", "the transcript; - is standard input"),
             ArgumentRow(
@@ -314,27 +314,29 @@ _ROWS = (
     CommandRow(
         "session verify",
         verify,
-        "whether a log is what was written",
+        "check that a log was not modified",
         (
             _WHICH,
             _ALL,
             ArgumentRow(
                 "--head SUM",
-                "a head noted earlier: it must be in the log still",
+                "a head printed earlier, which the log must contain",
                 read=hexadecimal("must be a head that verify printed"),
             ),
         ),
-        more="The end of a log can be cut off without a trace in it: note the head that is printed, and give it later "
-        "with --head. exit codes: 0 sound, 1 not",
+        more=(
+            "The removal of the end of a log leaves no trace: note the printed head, and pass it later with "
+            "--head. exit codes: 0 not modified, 1 modified"
+        ),
     ),
     CommandRow(
         "session gc",
         collect,
-        "remove what is left over, and with --older-than old sessions",
+        "remove files left by crashes, and with --older-than old sessions",
         (
-            ArgumentRow("--all", "among the sessions of all folders", "everywhere"),
-            ArgumentRow("--older-than AGE", "sessions last used so long ago: 12h, 30d, 6w", read=_age),
-            ArgumentRow("--dry-run", "only say what would be removed"),
+            ArgumentRow("--all", "include the sessions of all folders", "everywhere"),
+            ArgumentRow("--older-than AGE", "the minimum age since the last use: 12h, 30d, 6w", read=_age),
+            ArgumentRow("--dry-run", "only list what would be removed"),
             ArgumentRow("--json", "say it as one line of JSON", "as_json"),
         ),
     ),
@@ -356,8 +358,8 @@ _ROWS = (
         "log",
         "session_log:log",
         "",
-        (_WHICH, ArgumentRow("-f --follow", "wait for more, and print it as it happens")),
-        more="Ctrl-C ends following; the exit code is 0",
+        (_WHICH, ArgumentRow("-f --follow", "print new events as they happen")),
+        more="Ctrl-C exits with 0",
     ),
     CommandRow(
         "audit",
@@ -368,7 +370,7 @@ _ROWS = (
             ArgumentRow("--format F", "table (default), json or csv", "shape", choices=_TABLES, default="table"),
             *_OUTPUT,
         ),
-        more="exit codes: 0 done; 1 failed, or the log is not what was written, so that rows may be missing",
+        more="exit codes: 0 done; 1 failed, or the log was modified, so that rows may be missing",
     ),
 )
 COMMANDS = tuple(replace(row, more=f"{row.more}\n{DATA_FOLDER}".strip()) for row in _ROWS)

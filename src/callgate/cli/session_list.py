@@ -25,7 +25,11 @@ def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
             put_json({**json_fields(each.about), **own})
         return 0
     if not found:
-        where = "No sessions yet." if every_folder else "No sessions of this folder yet; --all shows those of others."
+        where = (
+            "No sessions yet."
+            if every_folder
+            else "No sessions in this folder yet; --all lists the sessions of all folders."
+        )
         put_text(where)
         return 0
     put(_Table(shown, columns(), signs_for(out()).mark, with_folder=every_folder).lines())

@@ -25,7 +25,7 @@ def show(which: str | None, tail: int | None, as_json: bool) -> int:
         for warning in _warnings(shown):
             say(warning)
         if shown.draft is not None:
-            say("the last message is not finished; `callgate session show` without --json has what was kept of it")
+            say("the last message is not finished; `callgate session show` without --json prints the stored part")
         for event in shown.events:
             put_json(to_json(event))
         return 0
@@ -40,24 +40,24 @@ def show(which: str | None, tail: int | None, as_json: bool) -> int:
 
 def _warnings(shown: Shown) -> Iterator[str]:
     for question in shown.questions:
-        yield f"a question waits: may {question.tool} run? {question.reason}".rstrip()
+        yield f"an open question: may {question.tool} run? {question.reason}".rstrip()
     for staged in shown.pending:
         what = f"{staged.label} ({staged.summary})" if staged.summary else staged.label
         yield f"pending: {what}, staged by {staged.source}; resume the session to apply or discard it"
     for queued in shown.waiting:
         yield f"a prompt waits ({queued.id}): {' '.join(queued.text.split())[:200]}"
     if shown.about.unfinished and not shown.questions:
-        yield "the last turn was left unfinished; the session goes on from there when it is resumed"
+        yield "the last turn is unfinished; resume the session to continue it"
     if shown.damages:
         total = sum(each.length for each in shown.damages)
         places = ", ".join(f"{each.offset} ({each.length} bytes: {each.why})" for each in shown.damages[:5])
         more = f" and {len(shown.damages) - 5} more" if len(shown.damages) > 5 else ""
         yield (
             f"{counted(total, 'damaged byte')} skipped, at offset {places}{more}; "
-            f"`callgate session verify {shown.named}` says more"
+            f"see `callgate session verify {shown.named}`"
         )
     if shown.missing:
-        yield f"lines are missing; `callgate session verify {shown.named}` says which"
+        yield f"lines are missing; see `callgate session verify {shown.named}`"
     if shown.unknown:
         yield f"{counted(shown.unknown, 'line')} of a newer version left out"
 

@@ -13,7 +13,7 @@ from callgate.words.modes import MODES, Mode
 from callgate.words.noun import noun
 
 _FOREVER = "for ever"
-_LATER = {"--agent": "agents of one's own are not there yet", "--agents": "agents of one's own are not there yet"}
+_LATER = {"--agent": "custom agents are not supported yet", "--agents": "custom agents are not supported yet"}
 """Flags of other programs that have no function here yet."""
 
 
@@ -85,15 +85,15 @@ def _positive(text: str, what: str) -> float:
 
 
 PROMPT_TEXTS = (
-    ArgumentRow("--system-prompt TEXT", "in place of the shipped system prompt", apart="own"),
+    ArgumentRow("--system-prompt TEXT", "replace the built-in system prompt", apart="own"),
     ArgumentRow("--system-prompt-file FILE", "the same, from a file", apart="own"),
     ArgumentRow("--append-system-prompt TEXT", "after the system prompt", apart="appended"),
     ArgumentRow("--append-system-prompt-file FILE", "the same, from a file", apart="appended"),
 )
 RULES = (
-    ArgumentRow("--allow RULE", "runs without a question, such as 'Bash(npm test)'", many=True),
-    ArgumentRow("--ask RULE", "is asked about, such as 'Bash(npm test)'", many=True),
-    ArgumentRow("--deny RULE", "never runs, such as 'Bash(npm test)'", many=True),
+    ArgumentRow("--allow RULE", "allow without a question, such as 'Bash(npm test)'", many=True),
+    ArgumentRow("--ask RULE", "always ask, such as 'Bash(npm test)'", many=True),
+    ArgumentRow("--deny RULE", "always deny, such as 'Bash(npm test)'", many=True),
     ArgumentRow("--mode MODE", ", ".join(MODES), choices=tuple(MODES)),
 )
 FORMATS: Mapping[str, Sequence[ArgumentRow]] = {
@@ -110,10 +110,13 @@ FORMATS: Mapping[str, Sequence[ArgumentRow]] = {
             choices=("text", "stream-json"),
             default="text",
         ),
-        ArgumentRow("--json-schema FILE|JSON", "the answer must be JSON of this schema; it is sent back once"),
+        ArgumentRow(
+            "--json-schema FILE|JSON",
+            "the answer must be JSON that matches this schema; an invalid answer is sent back once",
+        ),
         ArgumentRow(
             "--wait S",
-            "wait for answers to questions (callgate answer), and go on; --wait=S: at most S seconds for each",
+            "wait until questions are answered (callgate answer) and continue; --wait=S: at most S seconds for each",
             read=_seconds,
         ),
     )
@@ -121,31 +124,33 @@ FORMATS: Mapping[str, Sequence[ArgumentRow]] = {
 FLAGS: Mapping[str, Sequence[ArgumentRow]] = {
     "the model": (
         ArgumentRow("--model NAME", "such as anthropic/claude-… or ollama/…"),
-        ArgumentRow("--fallback-model NAME", "answers when the model is overloaded"),
+        ArgumentRow("--fallback-model NAME", "the model to use if the first is overloaded"),
         ArgumentRow("--effort LEVEL", "low … max, or auto", choices=(*get_args(Effort), "auto")),
         *PROMPT_TEXTS,
     ),
     "what it may do": (
         *RULES,
-        ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' is none", read=split_names),
-        ArgumentRow("--add-dir DIR", "a further folder to read in; file tools change the workspace alone", many=True),
-        ArgumentRow("--max-turns N", "stop after so many requests to the model", read=count),
-        ArgumentRow("--max-budget DOLLARS", "stop before the session costs more", read=_dollars),
-        ArgumentRow("--token-budget N", "tokens the model may write for this prompt", read=count),
-        ArgumentRow("--settings FILE|JSON", "settings above those in files"),
-        ArgumentRow("--trust", "trust this folder, this once, with its tools and hooks"),
-        ArgumentRow("--bare", "Bash, Read and Edit alone; no project files, hooks, skills"),
-        ArgumentRow("--mcp-config FILE|JSON", "MCP servers beside those of files", many=True),
-        ArgumentRow("--strict-mcp-config", "only the servers of --mcp-config"),
+        ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' for none", read=split_names),
+        ArgumentRow(
+            "--add-dir DIR", "an additional folder that may be read; file tools change only the workspace", many=True
+        ),
+        ArgumentRow("--max-turns N", "the maximum number of requests to the model", read=count),
+        ArgumentRow("--max-budget DOLLARS", "the maximum cost of the session", read=_dollars),
+        ArgumentRow("--token-budget N", "the maximum number of output tokens for this prompt", read=count),
+        ArgumentRow("--settings FILE|JSON", "a settings file with priority over all others"),
+        ArgumentRow("--trust", "trust this folder with its tools and hooks for this start"),
+        ArgumentRow("--bare", "only Bash, Read and Edit; no project files, hooks, skills"),
+        ArgumentRow("--mcp-config FILE|JSON", "additional MCP servers", many=True),
+        ArgumentRow("--strict-mcp-config", "use only the servers of --mcp-config"),
     ),
     "the session": (
-        ArgumentRow("-c --continue", "go on with the newest session here", "latest"),
+        ArgumentRow("-c --continue", "continue the newest session of this folder", "latest"),
         ArgumentRow(
             "-r --resume ID",
-            "go on with this one: an id, a title, words, or a log file; in a terminal without one: a list",
+            "continue this session: an id, a title, words, or a log file; without a value, a terminal shows a list",
         ),
-        ArgumentRow("--fork", "on a copy of it, which leaves the original as it is"),
-        ArgumentRow("--resume-at MESSAGE", "from this message on, such as a3; what came later is left"),
+        ArgumentRow("--fork", "continue a copy; the original session is unchanged"),
+        ArgumentRow("--resume-at MESSAGE", "continue after this message, such as a3, without later messages"),
         ArgumentRow("--session-id ID", "the id of a new session"),
         ArgumentRow("--no-save", "keep no record"),
     ),
@@ -160,7 +165,9 @@ def headless_parser() -> CommandParser:
         "never asks: a question is kept, what does not depend on it is finished, and the exit code is 3.",
         epilog=EXIT_CODES_LINE,
     )
-    parser.add_rows([ArgumentRow("-p --print"), ArgumentRow("PROMPT?", "what to do; standard input is added to it")])
+    parser.add_rows(
+        [ArgumentRow("-p --print"), ArgumentRow("PROMPT?", "the task; text on standard input is added to it")]
+    )
     for title, rows in {**FORMATS, **FLAGS}.items():
         parser.add_rows(rows, title)
     return parser
@@ -184,12 +191,14 @@ def read_headless(words: Sequence[str]) -> StartOptions:
     if unknown and unknown[0].startswith("-"):
         parser.refuse(unknown[0])
     if unknown:
-        parser.error(f"{unknown[0]!r} is one prompt too many: put the whole prompt in quotes")
+        parser.error(f"{unknown[0]!r} is a second prompt: put the whole prompt in quotes")
     values = vars(options)
     del values["print"]
     found = _checked(parser, StartOptions(attended=False, **values))
     if found.json_schema is not None and found.input_format == "stream-json":
-        parser.error("--json-schema is about one answer, and stream-json may bring several prompts")
+        parser.error(
+            "--json-schema cannot be combined with --input-format stream-json, which may contain several prompts"
+        )
     return found
 
 
@@ -243,9 +252,9 @@ def _checked(parser: CommandParser, options: StartOptions) -> StartOptions:
             parser.error(f"say {first} or {second}, not both")
     for flag in ("--fork", "--resume-at"):
         if given[flag] and not options.resumes:
-            parser.error(f"{flag} is about an earlier session: say --continue or --resume ID too")
+            parser.error(f"{flag} requires --continue or --resume ID")
     if options.session_id is not None and options.resumes and not options.fork:
-        parser.error("--session-id is for a new session: say --fork too, to go on in a copy with that id")
+        parser.error("--session-id is for a new session: add --fork to continue in a copy with this id")
     if options.prompt is not None and not options.prompt.strip():
-        parser.error("the prompt is empty: say what to do")
+        parser.error("the prompt is empty")
     return options

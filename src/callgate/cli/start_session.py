@@ -47,7 +47,7 @@ def config_of(options: StartOptions) -> Config:
     faults = broken_settings(replace(config, hooks=()) if options.bare else config)
     if faults:  # every call would be denied, and paid for
         more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
-        raise UsageError(f"nothing is allowed while settings are wrong: {faults[0]}{more}")
+        raise UsageError(f"every call is denied until the settings are fixed: {faults[0]}{more}")
     if options.attended:
         return config
     # A script pays only for its own requests.

@@ -26,7 +26,9 @@ def test_command(line: str | None, sample: bool, as_json: bool) -> int:
                 say(str(note))
         if config.statusline.command is None:
             place = "your settings" if config.folder is None else config.folder / "settings.toml"
-            raise UsageError(f"no status line is set: say --command, or put command = … under [statusline] in {place}")
+            raise UsageError(
+                f"no status line is configured: add --command, or set command = … under [statusline] in {place}"
+            )
     end, took = asyncio.run(_run(config, line))
     failure = failure_of(end)
     lines = () if failure is not None or isinstance(end, str) else status_lines(end.stdout)
@@ -53,7 +55,7 @@ def _about(end: Finished | str, failure: str | None, took: int, *, shown: bool) 
         errors = end.stderr.decode("utf-8", "replace").splitlines()
         lines += [(Span(f"  {line}", "red"),) for line in errors]
     if failure is not None:
-        lines.append((Span(f"The command {failure}: the last line would stay.", "red"),))
+        lines.append((Span(f"The command {failure}: the previous line would stay.", "red"),))
     elif not shown:
         lines.append((Span("It printed nothing: the line would be empty.", "yellow"),))
     code = "" if isinstance(end, str) else f"exit code {end.returncode}, "
@@ -76,10 +78,10 @@ COMMANDS = (
     CommandRow(
         "statusline test",
         test_command,
-        "run the command of the status line once with a sample",
+        "run the status line command once with sample data",
         (
-            ArgumentRow("--command LINE", "run this command line, not that of the settings", "line"),
-            ArgumentRow("--sample", "print the sample, and run nothing"),
+            ArgumentRow("--command LINE", "run this command instead of the configured one", "line"),
+            ArgumentRow("--sample", "print the sample data and run nothing"),
             ArgumentRow("--json", "print the outcome as JSON", "as_json"),
         ),
         examples=(
@@ -87,6 +89,6 @@ COMMANDS = (
             "callgate statusline test --command 'jq -r .model.name'",
             "callgate statusline test --sample > sample.json",
         ),
-        more="exit codes: 0 the lines would be shown, 1 they would not",
+        more="exit codes: 0 the output would be shown, 1 it would not",
     ),
 )

@@ -122,11 +122,11 @@ def hand_over(text: str, file: str | None, *, force: bool) -> None:
 
     if file not in (None, "-"):
         if file.endswith(os.sep) or Path(file).is_dir():
-            raise CallgateError(f"{file} is a folder: say which file in it")
+            raise CallgateError(f"{file} is a folder: name a file in it")
         try:
             write_file(Path(file), text.encode(errors="replace"), replace=force)
         except FileExistsError:
-            raise CallgateError(f"{file} exists already: say --force to replace it") from None
+            raise CallgateError(f"{file} already exists: add --force to replace it") from None
     elif sys.stdout.isatty():
         out().writelines(f"{safe(line.expandtabs(4))}\n" for line in text.removesuffix("\n").split("\n"))
     else:

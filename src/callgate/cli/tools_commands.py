@@ -11,7 +11,7 @@ _TITLES = {
     "core": "core: in every request",
     "custom": "custom",
     "deferred": "deferred: the model finds them by search",
-    "feature": "features of installed packages, which may add further tools",
+    "feature": "features of installed packages, which may add tools",
     "unavailable": "not available",
 }
 
@@ -36,7 +36,7 @@ def list_rows(as_json: bool) -> int:
         put([(Span(Safe("  ")), Span(f"{row.name:<16} ", "green"), Span(what))])
         if row.origin and kind in ("custom", "deferred", "feature"):
             put_paragraph(row.origin, "dim", indent=19)
-    others = "without those of MCP servers, which `/tools` shows"
+    others = "without tools of MCP servers, which `/tools` lists"
     put_paragraph(f"tool search is {found.search.sentence} ({others})")
     return 0
 
@@ -45,20 +45,20 @@ COMMANDS = (
     CommandRow(
         "tools list",
         list_rows,
-        "the tools that a model gets here, and those that it does not get",
+        "list the tools of the agent in this folder, and excluded tools",
         (ArgumentRow("--json", "print them as a list of JSON", "as_json"),),
         examples=("callgate tools list",),
     ),
     CommandRow(
         "tools new",
         "tools_new:write_new_tool",
-        "write a file of tools to begin with",
+        "create a file with an example tool",
         (ArgumentRow("NAME", "of the tool, and of the file"),),
     ),
     CommandRow(
         "tools rank",
         "tools_rank:rank",
-        "which of many tools fit a query",
+        "rank tools by a query",
         (
             JSONL,
             ArgumentRow(
@@ -73,7 +73,7 @@ COMMANDS = (
     CommandRow(
         "tools validate",
         "tools_validate:validate",
-        "how the arguments of a call would be read and repaired",
+        "show how the arguments of a call would be repaired and validated",
         (JSONL, FILE),
     ),
 )

@@ -62,26 +62,26 @@ def new_tool(name: str, root: Path) -> list[str]:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.parent.resolve().is_relative_to(root.resolve()):
-            raise UsageError(f"{FOLDER.as_posix()} leads out of {root}: nothing was written")
+            raise UsageError(f"{FOLDER.as_posix()} is outside of {root}: nothing was written")
         with open(file, "x", encoding="utf-8", newline="\n") as stream:
             stream.write(_TEMPLATE.format(name=name))
     except FileExistsError:
         if not file.parent.is_dir():
             raise UsageError(f"{FOLDER.as_posix()} is not a folder: nothing was written") from None
-        raise UsageError(f"{shown} exists already: choose another name, or edit that file") from None
+        raise UsageError(f"{shown} already exists: choose another name, or edit the file") from None
     except OSError as error:
         raise UsageError(f"{shown} cannot be written: {error.strerror or error}") from error
     return [
         f"wrote {shown}",
-        "next: make it do what you want, then say `callgate trust add`",
-        "nothing in this folder runs before it is trusted, and every change of it asks again",
+        "next: edit the file, then run `callgate trust add`",
+        "code in this folder runs only after you trust it; you are asked again after each change",
     ]
 
 
 def _check(name: str) -> None:
     """Raise UsageError unless the name fits a file, a function and a tool."""
     if name == RESOLVE:
-        raise UsageError(f"{RESOLVE!r} is the tool that finishes what is pending: choose another name")
+        raise UsageError(f"{RESOLVE!r} is reserved for the tool that resolves pending actions: choose another name")
     if name.isascii() and name.isidentifier() and not iskeyword(name) and name[0] != "_" and len(name) <= _LONGEST:
         return
     bare = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name.removesuffix(".py")).strip("_")

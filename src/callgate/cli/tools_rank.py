@@ -22,7 +22,7 @@ def rank(jsonl: bool, embeddings: str) -> int:
     with json_input(None, jsonl=jsonl) as lines:
         vectors = None if embeddings == "off" else tool_vectors()
         if embeddings == "on" and vectors is None:
-            raise CallgateError(f"the vectors are not installed: pip install '{EXTRA}'")
+            raise CallgateError(f"the embeddings are not installed: pip install '{EXTRA}'")
         return rank_lines(lines, sys.stdout, ToolIndex(vectors))
 
 

@@ -60,14 +60,12 @@ def add(folder: str | None, yes: str | None) -> int:
     store = trust_store(root)
     state, found = store.state(root), fingerprint(root)
     if yes is not None and yes != found.digest[:DIGITS]:
-        raise UsageError(
-            f"this fingerprint does not fit the files of {root} as they are now: look again with `callgate trust show`"
-        )
+        raise UsageError(f"this fingerprint does not match the current files of {root}: see `callgate trust show`")
     put(_shown(root, state, found, text_width()))
     sys.stdout.flush()
     if not found.problem and found.files and yes is None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            say("there is no terminal here to ask on: say --yes with the fingerprint that `callgate trust show` prints")
+            say("this is not a terminal: pass --yes with the fingerprint from `callgate trust show`")
             return USAGE
         if answer_to("trust? type yes: ") != "yes":
             say("not trusted")
@@ -76,7 +74,7 @@ def add(folder: str | None, yes: str | None) -> int:
     if isinstance(trusted, Untrusted):
         say(f"not trusted: {trusted.why}")
         return 1
-    put_paragraph(f"{root} is trusted as it is now; any change asks again", "green")
+    put_paragraph(f"{root} is trusted; you are asked again after each change", "green")
     return 0
 
 
@@ -100,7 +98,7 @@ def _folder(folder: str | None, *, may_be_missing: bool = False) -> Path:
 
 def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
     if folder.problem:
-        yield from item("  !", folder.root, f"{folder.problem}; nothing is trusted by it", room)
+        yield from item("  !", folder.root, f"{folder.problem}; nothing was trusted", room)
         return
     now = store.state(Path(folder.root))
     if not Path(folder.root).is_dir():
@@ -122,7 +120,7 @@ def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iter
         yield from paragraph(f"It cannot be trusted: {found.problem}", room, "red", hang=2)
         return
     if not found.files:
-        yield from paragraph("There is nothing in it to trust: no settings, hooks or other commands.", room)
+        yield from paragraph("The folder needs no trust: it contains no settings, hooks or other commands.", room)
         return
     yield (Span("once it is trusted, it", "bold"),)
     for effect in found.effects or ("does nothing by itself",):
@@ -149,7 +147,7 @@ def _in_words(state: TrustState) -> str:
     return f"not trusted: {state.why}" if state.why else "not trusted"
 
 
-_TRUST = "Which folders are trusted is kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
+_TRUST = "Trusted folders are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 _FOLDER = ArgumentRow("DIR?", "the folder (default: the current one)", "folder")
 COMMANDS = (
     CommandRow("trust list", list_trusted, "the trusted folders", examples=("callgate trust list",)),
@@ -168,7 +166,7 @@ COMMANDS = (
             _FOLDER,
             ArgumentRow(
                 "--yes FINGERPRINT",
-                "do not ask; the fingerprint is the one that `callgate trust show` prints",
+                "do not ask; pass the fingerprint from `callgate trust show`",
                 read=hexadecimal("is the fingerprint that `callgate trust show` prints", DIGITS),
             ),
         ),

@@ -36,5 +36,5 @@ def test_a_mention_that_is_denied_is_said_on_standard_error_and_the_prompt_is_an
     ran = desk.run(["What is @srv:note://a?", "--mcp-config", server, "--deny", "mcp__srv"], HELLO)
     assert (ran.code, ran.out) == (0, "Hello you.\n")
     (notice,) = ran.notices
-    assert "what the prompt mentions was not read" in notice
+    assert "a mention in the prompt was not read:" in notice
     assert "mcp__srv" in notice

@@ -48,8 +48,8 @@ def test_a_busy_server_is_asked_again_and_the_person_reads_one_line(tmp_path: Pa
         ran = callgate.run("Hi.")
     assert (ran.code, ran.out) == (0, "Here you are.\n")
     (line,) = ran.notices[-1:]
-    assert "trying again" in line
-    assert len([each for each in ran.notices if "trying again" in each]) == 1
+    assert "; retrying in" in line
+    assert len([each for each in ran.notices if "; retrying in" in each]) == 1
 
 
 def test_no_key_a_wrong_key_and_an_unknown_model_each_say_what_to_do(tmp_path: Path) -> None:
@@ -135,4 +135,4 @@ def test_lines_that_are_no_input_are_each_refused_in_a_sentence_and_the_rest_goe
     assert [f"line {n} of" in reason for n, reason in enumerate(refused, start=1)] == [True] * len(wrong)
     assert not [reason for reason in refused if "callgate." in reason or len(reason) > 400]
     assert (silent.code, len(callgate.server.requests)) == (1, 1)
-    assert "nothing was asked" in silent.lines[-1]["errors"][0]
+    assert "no prompt was received: send a line such as" in silent.lines[-1]["errors"][0]

@@ -132,7 +132,7 @@ def test_dont_ask_denies_and_rules_of_the_command_line_count(desk: Desk) -> None
 def test_a_limit_is_exit_4_and_says_which(desk: Desk) -> None:
     ran = desk.run(["Read.", "--max-turns", "1", "--output-format", "json"], turn(call("Read", file_path="a.txt")))
     assert (ran.code, ran.json["reason"]) == (4, "limit")
-    assert ran.notices[-1] == f"callgate: callgate -p --resume {ran.json['session_id']} goes on"
+    assert ran.notices[-1] == f"callgate: callgate -p --resume {ran.json['session_id']} continues"
     assert "turns" in ran.json["errors"][0]
 
 
@@ -178,7 +178,7 @@ def test_an_answer_that_does_not_fit_the_schema_is_sent_back_once(desk: Desk) ->
     assert (ran.code, json.loads(ran.out)) == (0, {"n": 3})
     ran = desk.run(["Count.", "--json-schema", SCHEMA, "--output-format", "json"], bad, bad)
     assert (ran.code, ran.json["reason"], ran.json["structured"]) == (1, "misfit", None)
-    assert "does not fit the schema" in ran.json["errors"][0]
+    assert "the answer does not match the schema, even after one correction:" in ran.json["errors"][0]
 
 
 def said(desk: Desk) -> list[Message]:
@@ -209,7 +209,7 @@ def test_going_on_where_nothing_was_left_says_so(desk: Desk) -> None:
     desk.run(["First."], HELLO)
     ran = desk.run(["--continue"])
     assert ran.code == 1
-    assert "nothing was left unfinished; say what to do next" in ran.err
+    assert "nothing was left unfinished; pass a prompt on the command line" in ran.err
 
 
 def test_a_folder_without_trust_is_named_on_one_line(desk: Desk) -> None:
@@ -275,10 +275,10 @@ def test_secrets_are_masked_in_every_form(desk: Desk, monkeypatch: pytest.Monkey
         (["x", "--output-format", "jsn"], "did you mean json"),
         (["x", "--mode", "dontask"], "did you mean dont_ask"),
         (["x", "y"], "put the whole prompt in quotes"),
-        (["x", "--fork"], "say --continue or --resume ID too"),
+        (["x", "--fork"], "requires --continue or --resume ID"),
         (["x", "--continue", "--resume", "y"], "say --continue or --resume, not both"),
         (["x", "--no-save", "--continue"], "not both"),
-        (["x", "--agent=f"], "not there yet"),
+        (["x", "--agent=f"], "custom agents are not supported yet"),
         (["  "], "the prompt is empty"),
         (["x", "--max-turns", "0"], "a whole number above 0"),
         (["x", "--max-budget", "-1"], "a sum in dollars above 0"),
@@ -299,7 +299,7 @@ def test_a_fault_in_the_flags_is_one_line_and_exit_2(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "there is nothing to do"),
+        ([], "the prompt is missing: use callgate -p PROMPT, or standard input"),
         (["x", "--settings", "{no"], "not JSON"),
         (["x", "--settings", '{"mood": 1}'], "did you mean mode"),
         (["x", "--json-schema", "gone.json"], "gone.json cannot be read"),

@@ -64,7 +64,7 @@ def test_a_signal_ends_the_commands_and_leaves_a_history_to_go_on_with(tmp_path:
             ran = ended(process)
             alive.until_gone()
         assert (ran.code, ran.json["reason"], ran.json["exit_code"]) == (130, "interrupted", 130)
-        assert "once more ends it now" in ran.err
+        assert ": interrupting the run; press again to exit immediately" in ran.err
         ran = callgate.run("And now?", "--continue")
         assert (ran.code, ran.out) == (0, "Good.\n"), ran.err
         assert len(callgate.results) == 3
@@ -134,7 +134,7 @@ def test_standard_input_that_stays_silent_is_not_waited_for_longer_than_it_says(
             os.close(reading)
             os.close(writing)
     assert (ran.code, ran.out) == (0, "Hello.\n")
-    assert "nothing came on standard input in 3 seconds" in ran.err
+    assert "no data on standard input for 3 seconds" in ran.err
 
 
 def test_an_answer_of_megabytes_arrives_whole_and_a_reader_that_leaves_is_no_fault(tmp_path: Path) -> None:

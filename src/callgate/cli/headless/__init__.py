@@ -100,7 +100,7 @@ async def _drive(
             say(_waits(question, result.session_id))
     await output.end(result)
     if options.output_format != "stream-json" and can_go_on(result):
-        say(f"callgate -p --resume {result.session_id} goes on")
+        say(f"callgate -p --resume {result.session_id} continues")
     return result.exit_code
 
 
@@ -136,9 +136,12 @@ def _facts(session: Session, config: Config) -> dict[str, Any]:
 
 
 def _waits(question: Question, session: str) -> str:
-    what = f"{question.tool} waits for an answer ({question.reason})"
+    what = f"{question.tool} needs an answer ({question.reason})"
     if not session:
-        return f"{what}: without a record it cannot be answered; allow it with --allow, or leave out --no-save"
+        return (
+            f"{what}: it cannot be answered, because the session is not stored; allow the call with --allow, or "
+            "remove --no-save"
+        )
     return (
         f"{what}: callgate answer {session} {question.call_id} yes|no, then callgate -p --resume {session};"
         f" callgate answer {session} shows it"
@@ -167,7 +170,7 @@ def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) ->
         seen.append(name)
         if len(seen) > 1:
             os._exit(INTERRUPTED)
-        say(f"{name}: the run is being interrupted; once more ends it now")
+        say(f"{name}: interrupting the run; press again to exit immediately")
         stop(f"Interrupted by {name}.")
 
     for number, name in _SIGNALS.items():

@@ -205,15 +205,15 @@ class HeadlessDriver:
             again = f" Here that is callgate -p --resume {self._session.id}" if self._session.id else ""
             return (f"{self._failure}{again if isinstance(self._failure, JournalError) else ''}",)
         if faults:
-            return (f"the answer does not fit the schema, also after it was sent back: {'; '.join(faults)}",)
+            return (f"the answer does not match the schema, even after one correction: {'; '.join(faults)}",)
         if reason == "refused" and self._refused is not None:
-            hint = "; say what to do next, on the command line or on standard input"
+            hint = "; pass a prompt on the command line or on standard input"
             return (f"this cannot be done: {self._refused.reason}{hint if self._refused.input == 'Continue' else ''}",)
         if reason in ("done", "question"):
             return ()
         if self._ended is None:
             if reason == "error" and self._reads_lines and not self._turns:
-                return ('nothing was asked: send a line such as {"type": "Prompt", "content": "…"}',)
+                return ('no prompt was received: send a line such as {"type": "Prompt", "content": "…"}',)
             return ("the run was interrupted" if reason == "interrupted" else "the run was left unfinished",)
         return (self._ended.sentence,)
 

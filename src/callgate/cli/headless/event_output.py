@@ -39,10 +39,10 @@ def notice(event: Event) -> str:
         case Noted():
             return event.text
         case RequestRetried():
-            return f"{event.detail or event.kind}; trying again in {event.delay:.3g} s ({event.attempt})"
+            return f"{event.detail or event.kind}; retrying in {event.delay:.3g} s ({event.attempt})"
         case Compacted():
             sizes = f"{event.tokens_before:,} tokens became {event.tokens_after:,}"
-            return f"the conversation was getting long: its older part is a summary now (about {sizes})"
+            return f"the conversation was long: older messages were replaced by a summary (about {sizes})"
         case _:
             return ""
 
@@ -65,7 +65,7 @@ class TextOutput:
         if isinstance(event, TurnStarted):
             self._mentions = event.because == "mention"
         elif isinstance(event, CallSettled) and self._mentions and event.result.is_error:
-            text = f"what the prompt mentions was not read: {event.result.text}"
+            text = f"a mention in the prompt was not read: {event.result.text}"
         if text:
             say(self._clean(text))
 

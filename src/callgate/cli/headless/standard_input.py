@@ -20,7 +20,9 @@ PATIENCE = 3.0
 LARGEST = 10 << 20
 """Bytes of standard input in a prompt: no model reads more."""
 
-_NOTHING_CAME = f"nothing came on standard input in {PATIENCE:g} seconds, so it is not read; < /dev/null saves the wait"
+_NOTHING_CAME = (
+    f"no data on standard input for {PATIENCE:g} seconds, so it is ignored; add < /dev/null to avoid the delay"
+)
 
 
 def read_stdin(say: Callable[[str], None]) -> str:
@@ -38,12 +40,15 @@ def read_stdin(say: Callable[[str], None]) -> str:
         pieces.append(piece)
         left -= len(piece)
     if left <= 0:
-        raise UsageError(f"standard input has more than {LARGEST >> 20} MiB: no model reads that much; name a file")
+        raise UsageError(
+            f"standard input has more than {LARGEST >> 20} MiB, more than a model can read; name a file in the "
+            "prompt instead"
+        )
     data = b"".join(pieces)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        say(f"standard input is not UTF-8 at byte {error.start}: what cannot be read is replaced")
+        say(f"standard input is not UTF-8 at byte {error.start}; invalid bytes are replaced")
         return data.decode(errors="replace")
 
 
@@ -51,7 +56,7 @@ def whole_prompt(argument: str | None, piped: str) -> str:
     """Return the prompt with standard input below it. Raise UsageError if there is neither."""
     if not piped.strip():
         if argument is None:
-            raise UsageError("there is nothing to do: say it, callgate -p PROMPT, or on standard input")
+            raise UsageError("the prompt is missing: use callgate -p PROMPT, or standard input")
         return argument
     return piped if argument is None else f"{argument}\n\n<stdin>\n{piped.removesuffix(chr(10))}\n</stdin>"
 
