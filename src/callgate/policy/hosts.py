@@ -191,13 +191,15 @@ _OWN_NETWORK = (
     *("svc", "metadata.tencentyun.com", "metadata.packet.net"),
 )
 """Names that belong to this machine, its network, cluster or cloud. Names below them belong to it too."""
-# Not private for every version of Python: services beside a machine in a cloud, and IPv6 addresses that contain an
-# IPv4 address.
-_BESIDE_THE_MACHINE = (IPv4Network("168.63.129.16/32"), IPv4Network("192.0.0.0/24"))
-_HOLDS_IPV4 = (
-    *(IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96")),
-    IPv6Network("::ffff:0:0:0/96"),
+# The registries of special addresses differ between versions of Python, so these are listed: services beside a machine
+# in a cloud, assignments of the protocols, relays, networks for tests and multicast.
+_NOT_PUBLIC_V4 = tuple(
+    map(IPv4Network, ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "224.0.0.0/3"))
 )
+_PUBLIC_V6 = IPv6Network("2000::/3")
+"""All public addresses of IPv6. It leaves out site-local, mapped, translated (NAT64) and unassigned addresses."""
+_NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3ffe::/16", "3fff::/20")))
+_ISATAP = (0x5EFE, 0x2005EFE)  # an IPv4 address of the own network follows
 
 
 def is_private(host: str) -> bool:
@@ -216,16 +218,14 @@ def is_private(host: str) -> bool:
 
 
 def _is_private_v4(address: IPv4Address) -> bool:
-    beside = any(address in network for network in _BESIDE_THE_MACHINE)
-    return beside or not address.is_global or address.is_multicast
+    return not address.is_global or any(address in network for network in _NOT_PUBLIC_V4)
 
 
 def _is_private_v6(address: IPv6Address) -> bool:
-    if any(address in network for network in _HOLDS_IPV4):
+    if address not in _PUBLIC_V6 or not address.is_global or any(address in each for each in _NOT_PUBLIC_V6):
         return True
-    if address.sixtofour is not None:
-        return _is_private_v4(address.sixtofour)
-    return not address.is_global or address.is_multicast or address.teredo is not None
+    inner = address.sixtofour
+    return (int(address) >> 32 & 0xFFFFFFFF) in _ISATAP or (inner is not None and _is_private_v4(inner))
 
 
 _SECOND_LEVEL = frozenset(
