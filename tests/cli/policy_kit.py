@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from callgate.cli import main
+from callgate.policy.sandbox_proofs import Proofs
 from tests.cli.session_kit import Ran
 
 
@@ -32,6 +33,9 @@ class Person:
 
     def set(self, name: str, value: str) -> None:
         self._monkeypatch.setenv(name, value)
+
+    def has_no_sandbox(self) -> None:
+        self._monkeypatch.setattr(Proofs, "test", lambda proofs: "none is meant to hold in this test")
 
     def user(self, text: str) -> Path:
         """Their own settings."""

@@ -19,10 +19,12 @@ from callgate.admin.installed import USES, app_packages, installation_of
 from callgate.admin.provider_keys import first_run_page
 from callgate.cli.command_parser import read_command
 from callgate.config import load_config
-from callgate.policy.sandbox_policy import Proofs
+from callgate.host.sandbox.bubblewrap import INSTALL
+from callgate.policy import sandbox_proofs
 from callgate.providers import keys
 from callgate.testing import ScriptedModel, say, turn
 from tests.cli.policy_kit import Person
+from tests.host.sandbox.kit import best
 from tests.providers.servers import Reply
 from tests.providers.servers.server import serving
 
@@ -97,7 +99,7 @@ def test_warnings_do_not_count_and_the_output_is_for_people_too(person: Person) 
     assert (ran.code, ran.err) == (0, ""), ran
     assert "✓ key            anthropic: a key from ANTHROPIC_API_KEY\n" in ran.out
     assert "anthropic/claude-opus-5-5 (answers)" in ran.out
-    assert "repair: callgate sandbox prove" in ran.out
+    assert "sandbox        in force: " in ran.out or "repair: callgate sandbox prove" in ran.out
     assert re.search(r"\d warnings?\n$", ran.out)
     assert KEY[-4:] not in ran.out
 
@@ -290,12 +292,18 @@ def test_a_session_that_is_open_is_named_with_its_holder(person: Person) -> None
     assert one("sessions").status in ("ok", "warning")
 
 
-def test_the_sandbox_is_told_from_its_proof_and_no_attack_is_run(
+@pytest.mark.spec("GATE-13")
+def test_the_sandbox_is_tested_and_without_one_the_reason_and_the_package_are_named(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Proofs, "prove", lambda *_, **__: pytest.fail("doctor runs no attacks"))
+    best()
+    assert one("sandbox").saw.startswith("in force: ")
+    monkeypatch.setattr(sandbox_proofs, "missing", lambda backend: f"it is not installed: {INSTALL}")
     found = one("sandbox")
-    assert (found.status, found.repair) == ("warning", ("callgate sandbox prove",))
+    assert found.status == "warning"
+    assert "bubblewrap: it is not installed: install the package bubblewrap (apt, dnf, pacman" in found.problem
+    person.user("[sandbox]\ndisabled = true")
+    assert one("sandbox").saw == "switched off by sandbox.disabled"
 
 
 @pytest.mark.spec("BLT-7")

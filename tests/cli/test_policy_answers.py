@@ -168,6 +168,7 @@ def test_without_a_place_of_ones_own_there_is_nothing_to_list_or_change(person: 
 
 
 def test_an_answer_is_remembered_and_counts_at_once(person: Person) -> None:
+    person.has_no_sandbox()
     assert decision(person, "make") == "ask"
     lines = person.good("policy", "add", "allow", "Bash(make:*)").lines
     assert re.fullmatch(r"[0-9a-f]{6}", lines[0])
@@ -270,6 +271,7 @@ def test_an_answer_that_stops_a_kind_of_tool_stops_them_all(person: Person, effe
 
 
 def test_a_revoked_answer_is_gone_at_once(person: Person) -> None:
+    person.has_no_sandbox()
     first, second = added(person, "allow", "Bash(make)"), added(person, "deny", "Bash(ls)", "--scope", "user")
     lines = person.good("policy", "revoke", first, second, first).lines
     assert lines == [f"revoked {first}: allow Bash(make)", f"revoked {second}: deny Bash(ls)"]
@@ -385,6 +387,7 @@ def test_an_answer_is_given_an_end_another_one_and_none(person: Person) -> None:
 
 
 def test_what_has_ended_may_begin_anew(person: Person) -> None:
+    person.has_no_sandbox()
     id = remembered(
         person,
         ApprovalPolicy(

@@ -35,6 +35,7 @@ def explained(person: Person, *words: str) -> dict[str, Any]:
 
 @pytest.mark.spec("GATE-1")
 def test_the_whole_chain_is_printed(person: Person) -> None:
+    person.has_no_sandbox()
     file = person.user(SETTINGS)
     lines = person.good("policy", "explain", "Bash", "rm -rf build").lines
     assert lines[:4] == ["Bash", "  command: rm -rf build", f"deny  by Bash(rm:*) (user, {file}:5)", "      use trash"]
@@ -150,6 +151,7 @@ def test_the_managed_mode_stands_whatever_is_given(person: Person) -> None:
 
 
 def test_a_question_that_is_not_put_is_a_step_of_its_own(person: Person) -> None:
+    person.has_no_sandbox()
     found = explained(person, "Bash", "make", "--mode", "dont_ask")
     assert (found["decision"], found["rule"], found["by"]) == ("deny", None, "mode dont_ask")
     asked, refused = found["checks"][-2:]

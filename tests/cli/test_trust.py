@@ -221,6 +221,7 @@ def test_what_is_not_trusted_cannot_be_revoked(folder: Person) -> None:
 
 
 def test_a_trusted_folder_may_run_its_hooks_and_still_allows_nothing(folder: Person) -> None:
+    folder.has_no_sandbox()
     folder.project('[permissions]\nallow = ["Bash"]\n[[hooks.PreToolUse]]\ncommand = "true"')
     folder.good("trust", "add", "--yes", shown(folder))
     (line,) = folder.good("policy", "explain", "Bash", "make", "--json").lines

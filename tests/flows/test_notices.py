@@ -1,6 +1,5 @@
 """Notices that matter: each arises as an event of a real session, and the terminal shows it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,8 @@ import pytest
 
 from callgate import ModelSetup, Prompt, Session
 from callgate.config import load_config
-from callgate.policy.sandbox_policy import NO_HOSTS
 from callgate.testing import ScriptedModel, fail, say, turn
 from callgate.testing.script import stop
-from callgate.tools.builtin.shipped import shipped_tools
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.fold import ConversationFold
 from callgate.words.errors import ModelError
@@ -67,17 +64,6 @@ async def test_a_context_that_is_nearly_full_is_told_once() -> None:
     (text,) = await notices(session, *map(Prompt, ("one", "two", "three")))
     assert text.startswith("the context is nearly full: about 165,0")
     assert "of 180,000 tokens; it is compacted at 167,000" in text
-
-
-async def test_a_missing_sandbox_is_told_before_the_first_prompt_too(tmp_path: Path) -> None:
-    config = load_config(tmp_path, environ={"HOME": str(tmp_path.parent)}, managed=tmp_path / "none")
-    config = replace(config, data=tmp_path.parent / "data")
-    session = Session(ScriptedModel(DONE), shipped_tools(["Bash"]), config=config)
-    (note,) = session.notes
-    assert note.startswith("no sandbox is in force, so commands that do more than read are asked about: ")
-    assert note != NO_HOSTS
-    assert await notices(session) == [note]
-    assert session.notes == ()
 
 
 async def test_trust_that_is_needed_is_told_with_the_command(tmp_path: Path) -> None:

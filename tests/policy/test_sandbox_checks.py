@@ -27,6 +27,12 @@ class Walls:
         self.changed = changed
         self.settled: dict[tuple[str, str], str | None] = {}
         self.hosts: tuple[str, ...] = ()
+        self.is_tested, self.why_none = True, ""
+        self.notes: list[str] = []
+        self.report = self.notes.append
+
+    def test(self) -> str:
+        return ""
 
     def hides(self, path: str) -> bool:
         return False

@@ -2,18 +2,23 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from callgate.host.sandbox import prover
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
-from callgate.host.sandbox.sandbox import SandboxRefused, missing
-from callgate.policy import sandbox_policy as sandboxing
+from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused, missing
+from callgate.policy import sandbox_proofs as sandboxing
 from callgate.policy.entries import RuleLine
 from callgate.policy.rule_contents import PathContent
 from callgate.policy.rules import Rulebook
-from callgate.policy.sandbox_policy import RESERVED, KeptProofs, Proofs, profile_for
+from callgate.policy.sandbox_policy import RESERVED, profile_for
+from callgate.policy.sandbox_proofs import KeptProofs, Proofs
 from callgate.words.decisions import Origin
+from tests.host.sandbox.kit import best
 
 HELD = Proof("bubblewrap", tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
 
@@ -122,19 +127,18 @@ def test_a_proof_counts_until_something_changes_that_it_depends_on(
 ) -> None:
     data = Path(os.path.realpath(tmp_path))
     assert Proofs(data).kept() is None
-    assert "run callgate sandbox prove" in Proofs(data).why_none()
     file = keep(data, (HELD,))
     assert file.stat().st_mode & 0o777 == 0o600
     assert Proofs(data).kept() == (HELD,)
-    sandbox = Proofs(data).sandbox()
     if missing("bubblewrap") is None:
-        assert sandbox is not None
+        monkeypatch.setattr(prover, "self_test", lambda *_: pytest.fail("the proof is stored"))
+        sandbox = Proofs(data).test()
+        assert isinstance(sandbox, Sandbox)
         assert sandbox.backend == "bubblewrap"
     boot = tmp_path / "boot_id"
     boot.write_text("another start of the machine")
     monkeypatch.setattr(sandboxing, "_BOOT", boot)
     assert Proofs(data).kept() is None
-    assert Proofs(data).sandbox() is None
 
 
 def test_a_proof_that_is_damaged_or_that_others_can_write_does_not_count(tmp_path: Path) -> None:
@@ -150,13 +154,55 @@ def test_a_proof_that_is_damaged_or_that_others_can_write_does_not_count(tmp_pat
     assert Proofs(data).kept() is None
 
 
-def test_what_did_not_hold_is_no_sandbox_and_the_reasons_are_said(tmp_path: Path) -> None:
-    data = Path(os.path.realpath(tmp_path))
-    keep(
-        data, (Proof("bubblewrap", fault="bwrap is not installed"), Proof("landlock", (AttackOutcome("x", "escaped"),)))
+ESCAPED = Proof("bubblewrap", (AttackOutcome("x", "escaped"),))
+
+
+@pytest.mark.spec("GATE-13")
+def test_the_self_test_tries_the_kinds_in_order_and_says_why_none_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, tried = Path(os.path.realpath(tmp_path)), list[str]()
+
+    def fails(sandbox: Sandbox, folder: Path) -> Proof:
+        tried.append(sandbox.backend)
+        return Proof(sandbox.backend, fault="not here")
+
+    monkeypatch.setattr(prover, "self_test", fails)
+    monkeypatch.setattr(sandboxing, "missing", lambda backend: f"not {backend}" if backend == "seatbelt" else None)
+    monkeypatch.setattr("callgate.host.sandbox.sandbox.missing", lambda backend: None)
+    keep(data, (ESCAPED,))
+    assert Proofs(data).test() == (
+        "bubblewrap: 1 attacks got out: x; namespaces: not here; landlock: not here; seatbelt: not seatbelt"
     )
-    assert Proofs(data).sandbox() is None
-    assert Proofs(data).why_none() == "bubblewrap: bwrap is not installed; landlock: 1 attacks got out: x"
+    assert tried == ["namespaces", "landlock"]  # the long proof found a gap in the first kind
+    assert Proofs(data).kept() == (ESCAPED,)
+    monkeypatch.setattr(prover, "self_test", lambda sandbox, folder: replace(HELD, backend=sandbox.backend))
+    found = Proofs(data).test()
+    assert isinstance(found, Sandbox)
+    assert (found.backend, Proofs(data).kept()) == ("namespaces", (ESCAPED, replace(HELD, backend="namespaces")))
+
+
+@pytest.mark.spec("GATE-13")
+def test_without_a_place_to_write_the_self_test_runs_in_a_temporary_folder(tmp_path: Path) -> None:
+    best()
+    for data in (Path("/proc/callgate"), tmp_path / "file" / "data"):
+        (tmp_path / "file").touch()
+        proofs = Proofs(data)
+        assert isinstance(proofs.test(), Sandbox)
+        assert proofs.kept() is None
+        folder = proofs.folder()
+        assert folder.is_dir()
+        del proofs
+        assert not folder.exists()
+
+
+@pytest.mark.spec("GATE-13")
+def test_sessions_that_test_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    data, backend = Path(os.path.realpath(tmp_path)), best()
+    with ThreadPoolExecutor(6) as pool:
+        found = [*pool.map(lambda _: Proofs(data).test(), range(6))]
+    assert [each.backend for each in found if isinstance(each, Sandbox)] == [backend] * 6
+    assert not [name for name in os.listdir(data / "sandbox") if name.startswith("arena")]
 
 
 @pytest.mark.slow
@@ -165,5 +211,5 @@ def test_proving_keeps_the_outcome(tmp_path: Path) -> None:
     found = proofs.prove()
     assert proofs.kept() == found
     assert json.loads((tmp_path / "sandbox" / "proof.json").read_text())["proofs"][0]["backend"] == "bubblewrap"
-    assert (proofs.sandbox() is not None) == any(each.holds for each in found)
+    assert isinstance(proofs.test(), Sandbox) == any(each.holds for each in found)
     assert not [name for name in os.listdir(tmp_path / "sandbox") if name.startswith("arena")]

@@ -25,7 +25,7 @@ from callgate.policy.memory import KeptScope, Memory, Remembered
 from callgate.policy.rule_contents import UnreadableContent
 from callgate.policy.rule_hints import hint
 from callgate.policy.rules import Rule, Rulebook, make_rule, parse_rule
-from callgate.policy.sandbox_policy import sandbox_in_force
+from callgate.policy.sandbox_policy import workspace_sandbox
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustedFolder, TrustState, Untrusted
 from callgate.policy.well_known import COMMANDS
 from callgate.tools.builtin import BUILTIN
@@ -68,10 +68,11 @@ class KeptAnswer:
 
 def sandbox_of(config: Config) -> ProvenSandbox | None:
     """Return the sandbox in force for commands of the workspace."""
-    if not config.own_data:
+    if not config.own_data or config.settings.sandbox_disabled:
         return None
-    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
-    return None if isinstance(found, str) else found
+    found = workspace_sandbox(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
+    found.test()
+    return None if found.why_none else found
 
 
 class WorkspacePolicy:

@@ -27,7 +27,7 @@ from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
 from callgate.words.decisions import Allow
 from callgate.words.errors import CallgateError, ModelError, UsageError
-from callgate.words.events import ModeSet
+from callgate.words.events import ModeSet, Noted
 from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.messages import Usage
 from callgate.words.model import Abilities, CacheHints, ModelEvent, Request, RequestLimits, RequestOptions
@@ -314,7 +314,10 @@ def session_gate(
     if configs:
         from callgate.assembly.settings import sandbox_of, withheld_of  # where there are settings
 
-        sandbox, notes = sandbox_of(tools, configs, [part.host for part in (*place.around, place)])
+        def report(note: str) -> None:
+            opened.record.write(Noted(opened.now(), note, "warning"))
+
+        sandbox, notes = sandbox_of(tools, configs, [part.host for part in (*place.around, place)], report)
         facts = replace(facts, sandbox=sandbox, withheld=withheld_of(place.rooted_configs, opened.host.clock))
     bound = {id(each) for part in place.around for each in part.tools}
     place.tools = tuple(each for each in tools if id(each) not in bound)  # other tools are bound to a parent session

@@ -139,32 +139,29 @@ def withheld_of(configs: Sequence[tuple[Config, str]], clock: Clock) -> Callable
 
 
 def sandbox_of(
-    tools: Sequence[Tool], configs: Sequence[Config], hosts: Sequence[Host]
+    tools: Sequence[Tool], configs: Sequence[Config], hosts: Sequence[Host], report: Callable[[str], None]
 ) -> "tuple[ProvenSandbox | None, tuple[str, ...]]":
     """Return the sandbox for the commands of a session, or None, and notes for the user. Return None also if no tool
-    runs commands in a sandbox, or if no host is local.
+    runs commands in a sandbox, if no host is local, or if the settings of the root session disable the sandbox.
 
-    configs  the configs of the parent sessions, the root first, and of the session. The first one with a sandbox in
-             force determines the sandbox; the other configs can only restrict it
+    configs  the configs of the parent sessions, the root first, and of the session. The first one with a data folder
+             outside the workspace determines the sandbox; the other configs can only restrict it
     hosts    the hosts of these sessions
+    report   called with a note for the user if the sandbox, which is tested at its first use, does not hold
     """
     is_local = any(isinstance(each, LocalHost) for each in hosts)
-    if not is_local or not any(facts_of(each).takes_sandbox for each in tools):
+    if configs[0].settings.sandbox_disabled or not is_local or not any(facts_of(each).takes_sandbox for each in tools):
         return None, ()
-    from callgate.policy.sandbox_policy import NO_HOSTS, sandbox_in_force  # for commands alone
+    from callgate.host.sandbox.proven_sandbox import NONE_IN_FORCE
+    from callgate.policy.sandbox_policy import workspace_sandbox  # for commands alone
 
+    config = next((each for each in configs if each.own_data), None)
+    if config is None:
+        return None, (f"{NONE_IN_FORCE} ({_NO_PLACE})",)
     allowed = configs[-1].settings.sandbox_allow_hosts
     allowed = tuple(each for each in allowed if all(each in other.settings.sandbox_allow_hosts for other in configs))
-    why_none = ""
-    for config in configs:
-        found: ProvenSandbox | str = _NO_PLACE
-        if config.own_data:
-            others = [Rulebook.of(each.rules, root=str(each.root), home=str(each.home)) for each in configs]
-            found = sandbox_in_force(config.data, config.root, config.home, config.rules, allowed, others)
-        if not isinstance(found, str):
-            return found, (NO_HOSTS,) if allowed and not found.hosts else ()
-        why_none = why_none or found
-    return None, (f"no sandbox is in force, so commands that do more than read are asked about: {why_none}",)
+    others = [Rulebook.of(each.rules, root=str(each.root), home=str(each.home)) for each in configs]
+    return workspace_sandbox(config.data, config.root, config.home, config.rules, allowed, others, report), ()
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
@@ -138,6 +139,8 @@ async def _session(folder: Path, turns: Iterable[ScriptedTurn], *, resumes: bool
     """Open the session of an agent whose settings and data are in the folder of the demo."""
     environ = {"PATH": os.environ.get("PATH", ""), "CALLGATE_DATA_DIR": str(folder / "data")}
     config = load_config(folder / "shop", environ=environ, home=folder / "home")
+    # In the sandbox the command would run without a question, which the demo shows.
+    config = replace(config, settings=replace(config.settings, sandbox_disabled=True))
     store = Store(config.root, config.data)
     journal = await (store.open() if resumes else store.create())
     return await agent_session(config, ScriptedModel(*turns), journal=journal, tools=_TOOLS[: None if _REWRITES else 3])

@@ -13,7 +13,8 @@ from callgate.host.environment import scrubbed
 from callgate.host.ports import Command, HostDecision
 from callgate.host.sandbox.proof import Proof
 from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused
-from callgate.policy.sandbox_policy import NO_HOSTS, Proofs, sandbox_in_force
+from callgate.policy.sandbox_policy import workspace_sandbox
+from callgate.policy.sandbox_proofs import Proofs
 
 _BY_SHELL = ("/bin/sh", "-c", 'exec "$@"', "callgate sandbox run")
 """Starts the words behind it. Bubblewrap alone exits with 1 if there is no such program, as many programs do."""
@@ -22,7 +23,9 @@ _BY_SHELL = ("/bin/sh", "-c", 'exec "$@"', "callgate sandbox run")
 def prove(every: bool, as_json: bool) -> int:
     """Run each attack first without and then inside the sandbox, in a temporary folder. The result is valid until
     this machine restarts, or bubblewrap, Python or Callgate change."""
-    proofs = _proofs(load_config()).prove(every=every)
+    config = load_config()
+    _check_data(config)
+    proofs = Proofs(config.data).prove(every=every)
     best = next((proof for proof in proofs if proof.holds), None)
     if as_json:
         put_json({"in_force": None if best is None else best.backend, "proofs": [_as_json(each) for each in proofs]})
@@ -48,14 +51,13 @@ def run(words: Sequence[str]) -> int:
             say(f"the sandbox refuses {decision.host}: {decision.why}")
 
     config = load_config()
-    proofs = _proofs(config)
-    if proofs.kept() is None:
-        proofs.prove()
-    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
-    if isinstance(found, str):
-        raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {found}")
-    if config.settings.sandbox_allow_hosts and not found.hosts:
-        say(NO_HOSTS)
+    _check_data(config)
+    found = workspace_sandbox(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
+    note = found.test()
+    if found.why_none:
+        raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {found.why_none}")
+    if note:
+        say(note)
     inside = found.wrap(Command((*_BY_SHELL, *words), str(config.root), scrubbed(os.environ)), report)
     with subprocess.Popen(inside.argv, cwd=inside.cwd, env=dict(inside.env), pass_fds=inside.handed_fds) as running:
         for number in inside.handed_fds:
@@ -64,10 +66,9 @@ def run(words: Sequence[str]) -> int:
     return ended if ended >= 0 else 128 - ended
 
 
-def _proofs(config: Config) -> Proofs:
+def _check_data(config: Config) -> None:
     if not config.own_data:
         raise SandboxRefused(f"{config.data} lies in the workspace, where a command could write the proof itself")
-    return Proofs(config.data)
 
 
 def _lines(proof: Proof) -> Iterator[Line]:

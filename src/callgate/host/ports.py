@@ -182,7 +182,7 @@ class Confinement(Protocol):
 
     def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
         """Return a command that runs ``command`` inside the sandbox. Raise ToolFailure or another error if that is not
-        possible.
+        possible. Blocks; called in any thread.
 
         on_decision  called in any thread with each decision about a host, before the command receives the decision
         """

@@ -8,8 +8,16 @@ from inspect import isawaitable
 from typing import Any
 
 from callgate.core.ports import Case, Check, Hooked, Verdict
+from callgate.host.threads import in_thread
 from callgate.policy.judge import DEFAULT, DENY_RULES, MODE, Judge
-from callgate.policy.placement import OUTSIDE_CHECK, sandbox_for, unreviewed, why_outside
+from callgate.policy.placement import (
+    OUTSIDE_CHECK,
+    PlacesCommands,
+    declared_sandbox,
+    sandbox_for,
+    unreviewed,
+    why_outside,
+)
 from callgate.policy.reasons import what_would_run
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.policy.shorten import sentence
@@ -95,7 +103,8 @@ class SandboxChecks:
         self._judge = judge
         self._free = free
         self.placing = Check("place of the command", self._place, again=True)
-        """The first check. It decides where the command runs and returns no verdict."""
+        """The first check. It decides where the command runs and returns no verdict. For the first command of a
+        session it waits until the sandbox is tested."""
         self.outside = Check(OUTSIDE_CHECK, self._outside, again=True)
         """The check after the mode and before the rules: a question about running the command outside."""
         self.freeing = Check("sandbox", self._inside)
@@ -117,7 +126,17 @@ class SandboxChecks:
 
         return replace(check, judge=judge)
 
-    def _place(self, case: Case) -> Verdict:
+    def _place(self, case: Case) -> Verdict | Awaitable[Verdict]:
+        sandbox = declared_sandbox(case)
+        if sandbox is not None and not sandbox.is_tested:
+            return self._tested(sandbox, case)
+        why_outside(self._judge.subject(case))
+        return None
+
+    async def _tested(self, sandbox: PlacesCommands, case: Case) -> Verdict:
+        note = await in_thread(sandbox.test)
+        if note:
+            sandbox.report(note)
         why_outside(self._judge.subject(case))
         return None
 

@@ -4,6 +4,7 @@ Arguments of the call never decide this, so the user's answer applies to the pla
 """
 
 import os
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from callgate import shell
@@ -22,11 +23,25 @@ _VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
 class PlacesCommands(Protocol):
     """The interface of a tool's sandbox that the gate uses.
 
-    hosts  the hosts that commands inside the sandbox may reach
+    is_tested  False before ``test`` was called
+    why_none   the reason why no sandbox is in force; empty if one is in force
+    hosts      the hosts that commands inside the sandbox may reach
+    report     called with a note for the user
     """
 
     @property
+    def is_tested(self) -> bool: ...
+    @property
+    def why_none(self) -> str: ...
+    @property
     def hosts(self) -> tuple[str, ...]: ...
+    @property
+    def report(self) -> Callable[[str], None]: ...
+
+    def test(self) -> str:
+        """Test the sandbox on this machine and return a note for the user, often empty. Blocks; any thread may call
+        it."""
+        ...
 
     def hides(self, path: str) -> bool:
         """Return True if commands inside the sandbox cannot read the path."""
@@ -47,7 +62,14 @@ class PlacesCommands(Protocol):
 
 
 def sandbox_for(case: Case) -> PlacesCommands | None:
-    """Return the sandbox of the tool; None if there is no sandbox or no command."""
+    """Return the sandbox of the tool; None if no sandbox is in force or if the call has no command."""
+    sandbox = declared_sandbox(case)
+    return sandbox if sandbox is not None and sandbox.is_tested and not sandbox.why_none else None
+
+
+def declared_sandbox(case: Case) -> PlacesCommands | None:
+    """Return the sandbox of the tool, which may not be tested yet; None if there is none or if the call has no
+    command."""
     sandbox, declared = facts_of(case.tool).sandbox, case.traits.declared
     has_command = declared.command is not None and declared.fault is None
     return sandbox if has_command and isinstance(sandbox, PlacesCommands) else None

@@ -1,38 +1,25 @@
-"""Builds the sandbox profile from the table of protected places, and stores the proofs of sandboxes."""
+"""Builds the sandbox of a workspace: its profile, from the table of protected places and the rules, and its proxy."""
 
-import hashlib
 import os
 import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callgate.formats.jsonable import to_json
 from callgate.host.sandbox.profile import Profile
-from callgate.host.sandbox.proof import Proof
 from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.reviewed_files import ReviewedFiles
-from callgate.host.sandbox.sandbox import (
-    BACKENDS,
-    LAUNCHER,
-    Sandbox,
-    SandboxRefused,
-    bubblewrap_program,
-    missing,
-    private_folder,
-)
+from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused, private_folder
 from callgate.policy.entries import RuleLine
-from callgate.policy.json_store import VERSION, Damaged, read_value, write_record
 from callgate.policy.protected import is_secret, protected_names, secrets_of
 from callgate.policy.rule_contents import HostContent, PathContent
 from callgate.policy.rules import Rule, Rulebook, path_rules
+from callgate.policy.sandbox_proofs import Proofs
 from callgate.policy.subjects import Way
-from callgate.words.errors import UsageError
-from callgate.words.noun import noun
 from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
@@ -45,7 +32,6 @@ without asking."""
 _DEEPEST = 3
 _MOST_LISTED = 2_000
 _NOT_LOOKED_INTO = frozenset((".git", "node_modules", ".venv", "venv", "site-packages", "target", "__pycache__"))
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 # ---- the profile ----------------------------------------------------------------------------------------------------
@@ -157,107 +143,35 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-# ---- the proof ------------------------------------------------------------------------------------------------------
+# ---- the sandbox of a session --------------------------------------------------------------------------------------
 
 
-@noun
-class KeptProofs:
-    """The proofs as stored. ``key`` is a digest of everything on which the proofs depend."""
-
-    version: int
-    key: str
-    proofs: tuple[Proof, ...]
-
-
-class Proofs:
-    """The proofs of sandboxes on this machine, stored in the user's data folder. They are valid for one boot,
-    kernel, user, and version of bubblewrap, Python and the code of the sandbox."""
-
-    def __init__(self, data: Path) -> None:
-        self._folder = private_folder(data)
-        self._file = self._folder / "proof.json"
-
-    def kept(self) -> tuple[Proof, ...] | None:
-        """Return the valid proofs; None if there are none or the file cannot be read."""
-        try:
-            found = read_value(self._file, KeptProofs)
-        except Damaged:
-            return None
-        return found.proofs if found is not None and found.key == _key() else None
-
-    def prove(self, *, every: bool = False) -> tuple[Proof, ...]:
-        """Test the kinds of sandboxes, best first, until a test succeeds, and store the results. Blocks for seconds.
-        Raise UsageError if the results cannot be written.
-
-        every  test all kinds, even after a success
-        """
-        from callgate.host.sandbox.prover import (
-            prove,
-            try_outside,
-        )  # imports the attacks, which a session does not need
-        from callgate.policy.allowed_hosts import proxy_rules
-
-        found: list[Proof] = []
-        control = None
-        for backend in BACKENDS:
-            why = missing(backend)
-            if why is None and backend == "seatbelt":
-                why = "the sandbox of macOS is written and has not been tried on a Mac"
-            if why is not None:
-                found.append(Proof(backend, fault=why))
-                continue
-            try:
-                control = control or try_outside(self._folder, proxy_rules)
-            except OSError as error:
-                found.append(Proof(backend, fault=f"the attacks could not be run: {error}"))
-                continue
-            found.append(prove(Sandbox(backend, self._folder), self._folder, proxy_rules, control=control))
-            if found[-1].holds and not every:
-                break
-        write_record(self._file, to_json(KeptProofs(VERSION, _key(), tuple(found))))
-        return tuple(found)
-
-    def sandbox(self) -> Sandbox | None:
-        """Return the best sandbox with a successful proof, or None."""
-        best = next((proof for proof in self.kept() or () if proof.holds), None)
-        return None if best is None or missing(best.backend) is not None else Sandbox(best.backend, self._folder)
-
-    def why_none(self) -> str:
-        """Return why no sandbox is active, and how to activate one."""
-        proofs = self.kept()
-        if proofs is None:
-            return "no sandbox has been proven since this machine started: run callgate sandbox prove"
-        return "; ".join(f"{proof.backend}: {proof.why_not}" for proof in proofs if not proof.holds)
-
-
-def sandbox_in_force(
+def workspace_sandbox(
     data: Path,
     root: Path,
     home: Path,
     rules: Sequence[RuleLine] = (),
     hosts: Sequence[str] = (),
     others: Sequence[Rulebook] = (),
-) -> ProvenSandbox | str:
-    """Return the sandbox for commands of a workspace, or the reason why there is none.
+    report: Callable[[str], None] = lambda note: None,
+) -> ProvenSandbox:
+    """Return the sandbox for commands of a workspace. It is tested before the first command.
 
     rules   rules of the settings; paths and hosts that they deny are also denied to commands
     hosts   hosts that commands may reach
     others  rulebooks of other sessions in the tree. Their deny rules apply too; a root below the workspace makes the
             rest of the workspace read-only
+    report  called with a note for the user if no sandbox holds
     """
     proofs = Proofs(data)
-    sandbox = proofs.sandbox()
-    if sandbox is None:
-        return proofs.why_none()
     book = Rulebook.of(rules, root=str(root), home=str(home))
     denied = (*book.denies, *(rule for other in others for rule in other.denies))
     denies, allows = ([content for _, content in path_rules(rules)] for rules in (denied, book.allows))
-    private = private_folder(data)
-    scratch = _Scratch(private)
+    scratch = _Scratch(proofs.folder)
 
     def profile_of(folder: str) -> Profile:
         return profile_for(
-            folder, str(home), private=str(private), scratch=scratch.folder(), denies=denies, allows=allows
+            folder, str(home), private=str(proofs.folder()), scratch=scratch.folder(), denies=denies, allows=allows
         )
 
     def profile() -> Profile:
@@ -268,7 +182,8 @@ def sandbox_in_force(
                 found = replace(inner, unreadable=tuple(sorted({*inner.unreadable, *found.unreadable})))
         return found
 
-    return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, denied), ReviewedFiles(str(root), private))
+    files = ReviewedFiles(str(root), private_folder(data))
+    return ProvenSandbox(proofs.test, profile, hosts, lambda found: _proxy_for(found, hosts, denied), files, report)
 
 
 def _is_writable(folder: str, profile: Profile) -> bool:
@@ -278,10 +193,10 @@ def _is_writable(folder: str, profile: Profile) -> bool:
     return folder.startswith(f"{profile.root}/") and not any(f"{folder}/".startswith(f"{each}/") for each in kept)
 
 
-def proxy_for(sandbox: Sandbox, hosts: Sequence[str], denies: Sequence[Rule]) -> "HostProxy | None":
-    """Return the proxy for the hosts except hosts that the rules deny. Return None if there are no hosts, or if the
-    sandbox does not isolate the network."""
-    if not hosts or not sandbox.has_network:
+def _proxy_for(sandbox: Sandbox, hosts: Sequence[str], denies: Sequence[Rule]) -> "HostProxy | None":
+    """Return the proxy for the hosts except hosts that the rules deny. Return None if the sandbox does not isolate the
+    network."""
+    if not sandbox.has_network:
         return None
     from callgate.host.sandbox.proxy import HostProxy  # most settings name no hosts
     from callgate.policy.allowed_hosts import proxy_rules
@@ -290,37 +205,15 @@ def proxy_for(sandbox: Sandbox, hosts: Sequence[str], denies: Sequence[Rule]) ->
     return HostProxy(proxy_rules(hosts, denied))
 
 
-NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no network of its own, so no host is reached"
-
-
 class _Scratch:
     """A temporary folder. It is created at its first use, and removed with this object or at exit."""
 
-    def __init__(self, parent: Path) -> None:
+    def __init__(self, parent: Callable[[], Path]) -> None:
         self._parent = parent  # not in a folder that commands can write to
         self._made = ""
 
     def folder(self) -> str:
         if not self._made:
-            self._made = os.path.realpath(tempfile.mkdtemp(prefix="tmp-", dir=self._parent))
+            self._made = os.path.realpath(tempfile.mkdtemp(prefix="tmp-", dir=self._parent()))
             weakref.finalize(self, shutil.rmtree, self._made, ignore_errors=True)
         return self._made
-
-
-def _key() -> str:
-    if not hasattr(os, "getuid"):
-        raise UsageError("sandboxes are made on Linux and macOS, not on this system")
-    program = bubblewrap_program()
-    status = os.stat(program) if program else None
-    parts = [
-        _BOOT.read_text() if _BOOT.exists() else "",
-        " ".join(os.uname()),
-        f"{os.getuid()} {os.getgid()}",
-        "" if status is None else f"{program} {status.st_size} {status.st_mtime_ns} {status.st_mode}",
-        sys.executable,
-    ]
-    sources = sorted(LAUNCHER.parent.rglob("*.py"))
-    whole = hashlib.sha256("\n".join(parts).encode())
-    for source in sources:
-        whole.update(source.read_bytes())
-    return whole.hexdigest()

@@ -112,6 +112,9 @@ class SettingValues:
     sandbox_auto_allow: bool = setting(
         kinds.FLAG, True, "Whether a command in a proven sandbox runs without a question."
     )
+    sandbox_disabled: bool = setting(
+        kinds.FLAG, False, "Whether commands run without the sandbox. A repository cannot set it."
+    )
     sandbox_allow_hosts: tuple[str, ...] = setting(
         kinds.HOSTS, (), "Hosts that commands in the sandbox may reach. Default: none."
     )

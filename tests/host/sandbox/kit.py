@@ -29,7 +29,7 @@ sys.exit(sys.version_info < (3, 11) or subprocess.run([sys.executable, "-c", ""]
 PROVE = """
 import json, sys
 from pathlib import Path
-from callgate.host.sandbox.prover import prove
+from callgate.host.sandbox.prover import prove, self_test
 from callgate.host.sandbox.sandbox import Sandbox
 from callgate.policy.allowed_hosts import proxy_rules
 folder = Path(sys.argv[2])
@@ -37,7 +37,11 @@ if "--all-attacks" in sys.argv:
     from tests.host.sandbox.wide_arena import WideArena as Arena
 else:
     from callgate.host.sandbox.arena import Arena
-found = prove(Sandbox(sys.argv[1], folder), folder, proxy_rules, arenas=Arena)
+sandbox = Sandbox(sys.argv[1], folder)
+if "--self-test" in sys.argv:
+    found = self_test(sandbox, folder)
+else:
+    found = prove(sandbox, folder, proxy_rules, arenas=Arena)
 rows = [[each.name, each.outcome, each.why] for each in found.outcomes]
 print(json.dumps({"fault": found.fault, "holds": found.holds, "rows": rows}))
 """
@@ -109,7 +113,7 @@ def workspace_in(folder: Path) -> Profile:
     )
 
 
-def proof_as_nobody(backend: Backend, folder: Path) -> dict[str, Any]:
+def proof_as_nobody(backend: Backend, folder: Path, which: str = "--all-attacks") -> dict[str, Any]:
     """The proof by a process of an unprivileged user. Skips, with the reason, where there is none to be had."""
     why = missing(backend)
     if why is not None:
@@ -126,7 +130,7 @@ def proof_as_nobody(backend: Backend, folder: Path) -> dict[str, Any]:
     else:
         pytest.skip("no Python 3.11 on this machine can be run by another user")
     ran = subprocess.run(
-        [*become, python, "-c", PROVE, backend, str(folder), "--all-attacks"],
+        [*become, python, "-c", PROVE, backend, str(folder), which],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{SRC}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

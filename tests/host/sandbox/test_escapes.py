@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from callgate.host.sandbox.attacks import ATTACKS, WALLS
+from callgate.host.sandbox.attacks import ATTACKS, SELF_TEST, WALLS
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
-from callgate.host.sandbox.prover import prove, try_outside
+from callgate.host.sandbox.prover import prove, self_test, try_outside
 from callgate.host.sandbox.proxy_connection import ProxyRules
 from callgate.host.sandbox.sandbox import Backend
 from callgate.policy.allowed_hosts import proxy_rules
@@ -111,6 +111,31 @@ def test_no_attack_of_an_unprivileged_user_gets_out(backend: Backend, record_pro
     assert not proof["fault"]
     assert proof["holds"]
     report(backend, "nobody", [(name, outcome, why) for name, outcome, why in proof["rows"]], record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("GATE-13")
+@pytest.mark.parametrize("backend", LINUX)
+def test_the_self_test_holds_for_this_user_and_for_an_unprivileged_one(backend: Backend) -> None:
+    with visible_folder() as folder:
+        found = self_test(sandbox_of(backend, folder / "own"), folder)
+    assert found.holds, found.why_not
+    with visible_folder(NOBODY) as folder:
+        other = proof_as_nobody(backend, folder, "--self-test")
+    assert other["holds"], other
+    assert {name: outcome for name, outcome, _ in other["rows"]} == dict.fromkeys(SELF_TEST, "held")
+
+
+@pytest.mark.slow
+@pytest.mark.spec("GATE-13")
+@pytest.mark.parametrize("backend", LINUX)
+def test_the_self_test_finds_a_sandbox_that_does_not_hold(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    with visible_folder() as folder:
+        sandbox = sandbox_of(backend, folder)
+        monkeypatch.setattr(sandbox, "wrap", lambda command, profile, line: command)
+        found = self_test(sandbox, folder)
+    assert not found.holds
+    assert {each.name for each in found.escaped} == {*SELF_TEST}
 
 
 @pytest.mark.slow

@@ -15,15 +15,17 @@ from callgate.admin.tool_list import shipped_search
 from callgate.assembly.options import ServerFlags
 from callgate.assembly.settings import broken_settings
 from callgate.formats.display import counted
-from callgate.host.sandbox.sandbox import BACKENDS
+from callgate.host.sandbox.bubblewrap import INSTALL
+from callgate.host.sandbox.proven_sandbox import NO_HOSTS
+from callgate.host.sandbox.sandbox import BACKENDS, bubblewrap_program
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.policy.entries import HookLine
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.hooks.hook_runners import target_fault
-from callgate.policy.sandbox_policy import NO_HOSTS, Proofs
+from callgate.policy.sandbox_proofs import Proofs
 from callgate.policy.trust import ChangedFolder, Trusted
 from callgate.transcript.lock import holder_of, lock_path
-from callgate.words.errors import CallgateError, JournalError, UsageError
+from callgate.words.errors import CallgateError, JournalError
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # fmt: off
@@ -90,22 +92,21 @@ def tool_search(patient: Patient) -> Sequence[Diagnosis]:
 
 def sandbox(patient: Patient) -> Sequence[Diagnosis]:
     config = patient.settings
-    asks = "commands that do more than read are asked about"
+    asks = "commands that do more than read need your approval"
+    if config.settings.sandbox_disabled:
+        return [warning("switched off by sandbox.disabled", asks, "callgate config edit --user")]
     if not config.own_data:
         return [warning("none in force", f"the data folder lies in the workspace; {asks}", "unset CALLGATE_DATA_DIR")]
     proofs = Proofs(config.data)
-    try:
-        kept, found = proofs.kept(), proofs.sandbox()
-    except UsageError as error:  # a system without sandboxes
-        return [warning("none", f"{error}; {asks}")]
-    if found is None:
-        saw = "not tried since this machine started" if kept is None else "none of the kinds of sandboxes holds"
-        why = asks if kept is None else f"{proofs.why_none()}; {asks}"
-        return [warning(saw, why, "callgate sandbox prove")]
-    outcomes = next((proof.outcomes for proof in kept or () if proof.backend == found.backend), ())
+    found = proofs.test()
+    if isinstance(found, str):
+        return [warning("none of the kinds of sandboxes holds", f"{found}; {asks}", "callgate sandbox prove --all")]
+    outcomes = next((proof.outcomes for proof in proofs.kept() or () if proof.backend == found.backend), ())
     held = sum(each.outcome == "held" for each in outcomes)
-    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were held off (again: callgate sandbox prove)"
-    return [warning(saw, NO_HOSTS)] if config.settings.sandbox_allow_hosts and not found.has_network else [fine(saw)]
+    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were held off (all attacks: callgate sandbox prove)"
+    if config.settings.sandbox_allow_hosts and not found.has_network:
+        return [warning(saw, NO_HOSTS)]
+    return [fine(saw if bubblewrap_program() else f"{saw}; commands start faster with bubblewrap: {INSTALL}")]
 
 
 def data_folder(patient: Patient) -> Sequence[Diagnosis]:

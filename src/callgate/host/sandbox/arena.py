@@ -31,7 +31,6 @@ HostRules = Callable[[Sequence[str]], ProxyRules]
 
 _REBOUND = "rebound.callgate.example"
 _UNTOUCHED = "as it was"
-_TIMEOUT = 120.0  # seconds for all attacks together; usually about one
 _VICTIM = "import sys; sys.stdin.read()"
 
 
@@ -44,6 +43,7 @@ class Arena:
 
     program = Path(attacks.__file__)
     names: Collection[str] = attacks.ATTACKS.keys()
+    timeout = 120.0  # seconds for all attacks together; usually less than one
 
     def __init__(self, folder: Path, rules: HostRules) -> None:
         self._folder = folder
@@ -53,6 +53,7 @@ class Arena:
         self._stack = ExitStack()
         self._listeners: list[socket.socket] = []
         self.facts: dict[str, Any] = {}
+        self.proxy: HostProxy | None = None
 
     def __enter__(self) -> "Arena":
         with ExitStack() as stack:
@@ -75,22 +76,28 @@ class Arena:
         self.leftovers = [os.open(self.outside, os.O_RDONLY)]
         """Descriptors that a command without a sandbox inherits."""
         stack.callback(os.close, self.leftovers[0])
-        allowed, port = self._serve_pages(stack), self.listen(stack, socket.AF_INET, ("127.0.0.1", 0))
+        port = self.listen(stack, socket.AF_INET, ("127.0.0.1", 0))
         # Addresses of Unix sockets must be short.
         self.listen(stack, socket.AF_UNIX, f"/proc/self/fd/{self.leftovers[0]}/socket")
+        victim = self.start_victim(stack)
         self.facts = {
             "outside": str(self.outside),
             "workspace": str(self.workspace),
             "token": self.token,
             "port": port,
             "socket": str(self.outside / "socket"),
-            "allowed": allowed,
+            "allowed": 0,
             "rebound": _REBOUND,
-            "victim": self._start_victim(stack),
+            "victim": victim,
+            "victim_started": attacks.started(victim),
         }
-        self.proxy = HostProxy(
-            self.rules((f"localhost:{allowed}", f"{_REBOUND}:{port}", *self.more_hosts)), self.resolve
-        )
+        self.serve(stack, port)
+
+    def serve(self, stack: ExitStack, port: int) -> None:
+        """Start the allowed host and the proxy. ``port`` is the port of the attacked listener."""
+        allowed = self.facts["allowed"] = self._serve_pages(stack)
+        hosts = (f"localhost:{allowed}", f"{_REBOUND}:{port}", *self.more_hosts)
+        self.proxy = HostProxy(self.rules(hosts), self.resolve)
         stack.callback(self.proxy.close)
 
     more_hosts: tuple[str, ...] = ()
@@ -130,7 +137,8 @@ class Arena:
         stack.callback(listener.shutdown, socket.SHUT_RDWR)
         return listener.getsockname()[1]
 
-    def _start_victim(self, stack: ExitStack) -> int:
+    def start_victim(self, stack: ExitStack) -> int:
+        """Start the attacked process and return its pid."""
         with ExitStack() as files:
             opened = [files.enter_context(open(file)) for file in self.victim_files()]
             victim = subprocess.Popen(
@@ -191,7 +199,7 @@ class Arena:
             for number in command.handed_fds:
                 os.close(number)
             try:
-                out, error = process.communicate(timeout=_TIMEOUT)
+                out, error = process.communicate(timeout=self.timeout)
             except BaseException:
                 process.kill()
                 raise
@@ -243,6 +251,19 @@ class Arena:
             or ("kept" in name and not _is_untouched(kept / "config"))
             or ("new" in name and _exists(self.workspace / f"{name}.new"))
         )
+
+
+class SmallArena(Arena):
+    """The arena of the self-test: without a proxy, and with this process as the process to attack."""
+
+    names = attacks.SELF_TEST
+    timeout = 20.0
+
+    def serve(self, stack: ExitStack, port: int) -> None:
+        self.facts["names"] = list(self.names)
+
+    def start_victim(self, stack: ExitStack) -> int:
+        return os.getpid()
 
 
 def attack_name(data: bytes) -> str:

@@ -25,7 +25,9 @@ ArenaFacts = dict[str, Any]
 """The data of an arena.
 
   outside, workspace  contain a folder for every attack
+  names               the names of the attacks to run; missing for all attacks
   victim              the pid of a process to attack
+  victim_started      the start time of this process, which identifies it in another pid namespace
   token               the secret
   port, socket        listeners outside
   allowed             the port of localhost that the proxy allows
@@ -145,7 +147,7 @@ def tunnel_to_name_of_own_machine(arena: ArenaFacts, at: Spot) -> None:
 
 def signal_victim(arena: ArenaFacts, at: Spot) -> bool:
     os.kill(arena["victim"], 0)
-    return True
+    return started(arena["victim"]) == arena["victim_started"]
 
 
 def type_into_terminal(arena: ArenaFacts, at: Spot) -> bool:
@@ -199,6 +201,12 @@ WALLS: Mapping[str, tuple[Attack, ...]] = {
 """The attacks on each kind of restriction."""
 
 ATTACKS: Mapping[str, Attack] = {each.__name__: each for attacks in WALLS.values() for each in attacks}
+
+SELF_TEST = (
+    *("write_outside", "create_outside", "write_kept", "create_new", "read_secret", "connect_tcp", "connect_unix"),
+    *("signal_victim", "trace_child"),
+)
+"""The attacks of the self-test, a few on each kind of restriction. All succeed on any machine without a sandbox."""
 
 
 # ---- steps of attacks -----------------------------------------------------------------------------------------------
@@ -272,6 +280,13 @@ def called(outcome: int) -> bool:
     return True
 
 
+def started(pid: int) -> str:
+    """Return the start time of a process as the kernel writes it; empty if the process is not visible."""
+    with suppress(OSError):
+        return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[19]
+    return ""
+
+
 def exited(child: int) -> bool:
     """Return True if the child process succeeded. Raise PermissionError if it failed."""
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
@@ -296,6 +311,7 @@ def in_child(work: Callable[[], object]) -> bool:
 
 def run_all(attacks: Mapping[str, Attack], arena: ArenaFacts) -> None:
     """Check the accesses that a command in the sandbox needs; then run the attacks and print their outcomes."""
+    attacks = {name: attacks[name] for name in arena.get("names", attacks)}
     with suppress(OSError):
         write(os.path.join(arena["workspace"], WORK_FILE), "works")
         request(f"GET http://localhost:{arena['allowed']}/ HTTP/1.1\nHost: localhost:{arena['allowed']}\n\n")

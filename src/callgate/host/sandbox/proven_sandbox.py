@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from callgate.host.environment import fixed_environment
@@ -17,33 +18,76 @@ if TYPE_CHECKING:
     from callgate.host.sandbox.reviewed_files import ReviewedFiles
 
 _MOST_REMEMBERED = 10_000
+NONE_IN_FORCE = "no sandbox is in force, so commands that do more than read need your approval"
+NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no network of its own, so no host is reached"
 
 
 class ProvenSandbox:
-    """A sandbox that is proven on this machine, with the profile of a workspace. Not thread-safe.
+    """A sandbox that is proven on this machine before its first use, with the profile of a workspace.
 
-    The gate calls ``settle``, which decides where the command of a call runs. The tool calls ``takes``, which
-    returns the same decision even if the state has changed meanwhile. A command that failed because of a refused
-    access is stored: its next call runs outside the sandbox, after the user was asked.
+    The gate calls ``test`` before the first command, and ``settle``, which decides where the command of a call runs.
+    The tool calls ``takes``, which returns the same decision even if the state has changed meanwhile. A command that
+    failed because of a refused access is stored: its next call runs outside the sandbox, after the user was asked.
+
+    ``test`` and ``wrap`` block and are thread-safe; all other methods belong to one thread.
     """
 
     def __init__(
         self,
-        sandbox: Sandbox,
+        sandbox: Sandbox | Callable[[], Sandbox | str],
         profile: Callable[[], Profile],
         hosts: Sequence[str] = (),
-        proxy: "HostProxy | None" = None,
+        proxy: "Callable[[Sandbox], HostProxy | None]" = lambda sandbox: None,
         files: "ReviewedFiles | None" = None,
+        report: Callable[[str], None] = lambda note: None,
     ) -> None:
-        self._sandbox = sandbox
+        """
+        sandbox  the sandbox, or a function that tests the sandboxes of this machine and returns the best one, or the
+                 reason why there is none
+        hosts    the hosts that commands may reach
+        proxy    returns the proxy for these hosts, or None if the sandbox does not isolate the network
+        files    the time of the last review of the workspace
+        report   called with a note for the user about the result of the test
+        """
+        self._find = sandbox if callable(sandbox) else (lambda: sandbox)
         self._profile = profile
-        self._proxy = proxy
-        self.hosts = tuple(hosts) if proxy is not None else ()
-        """The hosts that commands may reach through the proxy."""
+        self._wanted_hosts = tuple(hosts)
+        self._proxy_for = proxy
+        self.report = report
+        self._lock = Lock()
+        self._sandbox: Sandbox | None = None
+        self._proxy: HostProxy | None = None
+        self.why_none = ""
+        """The reason why no sandbox is in force; empty before the test and if one is in force."""
         self._files = files
         self._reviews: dict[str, int] = {}
         self._settled: dict[tuple[str, str], str | None] = {}
         self._refused: dict[str, DeniedAccess] = {}
+        if not callable(sandbox):
+            self.test()
+
+    @property
+    def is_tested(self) -> bool:
+        return self._sandbox is not None or bool(self.why_none)
+
+    def test(self) -> str:
+        """Test the sandbox if it is not tested yet. Return a note for the user; empty if all is well, or if the
+        sandbox was tested before. Blocks for about 0.1 s at the first test of a boot."""
+        with self._lock:
+            if self.is_tested:
+                return ""
+            found = self._find()
+            if isinstance(found, str):
+                self.why_none = found
+                return f"{NONE_IN_FORCE} ({found})"
+            self._proxy = self._proxy_for(found) if self._wanted_hosts else None
+            self._sandbox = found
+            return NO_HOSTS if self._wanted_hosts and self._proxy is None else ""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that commands may reach through the proxy."""
+        return () if self._proxy is None else self._wanted_hosts
 
     def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
         """Return the reason why this command runs outside the sandbox; None if it runs inside. The first result for a
@@ -88,20 +132,28 @@ class ProvenSandbox:
         return any(path == place or path.startswith(f"{place}/") for place in places)
 
     def takes(self, call_id: str, text: str) -> bool:
-        """Return True if the command of this call runs inside the sandbox, or if the gate has not judged the call."""
+        """Return True if the command of this call runs inside the sandbox, or if the gate has not judged the call.
+        Return False if no sandbox is in force."""
         inside = self._settled.pop((call_id, text), None) is None
         reviewed = self._reviews.pop(call_id, None)
         if not inside and reviewed is not None and self._files is not None:
             self._files.advance(reviewed)
-        return inside
+        return inside and not self.why_none
 
     def wrap(self, command: Command, on_decision: Callable[[HostDecision], None]) -> Command:
-        """Return a command that runs ``command`` inside the sandbox. Raise SandboxRefused if that is not possible."""
+        """Return a command that runs ``command`` inside the sandbox; ``command`` itself if the gate has not judged the
+        call and no sandbox is in force. Raise SandboxRefused if the command cannot run inside."""
+        self.test()
+        if self._sandbox is None:
+            return command
         profile = self._profile()
         return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(on_decision))
 
     def outside(self, command: Command) -> Command:
-        """Return the command with variables that name no folder in which a command inside can write."""
+        """Return the command with variables that name no folder in which a command inside can write; the command
+        itself if no sandbox is in force."""
+        if self._sandbox is None:
+            return command
         places = () if self._files is None else (self._files.root,)
         with suppress(SandboxRefused):
             profile = self._profile()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from callgate.host.environment import find_program
-from callgate.host.files import make_folders, write_new
+from callgate.host.files import make_folders, replace_file, write_new
 from callgate.host.ports import Command
 from callgate.host.sandbox import bubblewrap, seatbelt
 from callgate.host.sandbox.profile import Profile, bindings, flaw
@@ -151,12 +151,8 @@ class Sandbox:
         made = filter_for(os.uname().machine, namespaces=self.backend != "landlock")
         file = self._folder / f"{_digest(made)}.bpf"
         make_folders(self._folder, 0o700)
-        try:
-            write_new(file, made, 0o600)
-        except FileExistsError:
-            if file.read_bytes() != made:  # truncated by a crash
-                file.unlink()
-                write_new(file, made, 0o600)
+        if not file.exists() or file.read_bytes() != made:  # sessions that start together write the same content
+            replace_file(file, made, 0o600)
         return str(file)
 
 

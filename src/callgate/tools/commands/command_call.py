@@ -143,7 +143,7 @@ class CommandCall:
         try:
             if self._settings.sandbox is not None:
                 sandbox = self._settings.sandbox
-                command = sandbox.wrap(command, self._told) if self._confined else sandbox.outside(command)
+                command = await self._wrapped(command, sandbox) if self._confined else sandbox.outside(command)
             return await processes_of(self._run.host).start(command, self._output.take)
         except CallgateError as error:
             raise ToolFailure(f"It was not run: {error}") from error
@@ -154,6 +154,18 @@ class CommandCall:
             return replace(Result.failed("tool_error", text, effects="none"), context_update={WORKING_FOLDER: None})
         except (OSError, ValueError) as error:
             raise ToolFailure(f"It was not run: {error}") from error
+
+    async def _wrapped(self, command: Command, sandbox: Confinement) -> Command:
+        """Return the command that runs inside the sandbox. Looking through a large workspace takes time, so it is done
+        in a thread."""
+        cancelled: list[bool] = []
+        work = partial(sandbox.wrap, command, self._told)
+        wrapped = await in_thread(work, on_cancel=partial(cancelled.append, True), threads=threads_of(self._run.host))
+        if cancelled:
+            for number in wrapped.handed_fds:
+                os.close(number)
+            raise CancelledError
+        return wrapped
 
     def _told(self, decision: HostDecision) -> None:
         """Record a decision of the sandbox about a host, and report a refused host. Called in the thread of the
