@@ -355,6 +355,7 @@ def test_what_is_not_narrower_is_refused(person: Person, before: str, after: str
 
 
 def test_answers_given_in_a_session_are_narrowed_too(person: Person) -> None:
+    person.has_no_sandbox()
     prefix = remembered(person, ApprovalPolicy("allow", "Bash", Pattern("prefix", "git commit", "command"), "project"))
     person.good("policy", "narrow", prefix, "Bash(git commit -m:*)")
     assert (decision(person, "git commit -m x"), decision(person, "git commit --amend")) == ("allow", "ask")

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 
 from callgate import Model, Session, Store
 from callgate.assembly.agent import agent_session
@@ -90,6 +91,8 @@ PLAYS = {each.__name__: each for each in (talks, asks, streams, rambles, runs, t
 @asynccontextmanager
 async def _opened(play: str, resume: str, *, fork: bool) -> AsyncGenerator[tuple[Session, Config]]:
     config = load_config()
+    # In the sandbox the commands of the plays would run without a question.
+    config = replace(config, settings=replace(config.settings, sandbox_disabled=True))
     store = Store(config.root, config.data)
     journal = await (store.create() if not resume else store.fork(resume) if fork else store.open(resume))
     session = await agent_session(config, PLAYS[play](), journal=journal)
