@@ -93,7 +93,7 @@ EXCEPTIONS = {
     "cli.answer_command": ("transcript",),
     "cli.editor": ("transcript.answer_files",),
     "cli.question_page": ("transcript.question_answers",),
-    "cli.sandbox_commands": ("host", "policy.sandbox_policy"),
+    "cli.sandbox_commands": ("host", "policy.sandbox_policy", "policy.sandbox_proofs"),
     "cli.session_log": ("transcript",),
     "tui.commands.custom_prompts": ("policy.trust", "tools.front_matter", "tools.skills"),
     "tui.composer.pictures": ("host.files", "tools.files"),
