@@ -45,16 +45,20 @@ class Cards:
     def __init__(self, *questions: Question, theme: Theme | None = None) -> None:
         self.terminal = PanelTerminal(theme)
         self.now = 0.0
-        self.queue = QuestionQueue(self.terminal, lambda: self.now)
+        self.queue = QuestionQueue(self.terminal)
         self.open = {(each.path, each.call_id): each for each in questions}
         self.queue.follow(self.open)
+        self.draw()
         self.now += SETTLE
+
+    def draw(self) -> None:
+        self.queue.guard.drawn(self.now)
 
     @property
     def receiver(self) -> str:
         """The part that receives a key now."""
         queue = self.queue
-        self.terminal.receiver = route((), queue.card, queue.guard, self.now, asks=False, writing=False)
+        self.terminal.receiver = route(queue.card, self.now, asks=False, writing=False)
         return self.terminal.receiver.part
 
     @property
@@ -67,6 +71,7 @@ class Cards:
         """The question of the call is not open any more."""
         self.open = {key: each for key, each in self.open.items() if key[1] != call}
         self.queue.follow(self.open)
+        self.draw()
 
     def press(self, *actions: str) -> None:
         for action in actions:
@@ -82,7 +87,7 @@ def test_questions_are_counted_and_the_next_appears_when_one_is_answered() -> No
     cards.settle("c1")
     assert "2 of 3" in shown(cards.card)
     assert "asked by the agent scout" in shown(cards.card)
-    assert cards.receiver == "nothing"
+    assert cards.receiver == "input"
     assert "y yes" not in shown(cards.card)
     cards.now += SETTLE
     assert cards.receiver == "card"
@@ -249,8 +254,8 @@ def test_questions_with_options_are_cards_of_the_same_queue() -> None:
     cards = Cards(asked("c1", "AskUserQuestion", arguments={"questions": []}, asks=(field,)), asked("c2"))
     assert "1 of 2" in shown(cards.card)
     assert "Colour: Which colour?" in shown(cards.card)
-    cards.card.typed("y")  # own words, no yes
-    cards.press("erase", "up", "choose")
+    cards.card.typed("y")  # no key of the card
+    cards.press("up", "up", "choose")
     assert cards.terminal.answers[0].answers == (FieldAnswer(("blue",)),)
     cards.settle("c1")
     assert "Allow Bash" in shown(cards.card)

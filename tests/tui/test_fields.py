@@ -20,7 +20,7 @@ def _form(*fields: AskedField) -> FieldsForm:
 def _shown(form: FieldsForm) -> str:
     page = PanelPage(Theme("mono", colours=False, unicode=False), 60)
     form.write(page)
-    form.write_keys(page)
+    page.keys(form.keys(page))
     assert all(len(line) < 60 for line in page.lines)
     return "\n".join(page.lines)
 
@@ -40,19 +40,48 @@ def test_a_number_moves_to_an_option_and_does_not_send_it() -> None:
     form.typed("2")
     assert not form.ready
     assert "> 2. blue" in _shown(form)
-    form.typed("9")  # there is no such option: these are own words
-    assert form.own_words
-    assert form.answers == (FieldAnswer((), "9"),)
+    assert not form.marks("9")  # there is no such option
+    form.typed("9")
+    assert form.answers == (FieldAnswer(),)
 
 
-def test_typing_gives_own_words_in_which_blanks_and_digits_are_text() -> None:
+def test_own_words_are_a_row_of_the_list_in_which_blanks_and_digits_are_text() -> None:
     form = _form(COLOUR)
+    assert not form.takes_text
+    form.move(-1)
+    assert form.takes_text
     for sign in "as 2 is":
         form.typed(sign)
     form.erase()
     assert "own words: as 2 i_" in _shown(form)
     form.enter()
     assert form.answers == (FieldAnswer((), "as 2 i"),)
+
+
+@pytest.mark.spec("TUI-4")
+def test_the_first_text_field_takes_text_after_enter_and_the_next_one_at_once() -> None:
+    form = _form(NOTE, AskedField("Name", "Which name?"))
+    assert not form.takes_text
+    assert "Enter write" in _shown(form)
+    assert not form.marks("1")
+    form.enter()
+    assert form.takes_text
+    assert "Enter next" in _shown(form)
+    form.enter()
+    assert form.takes_text
+    assert "Which name?" in _shown(form)
+
+
+@pytest.mark.spec("TUI-4")
+def test_a_snapshot_restores_the_cursor_and_the_marks() -> None:
+    form = _form(SIZES)
+    restore = form.snapshot()
+    form.typed("2")
+    form.typed(" ")
+    form.typed("1")
+    restore()
+    assert form.answers == (FieldAnswer(),)
+    assert "> 1. [ ] S" in _shown(form)
 
 
 @pytest.mark.spec("TUI-4")
@@ -88,6 +117,7 @@ def test_a_required_question_without_an_answer_says_so() -> None:
 
 def test_an_answer_of_another_kind_is_refused_at_its_field() -> None:
     form = _form(AskedField("Nights", "How many?", kind="integer"), NOTE)
+    form.enter()
     for sign in "three":
         form.typed(sign)
     form.enter()
@@ -106,6 +136,7 @@ def test_a_field_that_takes_options_alone_has_no_row_for_own_words() -> None:
     form = _form(AskedField("Size", "Which size?", (AskedOption("S"), AskedOption("L")), kind="option"))
     form.typed("x")
     form.move(-1)
+    assert not form.takes_text
     assert "> 2. L" in _shown(form)
     assert "own words" not in _shown(form)
     form.enter()
@@ -115,6 +146,7 @@ def test_a_field_that_takes_options_alone_has_no_row_for_own_words() -> None:
 @pytest.mark.spec("TUI-4")
 def test_an_answer_that_does_not_fit_can_be_left_out_and_the_review_shows_what_counts_instead() -> None:
     form = _form(AskedField("nights", "How many?", required=False, kind="integer", default="3"), NOTE)
+    form.enter()
     form.typed("nn")
     form.enter()
     assert "a whole number is wanted" in _shown(form)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import ACTIONS, KeyAction, bound_keys
+from callgate.tui.route import as_card
 from callgate.words.inputs import Continue, Interrupt, MoveToBackground, SetMode
 from callgate.words.modes import MODES, Mode
 
@@ -59,8 +60,9 @@ class InputActions:
             self._app.composer.submit(later=True)
 
     def answer(self) -> None:
-        if self._app.questions.card is not None:
-            self._app.questions.enter()
+        card = as_card(self._app.shown_panel)
+        if card is not None:
+            card.guard.enter(asyncio.get_running_loop().time())
         else:
             from callgate.tui.panels.pending_panel import open_pending
 

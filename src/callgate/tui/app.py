@@ -7,6 +7,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ from callgate.tui.actions import InputActions
 from callgate.tui.attention import Absence, recap_offer, rings
 from callgate.tui.bindings import vim_state
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
+from callgate.tui.card_keys import CardKeys
 from callgate.tui.composer import Composer
 from callgate.tui.fold import ConversationFold, fold_of, keep_end, left_open
 from callgate.tui.footer import context_used
@@ -25,7 +27,7 @@ from callgate.tui.layout import build_application
 from callgate.tui.panels.question_queue import QuestionQueue
 from callgate.tui.panels.transcript_panel import Transcript
 from callgate.tui.port import Panel, Receiver, SessionOpener, SessionStart, SlashCommand, ViewName
-from callgate.tui.route import route
+from callgate.tui.route import as_card, route
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme, theme_for
 from callgate.words.errors import CallgateError
@@ -34,6 +36,8 @@ from callgate.words.inputs import Input, Prompt
 from callgate.words.session_event import AgentPath
 
 if TYPE_CHECKING:
+    from prompt_toolkit.key_binding.key_processor import KeyPress
+
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.statusline.status_line import SessionStatusLine
@@ -95,7 +99,8 @@ class TerminalApp:
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
         self.receiver = Receiver()
-        self.questions = QuestionQueue(self, monotonic)
+        self.questions = QuestionQueue(self)
+        self.card_keys = CardKeys(self)
         self.application, self._focus = build_application(self, self.frames, terminal_output(theme))
         self._opener = opener
         self._when_open: list[Callable[[], None]] = []
@@ -361,46 +366,61 @@ class TerminalApp:
     def act(self, action: str, context: Context | None = None) -> None:
         """Run an action of the table of keys in the given context, or in the context of the current receiver."""
         receiver = self.receiver
-        if receiver.part == "nothing":
-            return
         if receiver.panel is None or context == "anywhere" or action == "keys":
             getattr(self.actions, action)()
         else:
             receiver.panel.act(action)
         self.redraw()
 
-    def typed(self, text: str) -> None:
-        receiver = self.receiver
-        if receiver.panel is not None and receiver.part != "nothing":
-            receiver.panel.typed(text)
+    def pressed(self, keys: Sequence[KeyPress], row: KeyAction | None) -> None:
+        """Pass keys to the open panel or the input line. ``row`` is the action to which they are bound."""
+        panel, card = self.receiver.panel, as_card(self.receiver.panel)
+        if card is not None:
+            self.card_keys.pressed(card, keys, row)
+        elif row is not None:
+            self.act(row.action, row.context)
+        elif panel is not None:
+            panel.typed(keys[-1].data)
         self.redraw()
 
     def pasted(self, text: str) -> None:
         """Handle a paste while a panel is open. A paste never answers a question; it is inserted into the input line
         instead."""
-        card = self.questions.card
-        if card is not None and self.receiver.panel is card and not card.takes_text:
-            self.questions.leave()
+        panel, card = self.receiver.panel, as_card(self.receiver.panel)
+        if card is not None and not card.takes_text:
+            self.card_keys.write()
             self.composer.paste(text)
-            self.redraw()
-        else:
-            self.typed(text)
+        elif panel is not None:
+            panel.typed(text)
+        self.redraw()
+
+    def leave_card(self) -> None:
+        """Give the keys to the input line, in which the user goes on typing."""
+        card = as_card(self.shown_panel)
+        if card is not None:
+            card.guard.leave()
+            self.application.type_text()
+        self.update_receiver()
 
     def update_receiver(self) -> None:
         """Decide which part of the screen receives keys, and give the focus to that part."""
-        questions, composer = self.questions, self.composer
-        self.receiver = route(
-            self.panels, questions.card, questions.guard, monotonic(), asks=composer.asks, writing=bool(composer.text)
-        )
+        composer, now = self.composer, asyncio.get_running_loop().time()
+        writing = bool(composer.text) or composer.borrowed
+        receiver = route(self.shown_panel, now, asks=composer.asks, writing=writing)
+        self.receiver = replace(receiver, held=self.card_keys.waiting)
         self._focus()
 
     def _key_arrives(self, _sender: object) -> None:
         self.update_receiver()
-        if self.receiver.part == "card":
-            self.questions.guard.reached()
+        self.card_keys.update()
+        card = as_card(self.receiver.panel)
+        if card is not None:
+            card.guard.reached()
 
     def _key_pressed(self, _sender: object) -> None:
-        self.questions.pressed()
+        card = as_card(self.shown_panel)
+        if card is not None:
+            card.guard.pressed(asyncio.get_running_loop().time())
         offer = self._absence.ended(monotonic())
         if offer and self.session is not None and self.session.messages:
             self.show(NoticeBlock(offer))

@@ -14,6 +14,7 @@ from prompt_toolkit.keys import Keys
 
 from callgate.tui.composer.attachments import clean
 from callgate.tui.keys import Context, KeyAction
+from callgate.tui.route import as_card
 
 if TYPE_CHECKING:
     from callgate.tui.inner_port import InnerTerminal
@@ -33,7 +34,7 @@ def bindings_of(app: InnerTerminal) -> KeyBindings:
 
     @bindings.add(Keys.Any, filter=Condition(lambda: app.receiver.panel is not None))
     def _typed(event: KeyPressEvent) -> None:
-        app.typed(event.data)
+        app.pressed(event.key_sequence, None)
 
     @bindings.add(Keys.BracketedPaste)
     def _pasted(event: KeyPressEvent) -> None:
@@ -54,12 +55,12 @@ def _bind(bindings: KeyBindings, app: InnerTerminal, row: KeyAction, keys: str) 
         return row.context in ("anywhere", app.receiver.context) and (when is None or when(app))
 
     @bindings.add(*keys.split(), filter=Condition(holds))
-    def _pressed(_event: KeyPressEvent) -> None:
+    def _pressed(event: KeyPressEvent) -> None:
         if row.context == "completion":
             app.composer.choose(row.action)
             app.redraw()
         else:
-            app.act(row.action, row.context)
+            app.pressed(event.key_sequence, row)
 
 
 def _is_empty(app: InnerTerminal) -> bool:
@@ -67,7 +68,7 @@ def _is_empty(app: InnerTerminal) -> bool:
 
 
 def _may_answer(app: InnerTerminal) -> bool:
-    waits = app.questions.card is not None or (bool(app.fold.pending) and _is_empty(app))
+    waits = as_card(app.shown_panel) is not None or (bool(app.fold.pending) and _is_empty(app))
     return waits and not app.composer.asks
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from time import time
 from typing import TYPE_CHECKING, Any
 
 from callgate.formats.display import visible
 from callgate.tui.attention import title_of
 from callgate.tui.blocks import Block, EndBlock, NoticeBlock
+from callgate.tui.route import as_card
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -56,8 +58,9 @@ class Frames:
 
     def redraw_when_armed(self) -> None:
         """Schedule a frame for the time when the question card accepts keys."""
-        wait = self._app.questions.wait
-        if wait:
+        card = as_card(self._app.shown_panel)
+        wait = 0.0 if card is None else card.guard.wait(asyncio.get_running_loop().time())
+        if 0 < wait < inf:
             self._later(wait + 0.01, self._armed)
 
     def _armed(self) -> None:
@@ -93,6 +96,9 @@ class Frames:
         app.application.show_full_screen(app.covers or app.full is not None)
         if not self.flush():
             app.application.draw()
+        card = as_card(app.shown_panel)
+        if card is not None and app.application.is_drawn:
+            card.guard.drawn(asyncio.get_running_loop().time())
         self.redraw_when_armed()
         if app.fold.running or app.fold.status == "working" or app.questions.expires:
             self._later(TICK, self._ticked)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from callgate.tui.port import Panel, Terminal
 
 if TYPE_CHECKING:
+    from prompt_toolkit.key_binding.key_processor import KeyPress
+
     from callgate.tui.composer import Composer
-    from callgate.tui.keys import Context
+    from callgate.tui.keys import Context, KeyAction
     from callgate.tui.panels.question_queue import QuestionQueue
     from callgate.tui.panels.transcript_panel import Transcript
     from callgate.tui.screen import InlineApplication
@@ -50,8 +53,11 @@ class InnerTerminal(Terminal, Protocol):
     def act(self, action: str, context: Context | None = None) -> None:
         """Run an action of the table of keys in the given context, or in the context of the current receiver."""
 
-    def typed(self, text: str) -> None:
-        """Pass typed text that is not the key of an action to the open panel."""
+    def pressed(self, keys: Sequence[KeyPress], row: KeyAction | None) -> None:
+        """Pass keys to the open panel or the input line. ``row`` is the action to which they are bound."""
 
     def pasted(self, text: str) -> None:
         """Pass pasted text to the open panel. A paste never answers a question."""
+
+    def leave_card(self) -> None:
+        """Give the keys to the input line, in which the user goes on typing."""

@@ -47,16 +47,18 @@ class Panel(Protocol):
 class Receiver:
     """The part of the screen that receives a key.
 
-    part        the kind of receiver; "nothing" if the key is dropped
+    part        the kind of receiver
     panel       the panel or the card; None for the input line
     context     the key context of the receiver
     card_waits  a card is shown and one key gives it the keys
+    held        the key of the card that takes effect in a moment
     """
 
-    part: Literal["input", "panel", "card", "nothing"] = "input"
+    part: Literal["input", "panel", "card"] = "input"
     panel: Panel | None = None
     context: Context = "input"
     card_waits: bool = False
+    held: str = ""
 
 
 class Terminal(Protocol):

@@ -4,8 +4,10 @@
 all key filters, the layout and the panels read the stored result. See decision 0036.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
 
 from callgate.tui.port import Panel, Receiver
 
@@ -14,72 +16,107 @@ SETTLE = 0.4
 typing press keys faster."""
 
 
-def route(
-    panels: Sequence[Panel], card: Panel | None, guard: "InputGuard", now: float, *, asks: bool, writing: bool
-) -> Receiver:
+class Card(Panel, Protocol):
+    """A panel that asks the user a question. Text that is not a key of the card goes to the input line."""
+
+    @property
+    def guard(self) -> InputGuard:
+        """The guard that decides whether the card receives the keys."""
+        ...
+
+    @property
+    def takes_text(self) -> bool:
+        """True while the cursor is in a text field of the card."""
+        ...
+
+    def binds(self, text: str) -> bool:
+        """Return True for a key of the card that is not in the table of keys."""
+        ...
+
+    def marks(self, text: str) -> bool:
+        """Return True for a key that only moves the cursor or changes marks."""
+        ...
+
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that restores the cursor and the marks."""
+        ...
+
+
+def as_card(panel: Panel | None) -> Card | None:
+    """Return the panel if it asks the user a question, otherwise None."""
+    return panel if hasattr(panel, "guard") else None  # pyright: ignore[reportReturnType]
+
+
+def route(panel: Panel | None, now: float, *, asks: bool, writing: bool) -> Receiver:
     """Return the receiver of a key that is pressed at the time ``now``.
 
-    panels   the open panels; the last panel is on top
-    card     the card of the open question
+    panel    the panel on the screen: the top panel, or the card of the open question
     asks     the input line is open for a text that a panel or a command asked for
     writing  the input line contains text
     """
-    if asks:
+    if asks or panel is None:
         return Receiver()
-    if panels:
-        return Receiver("panel", panels[-1], panels[-1].context)
+    card = as_card(panel)
     if card is None:
-        return Receiver()
-    part = guard.receiver(now, writing=writing)
-    if part == "input":
-        return Receiver(card_waits=writing or guard.is_left)
-    return Receiver(part, card, card.context)
+        return Receiver("panel", panel, panel.context)
+    if card.guard.takes_keys(now, writing=writing):
+        return Receiver("card", card, card.context)
+    return Receiver(card_waits=writing or card.guard.is_left)
+
+
+class PlainCard:
+    """Defaults for cards that are answered with arrows and Enter."""
+
+    takes_text = False
+
+    def __init__(self) -> None:
+        self.guard = InputGuard()
+
+    def binds(self, text: str) -> bool:
+        return False
+
+    def marks(self, text: str) -> bool:
+        return False
+
+    def snapshot(self) -> Callable[[], None]:
+        return lambda: None
 
 
 class InputGuard:
     """Prevents a key that was meant for another part of the screen from answering a question that has just appeared
     (decision 0036).
 
-    The state changes only in ``appeared``, ``reached``, ``pressed``, ``enter`` and ``leave``. All times are seconds
-    of the same clock.
+    The state changes only in ``appeared``, ``drawn``, ``reached``, ``pressed``, ``enter`` and ``leave``. All times are
+    seconds of the same clock.
     """
 
     def __init__(self) -> None:
-        self._shown_at: float | None = None
+        self._shown_at = float("inf")
         self._pressed_at = float("-inf")
         self._armed = False
         self.is_left = False
-        self._answering = False
 
-    def receiver(self, now: float, *, writing: bool) -> Literal["input", "card", "nothing"]:
-        """Return the part of the screen that receives a key while a card is shown.
-
-        input    the user is writing, or the card is too new
-        card     the card is armed
-        nothing  a key answered the previous card a moment ago, so the key is dropped
-        """
-        if self._shown_at is None:
-            return "input"
-        settled = not self.is_left and self.wait(now) <= 0 and (self._answering or not writing)
-        if self._armed or settled:
-            return "card"
-        return "nothing" if self._answering else "input"
+    def takes_keys(self, now: float, *, writing: bool) -> bool:
+        """Return True if the card receives a key, False if the input line receives it, because the user is writing or
+        the card is too new."""
+        return self._armed or not (self.is_left or writing or self.wait(now) > 0)
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the card can be armed if no key is pressed."""
-        if self._shown_at is None:
-            return 0.0
+        """Return the seconds until the card can be armed if no key is pressed; infinity if it has not been drawn."""
         return max(self._shown_at, self._pressed_at) + SETTLE - now
 
-    def appeared(self, now: float, *, after_answer: bool = False) -> None:
-        """Record that a card appeared. ``after_answer`` is True if it replaces a card that a key has just answered."""
-        self._shown_at = now
+    def appeared(self) -> None:
+        """Record that a card will be drawn."""
+        self._shown_at = float("inf")
         self._armed = self.is_left = False
-        self._answering = after_answer
+
+    def drawn(self, now: float) -> None:
+        """Record that a frame with the card was written to the terminal. Later frames change nothing."""
+        self._shown_at = min(self._shown_at, now)
 
     def reached(self) -> None:
         """Record that a key was routed to the card: the card receives the following keys too, without a delay."""
-        self._armed, self._answering = True, False
+        self._armed = True
 
     def pressed(self, now: float) -> None:
         """Record that a key was pressed, for any receiver."""
@@ -87,11 +124,11 @@ class InputGuard:
 
     def enter(self, now: float) -> bool:
         """Arm the card because the user asked for it. Return False if the card has not been shown long enough."""
-        if self._shown_at is None or now - self._shown_at < SETTLE:
+        if now - self._shown_at < SETTLE:
             return False
-        self._armed, self.is_left, self._answering = True, False, False
+        self._armed, self.is_left = True, False
         return True
 
     def leave(self) -> None:
         """Give the keys to the input line until the user selects the card."""
-        self._armed, self.is_left, self._answering = False, True, False
+        self._armed, self.is_left = False, True

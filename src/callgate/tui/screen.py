@@ -16,7 +16,9 @@ from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
-from prompt_toolkit.key_binding.key_processor import KeyPress
+from prompt_toolkit.key_binding.key_processor import KeyPress, KeyProcessor
+from prompt_toolkit.key_binding.vi_state import InputMode
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
@@ -69,6 +71,23 @@ class FrameOutput(Vt100_Output):
             os.close(null)
 
 
+def typed_text(keys: Sequence[KeyPress]) -> str:
+    """Return the keys as text, or an empty string if one of them is not a character."""
+    whole = all(len(each.key) == 1 and each.key.isprintable() for each in keys)
+    return "".join(each.key for each in keys) if whole else ""
+
+
+class BatchProcessor(KeyProcessor):
+    """A key processor. ``is_burst`` is True while it processes text that arrived in one read with other keys."""
+
+    is_burst = False
+
+    def feed_multiple(self, key_presses: list[KeyPress], first: bool = False) -> None:
+        text = any(typed_text([each]) or each.key == Keys.BracketedPaste for each in key_presses)
+        self.is_burst = text and len(key_presses) > 1
+        super().feed_multiple(key_presses, first)
+
+
 class InlineApplication(Application[int]):
     """An application of prompt_toolkit that is drawn below finished output. ``print_above`` adds to the finished
     output."""
@@ -76,6 +95,7 @@ class InlineApplication(Application[int]):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.ttimeoutlen = 0.05
+        self.key_processor = self._keys = BatchProcessor(self.key_processor._bindings)
         self._waits_for_keys = 1.0
 
     @property
@@ -89,9 +109,19 @@ class InlineApplication(Application[int]):
     def timeoutlen(self, seconds: float | None) -> None:
         self._waits_for_keys = 1.0 if seconds is None else seconds
 
+    @property
+    def is_burst(self) -> bool:
+        """True while text is processed that arrived in one read with other keys."""
+        return self._keys.is_burst
+
+    @property
+    def is_drawn(self) -> bool:
+        """True while the application draws on the terminal, False while another program does."""
+        return self.is_running and not self._running_in_terminal
+
     def print_above(self, lines: Sequence[str]) -> None:
         """Print lines above the redrawn part of the screen, in the same frame."""
-        if not lines or not self.is_running or self._running_in_terminal:
+        if not lines or not self.is_drawn:
             return
         with self._frame() as output:
             self.renderer.erase(leave_alternate_screen=False)
@@ -120,6 +150,11 @@ class InlineApplication(Application[int]):
     def use_vim(self, vim: bool) -> None:
         self.editing_mode = EditingMode.VI if vim else EditingMode.EMACS
 
+    def type_text(self) -> None:
+        """Leave vim's normal mode, so that the next keys are text."""
+        if self.editing_mode == EditingMode.VI:
+            self.vi_state.input_mode = InputMode.INSERT
+
     def clear(self) -> None:
         with self._frame() as output:
             self.renderer.erase(leave_alternate_screen=False)
@@ -140,7 +175,7 @@ class InlineApplication(Application[int]):
     def draw(self) -> None:
         """Draw a frame. If the frame has fewer rows than the last frame, erase the last frame first, so that no
         empty rows remain below."""
-        if not self.is_running or self._running_in_terminal:
+        if not self.is_drawn:
             return
         with self._frame() as output:
             last = self.renderer._last_screen

@@ -1,6 +1,7 @@
 """The state of the forms of a question card: fields to answer, and rules to remember."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from callgate.tui.panels.panel_page import PanelPage
@@ -30,6 +31,7 @@ class FieldsForm:
         self.number = 0
         self.fault = ""
         self.ready = False
+        self._begun = False
 
     @property
     def reviewing(self) -> bool:
@@ -38,6 +40,11 @@ class FieldsForm:
     @property
     def own_words(self) -> bool:
         return not self.reviewing and self._here.at == len(self._field.options)
+
+    @property
+    def takes_text(self) -> bool:
+        """True while the cursor is in a text field to which the user moved it."""
+        return self.own_words and self._begun
 
     @property
     def _takes_words(self) -> bool:
@@ -58,24 +65,38 @@ class FieldsForm:
     # ---- keys ---------------------------------------------------------------------------------------------------
 
     def move(self, by: int) -> None:
+        self._begun = True
         if not self.reviewing:
             self._here.at = (self._here.at + by) % (len(self._field.options) + self._takes_words)
 
+    def marks(self, text: str) -> bool:
+        """Return True for the number of an option, which selects it, and for a blank, which toggles the option."""
+        if self.reviewing or self.own_words:
+            return False
+        options = len(self._field.options)
+        return text == " " or (text.isascii() and text.isdecimal() and 1 <= int(text) <= options)
+
     def typed(self, text: str) -> None:
-        """Handle a typed text. A digit selects an option and a blank toggles it; in the free text both are inserted."""
-        if self.reviewing:
-            return
+        """Insert text into the text field, or handle a key for which ``marks`` is True."""
         self.fault = ""
-        here, options = self._here, len(self._field.options)
-        if not self.own_words and text == " ":
+        here = self._here
+        if self.own_words:
+            here.text += text
+        elif self.marks(text) and text == " ":
             self._toggle(here.at)
-        elif not self.own_words and text.isascii() and text.isdecimal() and 1 <= int(text) <= options:
+        elif self.marks(text):
             here.at = int(text) - 1
             if self._field.several:
                 self._toggle(here.at)
-        elif self._takes_words:
-            here.at = options
-            here.text += text
+
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that restores the cursor and the marks of the current field."""
+        number, given = self.number, deepcopy(self._given[self.number : self.number + 1])
+
+        def restore() -> None:
+            self._given[number : number + 1] = given
+
+        return restore
 
     def erase(self) -> None:
         if self.own_words:
@@ -92,9 +113,12 @@ class FieldsForm:
 
     def enter(self) -> None:
         """Select the option under the cursor if no option is selected, and go to the next field. In the review, send
-        the answers."""
+        the answers. In the first text field, begin to write: text that is typed before goes to the input line."""
+        begun, self._begun = self._begun, True
         if self.reviewing:
             self.ready = True
+            return
+        if self.own_words and not begun:
             return
         here = self._here
         if not self.own_words and (not self._field.several or not here.chosen):
@@ -103,6 +127,7 @@ class FieldsForm:
 
     def skip(self) -> None:
         """Go to the next field. An invalid answer to an optional field is removed."""
+        self._begun = True
         if not self.reviewing and not self._field.required and self._fault() is not None:
             self._given[self.number] = _Given(at=self._here.at)
         self.on()
@@ -154,7 +179,7 @@ class FieldsForm:
             if option.description:
                 page.words(option.description, "grey", 7)
         if self._takes_words and (self.own_words or not brief):
-            end = theme.sign("▏", "_") if self.own_words else ""
+            end = theme.sign("▏", "_") if self.takes_text else ""
             label = "own words" if asked.options else "answer"
             page.block(
                 f"{theme.cursor(self.own_words)} {label}: {here.text}{end}", "bold" if self.own_words else "grey"
@@ -172,15 +197,15 @@ class FieldsForm:
             said = said or (f"no answer, so {asked.default}" if asked.default else "no answer")
             page.words(f"{asked.header}: {said}")
 
-    def write_keys(self, page: PanelPage) -> None:
+    def keys(self, page: PanelPage) -> Sequence[tuple[str, str]]:
         if self.reviewing:
-            page.keys([("Enter", "send"), ("Esc", "back")])
-            return
+            return [("Enter", "send"), ("Esc", "back")]
         choose = [(page.theme.sign("↑ ↓", "up/down"), "choose")] if self._field.options else []
         several = [("Space", "mark")] if choose and self._field.several else []
         skip = [] if self._field.required else [("Tab", "no answer")]
-        enter = ("Enter", "next" if len(self._fields) > 1 else "send")
-        page.keys([*choose, *several, enter, *skip, ("Esc", "back" if self.number else self._escape)])
+        send = "next" if len(self._fields) > 1 else "send"
+        enter = ("Enter", "write" if self.own_words and not self._begun else send)
+        return [*choose, *several, enter, *skip, ("Esc", "back" if self.number else self._escape)]
 
 
 DOOR = "terminal"
@@ -234,9 +259,9 @@ class AlwaysChoice:
         if not brief:
             page.words(self._place(), "grey")
 
-    def write_keys(self, page: PanelPage) -> None:
+    def keys(self, page: PanelPage) -> Sequence[tuple[str, str]]:
         keys = [(page.theme.sign("↑ ↓", "up/down"), "rule"), ("Tab", "for how long")]
-        page.keys([*keys, ("Enter", "allow and remember"), ("Esc", "back")])
+        return [*keys, ("Enter", "allow and remember"), ("Esc", "back")]
 
     def _place(self) -> str:
         if self.scopes[self.scope][0] == "session":

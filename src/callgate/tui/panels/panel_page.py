@@ -6,6 +6,7 @@ from typing import Any
 
 from callgate.formats.columns import clipped, pieces, width, words
 from callgate.formats.display import visible
+from callgate.tui.port import Receiver
 from callgate.tui.theme import Theme
 from callgate.words.changes import ChangeSet
 
@@ -62,15 +63,25 @@ class PanelPage:
     def mark(self) -> str:
         return self.theme.sign("…", "...")
 
-    def keys(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Add keys and their help, wrapped between pairs."""
+    def card_keys(self, receiver: Receiver, pairs: Iterable[tuple[str, str]]) -> None:
+        """Add the keys of a card if the card accepts keys, otherwise the key that leads to the card."""
+        if receiver.card_waits:
+            self.keys([("Tab", "answer this; what you type goes to the input line")])
+        elif receiver.part != "card":
+            self.words(self.mark, "grey")
+        else:
+            self.keys(pairs, receiver.held)
+
+    def keys(self, pairs: Iterable[tuple[str, str]], held: str = "") -> None:
+        """Add keys and their help, wrapped between pairs. The ``held`` key was pressed and takes effect in a moment."""
         line, used = "", 0
         for key, what in pairs:
             size = width(f"{key} {what}") + 3
             if used and used + size > self.width:
                 self.lines.append(f"  {line}")
                 line, used = "", 0
-            line += ("   " if line else "") + f"{self.theme.paint(key, 'bold')} {self.theme.paint(what, 'grey')}"
+            shown = self.theme.paint(key, "reverse" if key == held else "bold")
+            line += ("   " if line else "") + f"{shown} {self.theme.paint(what, 'grey')}"
             used += size
         if line:
             self.lines.append(f"  {line}")

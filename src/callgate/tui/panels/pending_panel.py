@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_change
 from callgate.tui.panels.scroll_panel import ScrollPanel
+from callgate.tui.route import PlainCard
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import Resolve
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 _REASON = "The person said so in the terminal."
 
 
-class PendingPanel:
+class PendingPanel(PlainCard):
     """A panel for one staged action. ``change`` is None if the action changes no files. All files are selected at
     first."""
 
     context: Context = "selector"
 
     def __init__(self, terminal: Terminal, staged: Staged, change: ChangeSet | None) -> None:
+        super().__init__()
         self._terminal = terminal
         self.staged = staged
         self._change = change
@@ -53,7 +55,7 @@ class PendingPanel:
 
     def typed(self, text: str) -> None:
         match text:
-            case " " if self._paths:
+            case " " if self.marks(text):
                 self.marked ^= {self._paths[self.at]}
             case "d" if self._change is not None:
                 write = partial(write_change, change=self._change)
@@ -62,6 +64,16 @@ class PendingPanel:
                 self._resolve("discard", None)
             case _:
                 return
+
+    def binds(self, text: str) -> bool:
+        return text == "x" or (text == "d" and self._change is not None)
+
+    def marks(self, text: str) -> bool:
+        return text == " " and bool(self._paths)
+
+    def snapshot(self) -> Callable[[], None]:
+        marked = set(self.marked)
+        return lambda: setattr(self, "marked", marked)
 
     def _apply(self) -> None:
         wanted = [path for path in self._paths if path in self.marked]
@@ -94,7 +106,8 @@ class PendingPanel:
         )
         several = [("Space", "mark")] if len(self._paths) > 1 and apply[0] != "Space" else []
         view = [("d", "whole diff")] if self._change is not None else []
-        foot.keys([apply, *several, ("x", "discard"), *view, ("Esc", "later")])
+        keys = [apply, *several, ("x", "discard"), *view, ("Esc", "later")]
+        foot.card_keys(self._terminal.receiver, keys)
         room = max(height - len(page.lines) - len(foot.lines), 3)
         return [*page.lines, *clip_lines(self._diff(width), room, " (d shows all)", theme), *foot.lines]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from json import dumps, loads
 from time import time
@@ -18,6 +18,7 @@ from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_argument
 from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.tui.panels.servers_panel import server_tools
 from callgate.tui.render.measures import seconds_text
+from callgate.tui.route import InputGuard
 from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.inputs import Answer
 
@@ -29,11 +30,10 @@ class CardPlace(Protocol):
     """The position of a card in the queue of cards."""
 
     total: int
+    guard: InputGuard
 
     @property
     def number(self) -> int: ...
-
-    def leave(self) -> None: ...
 
 
 def asks_itself(question: Question) -> bool:
@@ -105,7 +105,7 @@ class QuestionPanel:
             case "cancel":
                 self._send(self.question.no(stop=True, door=DOOR))
             case "leave":
-                self._place.leave()
+                self.guard.leave()
             case _:
                 return
 
@@ -147,9 +147,23 @@ class QuestionPanel:
             self._form.typed(text)
 
     @property
+    def guard(self) -> InputGuard:
+        return self._place.guard
+
+    @property
     def takes_text(self) -> bool:
-        """True while the cursor is in a free text, which accepts a paste."""
-        return self._form is not None and self._form.own_words
+        """True while the cursor is in a text field of the card."""
+        return self._form is not None and self._form.takes_text
+
+    def binds(self, text: str) -> bool:
+        return False
+
+    def marks(self, text: str) -> bool:
+        return self._form is not None and not self.sent and self._form.marks(text)
+
+    def snapshot(self) -> Callable[[], None]:
+        assert self._form is not None
+        return self._form.snapshot()
 
     def _send(self, answer: Confirmation) -> None:
         self.sent, self.fault = True, ""
@@ -327,22 +341,15 @@ class QuestionPanel:
             form.write(page, brief=brief)
         if self.sent:
             page.words("Your answer is on its way.", "grey")
-        elif self._terminal.receiver.card_waits:
-            page.keys([("Tab", "answer this; what you type goes to the input line")])
-        elif self._terminal.receiver.part != "card":
-            page.words(page.mark, "grey")  # the keys are shown when the card accepts them
-        elif form is not None:
-            form.write_keys(page)
         else:
-            self._write_keys(page)
+            page.card_keys(self._terminal.receiver, self._keys() if form is None else form.keys(page))
 
-    def _write_keys(self, page: PanelPage) -> None:
+    def _keys(self) -> Sequence[tuple[str, str]]:
         if self._asker:
-            page.keys([("y", "yes"), ("n", "no"), ("Esc", "no")])
-            return
+            return [("y", "yes"), ("n", "no"), ("Esc", "no")]
         always = [("a", "always")] if self._remembers else []
         back = ("Esc", "drop your changes") if self.edited is not None else ("Esc", "no, and stop")
-        page.keys([("y", "yes"), *always, ("n", "no"), ("e", "edit"), ("d", "details"), back])
+        return [("y", "yes"), *always, ("n", "no"), ("e", "edit"), ("d", "details"), back]
 
     def _show_all(self) -> None:
         def write(page: PanelPage) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from callgate.tui.fold_state import CallKey
@@ -19,9 +19,8 @@ class QuestionQueue:
     """The queue of question cards. ``card`` is on the screen. ``number`` and ``total`` count the questions from the
     last time the queue was empty."""
 
-    def __init__(self, terminal: Terminal, clock: Callable[[], float]) -> None:
+    def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._clock = clock
         self._key: CallKey = ((), "")
         self._gone = 0
         self.guard = InputGuard()
@@ -37,9 +36,7 @@ class QuestionQueue:
         if isinstance(event, InputRefused) and event.input == "Answer" and self.card is not None:
             self.card.refused(event.reason)
         current = questions.get(self._key)
-        by_key = False
         if self.card is not None and current != self.card.question:
-            by_key = self.card.sent
             self.card.withdraw()
             self.card = None
             self._gone += 1
@@ -52,29 +49,14 @@ class QuestionQueue:
 
             self._key, question = next(iter(questions.items()))
             self.card = QuestionPanel(self._terminal, question, self)
-            self.guard.appeared(self._clock(), after_answer=by_key)
+            self.guard.appeared()
 
     def uncovered(self, panel: object) -> None:
         """Restart the input guard after a panel above the card was closed, unless the panel was a view of the card."""
         if self.card is not None and self.card.view is not panel:
-            self.guard.appeared(self._clock())
+            self.guard.appeared()
 
     @property
     def expires(self) -> bool:
         """True if the card shows the remaining time for an answer."""
         return self.card is not None and self.card.question.deadline is not None
-
-    @property
-    def wait(self) -> float:
-        """The seconds until the card can be armed; 0 if there is no card or the card is armed."""
-        return 0.0 if self.card is None else max(self.guard.wait(self._clock()), 0.0)
-
-    def pressed(self) -> None:
-        self.guard.pressed(self._clock())
-
-    def enter(self) -> bool:
-        """Give the keys to the card. Return False if the card has not been shown long enough."""
-        return self.card is not None and self.guard.enter(self._clock())
-
-    def leave(self) -> None:
-        self.guard.leave()

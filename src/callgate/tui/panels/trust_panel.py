@@ -12,6 +12,7 @@ from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines
 from callgate.tui.panels.scroll_panel import ScrollPanel
+from callgate.tui.route import PlainCard
 from callgate.words.errors import CallgateError
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ _ANSWERS: tuple[tuple[TrustAnswer, str], ...] = (
 )
 
 
-class TrustPanel:
+class TrustPanel(PlainCard):
     """A panel that lists the effects of the folder's files.
 
-    The cursor starts at "not now" and letters are ignored, so that a key that was meant for the input line cannot
-    trust the folder.
+    The cursor starts at "not now" and no letter is a key, so that a key that was meant for the input line cannot trust
+    the folder.
     """
 
     context: Context = "selector"
@@ -39,6 +40,7 @@ class TrustPanel:
     def __init__(
         self, terminal: Terminal, config: Config, found: Fingerprint, answer: asyncio.Future[TrustAnswer]
     ) -> None:
+        super().__init__()
         self._terminal = terminal
         self._config = config
         self._found = found
@@ -77,9 +79,8 @@ class TrustPanel:
         for number, (_answer, text) in enumerate(_ANSWERS):
             here = number == self.at
             foot.line(f"{theme.cursor(here)} {text}", "bold" if here else "")
-        foot.keys(
-            [(theme.sign("↑ ↓", "up/down"), "choose"), ("Enter", "take"), ("Tab", "all of it"), ("Esc", "not now")]
-        )
+        keys = [(theme.sign("↑ ↓", "up/down"), "choose"), ("Enter", "take"), ("Tab", "all of it"), ("Esc", "not now")]
+        foot.card_keys(self._terminal.receiver, keys)
         room = max(height - len(head.lines) - len(foot.lines), 3)
         return [*head.lines, *clip_lines(body.lines, room, " (Tab shows all)", theme), *foot.lines]
 
