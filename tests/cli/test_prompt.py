@@ -49,6 +49,9 @@ def test_a_repository_that_is_not_trusted_gives_information_alone(person: Person
 
 def test_mistakes_are_named(person: Person) -> None:
     assert "did you mean Read?" in person.run("prompt", "show", "--tools", "Raed").err
+    for none in ("", " ", ","):
+        ran = person.run("prompt", "show", "--text", "--tools", none)
+        assert (ran.code, ran.err, "Bash" in ran.out) == (0, "", False), ran.out
     assert "No such file" in person.run("prompt", "show", "--system-prompt-file", "none.md").err
     both = person.run("prompt", "show", "--system-prompt", "a", "--system-prompt-file", "b")
     assert (both.code, "not allowed with" in both.err) == (2, True)

@@ -359,3 +359,12 @@ async def test_a_prompt_that_json_does_not_keep_is_refused() -> None:
         for data in odd:
             events = await session.send(Prompt(cast(Any, (Opaque("p", data),))))
             assert any(isinstance(event, InputRefused) for event in events), data
+
+
+async def test_an_answer_without_a_decision_is_refused_where_it_is_made() -> None:
+    async with Session(ScriptedModel(turn(call("act", n=1))), [act], host=MemoryHost()) as session:
+        (question,) = (await session.run("go")).questions
+        for given in (question, None, True, "yes", question.call_id, {"call_id": "a"}):
+            with pytest.raises(UsageError, match=r"Answer takes a decision, not a \w+: Answer\(question\.yes\(\)\)"):
+                Answer(cast(Any, given))
+        assert session.questions == (question,)

@@ -169,3 +169,21 @@ def test_with_the_first_target_that_stages_resolve_is_in_the_request() -> None:
     session = asyncio.run(run())
     assert names(model) == [["Look", SEARCH, EXECUTE], *[["Look", SEARCH, EXECUTE, "resolve"]] * 2]
     assert results(session)[0].startswith("drafted\n[Staged as pending-action:Draft:1")
+
+
+@pytest.mark.spec("SRC-13")
+async def test_a_search_with_vectors_shows_no_tool_that_does_not_match() -> None:
+    source = Changing(
+        server_tool("create_timer", "Creates a cron job that runs a command at set times."),
+        server_tool("invoice_list", "Lists unpaid bills of customers."),
+        server_tool("play_song", "Plays a song from the library."),
+        server_tool("translate", "Translates text to another language."),
+    )
+    queries = ["zzzqqq", "discover:zzzqqq", "discover:schedule cron job", "discover:xyzzy plugh"]
+    model = ScriptedModel(*[turn(call(SEARCH, query=query)) for query in queries], turn(say("Done.")))
+    async with Session(model, [look], features=[search_feature(source)], host=MemoryHost()) as session:
+        result = await session.run("go")
+    texts = [str(each.result) for each in result.calls]
+    names = ("create_timer", "invoice_list", "play_song", "translate")
+    assert [[name for name in names if name in text] for text in texts] == [[], [], ["create_timer"], []]
+    assert ["No tool was found" in text for text in texts] == [True, True, False, True]

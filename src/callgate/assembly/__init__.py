@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
+from logging import Formatter, LogRecord
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from callgate.assembly.options import (
@@ -43,6 +44,7 @@ from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
 from callgate.core.capabilities import all_tools, journal_notes
 from callgate.core.executor import BareExecutor
+from callgate.core.perform import TOOLS_LOG
 from callgate.core.ports import Check, Gate, Host
 from callgate.notices.notices_feature import notices_feature
 from callgate.session.conversation import Conversation
@@ -68,6 +70,20 @@ T = TypeVar("T")
 MakeSystem = Callable[[Record], tuple[str, Iterable[str]]]
 
 __all__ = ["DecisionGate", "Executor", "ModelSetup", "Nesting", "Session", "SessionLimits", "run_sync"]
+
+
+def _mask_secrets(record: LogRecord) -> bool:
+    """Mask secrets in a log record about a tool, and in its traceback."""
+    from callgate.transcript.masking import Masker  # costly to load, and only after a failure
+
+    masker = Masker()
+    record.msg, record.args = masker.text(record.getMessage()), ()
+    if record.exc_info:
+        record.exc_text, record.exc_info = masker.text(Formatter().formatException(record.exc_info)), None
+    return True
+
+
+TOOLS_LOG.addFilter(_mask_secrets)
 
 
 class Session(Conversation):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from callgate.assembly.options import AnyPath, as_gate, as_host, as_settings
+from callgate.assembly.options import AnyPath, as_gate, as_host, as_journal, as_settings
+from callgate.conversation.ports import Journal
 from callgate.core.ports import Gate, Host
 from callgate.core.record import OwnListener
 from callgate.core.runner import BatchRunner
@@ -23,6 +24,9 @@ class ToolCallRunner(BatchRunner):
     on_event  listener for every event of a batch
     mode      the permission mode
     deps      any object, passed to tools as ``run.deps``
+    journal   stores the calls, from ``await store.create()`` or ``store.open(…)``: after a crash inside a batch, pass
+              the same calls again. No call with effects is repeated; its result is the recorded result, or has the
+              code ``outcome_unknown``. Default: nothing is stored
     """
 
     def __init__(
@@ -35,7 +39,16 @@ class ToolCallRunner(BatchRunner):
         on_event: OwnListener | None = None,
         mode: Mode = "default",
         deps: Any = None,
+        journal: Journal | None = None,
     ) -> None:
-        box, chosen, place = as_toolbox(tools), as_gate(gate), as_host(host)
-        settings = as_settings(settings)
-        super().__init__(box, chosen, host=place, settings=settings, on_event=on_event, mode=mode, deps=deps)
+        kept = None if journal is None else as_journal(journal)
+        super().__init__(
+            as_toolbox(tools),
+            as_gate(gate),
+            host=as_host(host, kept),
+            settings=as_settings(settings),
+            on_event=on_event,
+            mode=mode,
+            deps=deps,
+            journal=kept,
+        )

@@ -3,7 +3,7 @@
 from time import time
 
 from callgate.assembly.prompting import PromptPart, PromptSubject, prompt_for
-from callgate.cli.command_parser import tool_names
+from callgate.cli.command_parser import split_names
 from callgate.cli.command_rows import ArgumentRow, CommandRow
 from callgate.cli.start_options import PROMPT_TEXTS
 from callgate.cli.start_session import prompt_wishes
@@ -19,13 +19,13 @@ def show(
     as_json: bool,
     mode: Mode | None,
     model: str,
-    tools: tuple[str, ...],
+    tools: tuple[str, ...] | None,
     unattended: bool,
     **texts: str | None,
 ) -> int:
     """Print the system prompt of a new session in the current folder."""
     config = load_config(mode=mode)
-    names = tuple(tool.spec.name for tool in builtin_tools(*tools)) if tools else tuple(BUILTIN)
+    names = tuple(BUILTIN if tools is None else (tool.spec.name for tool in builtin_tools(*tools)) if tools else ())
     model = model or "the one that is chosen"
     subject = PromptSubject(tools=names, mode=config.mode, model=model, now=time(), attended=not unattended)
     built = prompt_for(config, subject, prompt_wishes(texts))
@@ -58,8 +58,13 @@ COMMANDS = (
             ArgumentRow("--json", "print a list of parts with name, origin and text", "as_json", apart="form"),
             ArgumentRow("--mode MODE", f"the mode: {', '.join(MODES)}", choices=tuple(MODES)),
             ArgumentRow("--model NAME", "the model to name in it", default=""),
+<<<<<<< HEAD
             ArgumentRow("--tools LIST", "only these tools, such as Read,Grep", read=tool_names, default=()),
             ArgumentRow("--unattended", "for a session without a user (-p)"),
+=======
+            ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' is none", read=split_names),
+            ArgumentRow("--unattended", "as for a session that no person watches (-p)"),
+>>>>>>> ad742bdb (core: journal for batches, log errors of tools; search: similarity floor)
             *PROMPT_TEXTS,
         ),
         examples=("callgate prompt show", "callgate prompt show --text --mode plan"),

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
-from threading import get_ident
+from threading import Timer, get_ident
 from typing import Any
 
 from callgate.core import outcomes
@@ -22,7 +23,7 @@ from callgate.core.call import Call, CallSetup
 from callgate.core.decide import Decider
 from callgate.core.gate import is_shutdown
 from callgate.core.locks import Claim
-from callgate.core.perform import Performer, broken_off
+from callgate.core.perform import TOOLS_LOG, Performer, broken_off
 from callgate.core.sizes import cut_progress, cut_to
 from callgate.words import events
 from callgate.words.calls import Result
@@ -30,6 +31,7 @@ from callgate.words.errors import JournalError, StateError, in_words
 from callgate.words.noun import maker
 from callgate.words.plain import plain_json
 
+_LATE = 0.2  # seconds after a timeout until a tool that blocks the event loop is reported
 _make_started, _make_settled = maker(events.CallStarted), maker(events.CallSettled)
 
 
@@ -211,7 +213,12 @@ class Engine:
         try:
             result = await self._begin(call)
             if call.stage is RUNNING and call.run is not None:
-                call.finished = result = await performer.run(call, call.run)
+                watch = self._watch(call)
+                try:
+                    call.finished = result = await performer.run(call, call.run)
+                finally:
+                    if watch is not None:
+                        watch.cancel()
                 if call.result is None:  # otherwise it is a stray
                     if call.reason is None:
                         call.stop_timer()
@@ -260,6 +267,31 @@ class Engine:
         if timeout is not None:
             call.timer = self._clock.call_later(timeout, lambda: self._timed_out(call, timeout))
             run.deadline = started + timeout
+
+    def _watch(self, call: Call) -> Timer | None:
+        """Start a thread that reports a tool which blocks the event loop at its timeout. Return None without a
+        timeout."""
+        timeout = call.case.traits.timeout
+        if timeout is None:
+            return None
+        task = call.body
+        watch = Timer(timeout + _LATE, lambda: self._report_blocked(call, task, timeout))
+        watch.daemon = True
+        watch.start()
+        return watch
+
+    def _report_blocked(self, call: Call, task: asyncio.Task[None], timeout: float) -> None:
+        """Report the call if it runs on the thread of the event loop, where nothing can end it. Runs in a thread."""
+        if call.reason is not None or asyncio.current_task(self.loop) is not task:
+            return
+        text = (
+            f"{call.name} blocks the event loop, so its timeout of {timeout:g} s cannot end it:"
+            " define it without async, or let it await"
+        )
+        with suppress(RuntimeError):  # the loop is closed
+            noted = events.Noted(self._clock.now(), text, "warning", call.id)
+            self.loop.call_soon_threadsafe(self._record.write, noted)
+        TOOLS_LOG.warning(text)
 
     def _timed_out(self, call: Call, timeout: float) -> None:
         self.board.cancelled(call, "timed_out", f"Timed out after {timeout:g} s.")

@@ -103,8 +103,10 @@ class CallExecutor:
         if self._discarded or self._closed:
             how = "discarded" if self._discarded else "closed"
             raise StateError(f"call {call.id} was added after the message was {how}")
-        if call.id in self._calls or call.result is not None:
-            raise StateError(f"call {call.id} was added before, or has settled")
+        if call.id in self._calls:
+            raise StateError(f"call {call.id} was added before")
+        if call.result is not None:
+            raise StateError(f"call {call.id} has a result: it has settled, and is not run again")
         taken = Call(call, attempt)
         refused = self._engine.decider.arrive(taken, refused)
         if refused is None and self._skip is not None and self._board.refuses(taken) is None:

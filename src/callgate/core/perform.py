@@ -14,6 +14,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from json import dumps, loads
+from logging import NullHandler, getLogger
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +34,11 @@ from callgate.words.events import Noted
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.noun import maker
 from callgate.words.plain import NotPlain, plain_copy, plain_json
-from callgate.words.traits import Traits, workspace
+from callgate.words.traits import Effects, Traits, workspace
+
+TOOLS_LOG = getLogger("callgate.tools")
+"""Receives the unexpected exceptions of tools with their tracebacks. ``assembly`` masks secrets in it."""
+getLogger("callgate").addHandler(NullHandler())  # nothing is printed unless the program configures logging
 
 _CONTENT = (Text, Image, Resource)
 _make_case = maker(Case)
@@ -77,7 +82,7 @@ class Performer:
             call.name = name = found.tool.spec.name
             return self._read(call, found.tool, found.raw, name, self._ledger.hashes_before(given.id))
         except BaseException as error:
-            return _failed_to_read(error)
+            return _failed_to_read(call.given.name, error)
 
     def read_again(self, call: Call, decision: Allow | Ask) -> Accepted | Result:
         """Validate arguments that the user or a hook changed. Return a Result if they are invalid."""
@@ -86,7 +91,7 @@ class Performer:
         try:
             return self._read(call, case.tool, decision.arguments or {}, title, case.recent)
         except BaseException as error:
-            return _failed_to_read(error)
+            return _failed_to_read(call.name, error)
 
     def _read(
         self, call: Call, tool: Tool, raw: str | Mapping[str, Any], title: str, recent: Sequence[str]
@@ -112,6 +117,7 @@ class Performer:
             traits = replace(traits, cascade=False, repeats=True)
         if traits.failed:
             call.note = traits.failed
+            TOOLS_LOG.error("%s", traits.failed)
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
         ledger = self._ledger
         call.case = _make_case(
@@ -134,6 +140,7 @@ class Performer:
         """Return the most restrictive traits, for a tool whose traits raised: exclusive locks, effects, no
         interrupt."""
         call.locks = EXCLUSIVE
+        TOOLS_LOG.error("the traits of %s raised %s", call.name, in_words(error), exc_info=error)
         call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
         return replace(traits, effects="mutating", interrupt="block")
 
@@ -154,7 +161,7 @@ class Performer:
         except BaseException as error:
             if is_shutdown(error):
                 raise
-            return outcomes.from_exception(error, "none")
+            return _from_exception(call.name, error, "none")
 
     async def _previewed(self, call: Call, run: CallRun) -> ChangeSet:
         case = call.case
@@ -178,7 +185,7 @@ class Performer:
                 return outcomes.stopped(call.reason, call.because, effects)
             if is_shutdown(error):
                 raise
-            result = outcomes.from_exception(error, effects)
+            result = _from_exception(call.name, error, effects)
         if call.reason is None:
             return result
         task = asyncio.current_task()
@@ -194,7 +201,7 @@ class Performer:
         try:
             changes = call.preview or await self._previewed(call, run)
         except Exception as error:
-            return outcomes.from_exception(error, "none")
+            return _from_exception(call.name, error, "none")
         except asyncio.CancelledError:
             if call.reason is None:
                 raise
@@ -287,10 +294,17 @@ def broken_off(call: Call) -> Result:
     return call.finished or outcomes.stopped(reason, "The program stopped.", call.case.traits.effects)
 
 
-def _failed_to_read(error: BaseException) -> Result:
+def _failed_to_read(name: str, error: BaseException) -> Result:
     if isinstance(error, KeyboardInterrupt):
         raise error
-    return outcomes.raised(error, "none")
+    return _from_exception(name, error, "none")
+
+
+def _from_exception(name: str, error: BaseException, effects: Effects) -> Result:
+    """Return the result for an exception of a tool, and log the exception if the tool did not intend it."""
+    if not isinstance(error, ToolFailure):
+        TOOLS_LOG.error("the tool %s raised %s", name, in_words(error), exc_info=error)
+    return outcomes.from_exception(error, effects)
 
 
 def _after_cancel(call: Call, result: Result) -> Result:

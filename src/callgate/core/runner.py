@@ -1,21 +1,24 @@
-"""BatchRunner runs complete batches of calls without keeping state.
+"""BatchRunner runs complete batches of calls.
 
 A run returns when every call has settled or waits for an answer. The caller keeps the calls, and runs them again
-with the answers.
+with the answers. Without a journal the runner keeps no state.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from callgate.core.call_ledger import CallLedger
+from callgate.core import outcomes
+from callgate.core.call_ledger import CallLedger, Entry
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import policy_fault
-from callgate.core.ports import Gate, Host, ToolSource
+from callgate.core.ports import EventLog, Gate, Host, Target, ToolSource
 from callgate.core.record import CallRecord, DiscardedLog, OwnListener
-from callgate.words.calls import Status, ToolCall
-from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Question
+from callgate.words.arguments import Accepted
+from callgate.words.calls import Result, Status, ToolCall
+from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Question, arguments_hash
 from callgate.words.errors import UsageError
+from callgate.words.events import CallArrived, CallDecided, CallSettled, CallStarted, ContextUpdated, Durable, Event
 from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import Mode, check_mode
 from callgate.words.noun import nothing, noun
@@ -49,8 +52,21 @@ class RunOutcome:
         return tuple(call.question for call in self.still_needs_approval if call.question is not None)
 
 
+class BatchJournal(EventLog, Protocol):
+    """A journal of batches. A call id must name one call in the whole journal."""
+
+    def read(self) -> Iterable[Durable]:
+        """Return the events that were recorded before this program."""
+        ...
+
+
 class BatchRunner:
-    """Runs complete batches of calls. It has no state between runs."""
+    """Runs complete batches of calls. Without a journal it has no state between runs.
+
+    With a journal, the start and the end of each call are recorded. A call that has settled in the journal is not run
+    again; its recorded result is returned. A call that had started when an earlier program ended is run again only if
+    it is declared safe to repeat; otherwise its result has the code ``outcome_unknown``.
+    """
 
     def __init__(
         self,
@@ -63,8 +79,10 @@ class BatchRunner:
         on_event: OwnListener | None = None,
         mode: Mode = "default",
         deps: Any = None,
+        journal: BatchJournal | None = None,
     ) -> None:
         self._deps = deps
+        self._past = None if journal is None else _Past(journal, toolbox)
         self._toolbox = toolbox
         self._gate = gate
         self._host = host
@@ -80,7 +98,7 @@ class BatchRunner:
         policies: Iterable[ApprovalPolicy] = (),
         context: Mapping[str, Any] | None = None,
     ) -> RunOutcome:
-        """Run the calls that may run. Calls that had already settled are skipped and are not in the outcome."""
+        """Run the calls that may run. Calls that are passed with a result are skipped and are not in the outcome."""
         batch = _in_order(calls)
         answers = _all_of(Confirmation, confirmations)
         given = _all_of(ApprovalPolicy, policies)
@@ -90,7 +108,10 @@ class BatchRunner:
                 raise UsageError(wrong)
         ledger = CallLedger(context=context, mode=self._mode)
         ledger.policies.extend(given)
-        record = CallRecord(DiscardedLog(), ledger, self._listeners)
+        past = self._past
+        settled = set[str]() if past is None else past.restore(batch, ledger)
+        listeners = self._listeners if past is None else (past.on_event, *self._listeners)
+        record = CallRecord(DiscardedLog() if past is None else past.journal, ledger, listeners)
         executor = CallExecutor(
             self._toolbox,
             self._gate,
@@ -102,7 +123,12 @@ class BatchRunner:
             deps=self._deps,
         )
         for call in batch:
-            executor.add(call)
+            entry = ledger.calls.get(call.id)
+            if call.id in settled and entry is not None:
+                executor.recall(entry.snapshot(), updated=entry.updated)
+            else:
+                refused, attempt = (None, 1) if past is None else past.outcome(call)
+                executor.add(call, refused=refused, attempt=attempt)
         executor.close()
         await executor.stalled()
         await executor.unwound()
@@ -120,7 +146,84 @@ class BatchRunner:
         )
         executor.leave("The batch pauses.")  # end the questions
         await executor.unwound()
+        if past is not None and (waiting := past.journal.barrier()) is not None:
+            await waiting
         return outcome
+
+
+_KEPT = (CallArrived, CallDecided, CallStarted, CallSettled, ContextUpdated)
+
+
+class _Past:
+    """The recorded events of calls, by call id."""
+
+    def __init__(self, journal: BatchJournal, toolbox: ToolSource) -> None:
+        self.journal = journal
+        self._toolbox = toolbox
+        self._events: dict[str, list[Event]] = {}
+        for event in journal.read():
+            self.on_event(event)
+
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, CallArrived):
+            self._events[event.call_id] = [event]
+        elif isinstance(event, _KEPT) and event.call_id in self._events:
+            self._events[event.call_id].append(event)
+
+    def restore(self, batch: Sequence[ToolCall], ledger: CallLedger) -> set[str]:
+        """Fold the events of settled calls into the ledger and return the ids of these calls. Raise UsageError if a
+        call id belongs to another call of the journal."""
+        found: set[str] = set()
+        for call in batch:
+            entry = self._entry(call.id)
+            if entry is None:
+                continue
+            self._check_same(call, entry)
+            if entry.result is not None:
+                found.add(call.id)
+                for event in self._events[call.id]:
+                    ledger.fold(event)
+        return found
+
+    def outcome(self, call: ToolCall) -> tuple[Result | None, int]:
+        """Return the result of a call that had started when a program ended, or None if the call may run; and the
+        number of its next attempt."""
+        entry = self._entry(call.id)
+        if entry is None or entry.status is not Status.EXECUTING:
+            return None, 1
+        target, arguments = self._read(call)
+        try:
+            effects = "mutating" if target is None else target.tool.traits(arguments).effects
+        except Exception:  # assume effects
+            effects = "mutating"
+        return (outcomes.outcome_unknown(effects) if effects == "mutating" else None), entry.attempt + 1
+
+    def _entry(self, call_id: str) -> Entry | None:
+        events = self._events.get(call_id)
+        if events is None:
+            return None
+        ledger = CallLedger()
+        for event in events:
+            ledger.fold(event)
+        return ledger.calls[call_id]
+
+    def _check_same(self, call: ToolCall, entry: Entry) -> None:
+        target, arguments = self._read(call)
+        name = call.name if target is None else target.tool.spec.name
+        before = entry.hashed if entry.edited is None else arguments_hash(entry.name, entry.edited.before)
+        given = arguments_hash(name, arguments)
+        is_same = before is None or target is None or given in (before, entry.hashed) or arguments == entry.arguments
+        if name != entry.name or not is_same:
+            raise UsageError(f"call id {call.id!r} belongs to another call in the journal; give every call its own id")
+
+    def _read(self, call: ToolCall) -> tuple[Target | None, Mapping[str, Any]]:
+        raw = call.arguments if call.arguments or call.raw_arguments is None else call.raw_arguments
+        try:
+            target = self._toolbox.resolve(call.name, raw)
+            read = target.tool.read(target.raw) if isinstance(target, Target) else None
+        except Exception:  # the call is reported as failed when it is added
+            return None, call.arguments
+        return (target, read.arguments) if isinstance(target, Target) and isinstance(read, Accepted) else (None, {})
 
 
 def _all_of(kind: type[T], given: Iterable[T]) -> tuple[T, ...]:
@@ -143,6 +246,12 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
     batch: list[ToolCall] = []
     last = -1
     for call in _all_of(ToolCall, calls):
+        if (call.result is None) == call.settled:
+            has = "no result" if call.result is None else "a result"
+            raise UsageError(
+                f"call {call.id!r} has {has}, but its status is {call.status.value!r}:"
+                " keep status and result of a call together, or pass it with neither"
+            )
         call = _judged_anew(call)
         batch.append(call if call.index >= 0 else replace(call, index=last + 1))
         last = max(last, batch[-1].index)

@@ -23,6 +23,8 @@ SIBLINGS = 0.5
 # query and in the tool.
 SENTENCE = 0.5
 NEIGHBOURS = 0.2
+# A tool with less than this share of the best score is no match. In the sets for development this changes no figure.
+WORST = 0.1
 # Words of a query that finds nothing for which near ones are looked for: each takes a look at every term.
 MOST_NEAR = 3
 
@@ -100,7 +102,8 @@ class ToolIndex:
         if len(asked.sentences) > 1:
             rated = spread(order, rated, self._terms_of(rarest), k)
             order = [*rated]
-        return [Hit(entries[number].text.name, rated[number]) for number in order[:k]]
+        least = WORST * rated[order[0]] if order and not needed else 0.0
+        return [Hit(entries[number].text.name, rated[number]) for number in order[:k] if rated[number] >= least]
 
     def _terms_of(self, rarest: Sequence[tuple[str, float]]) -> Callable[[int], Mapping[str, float]]:
         """Return a function that returns the query terms of a tool, each with its share of the tool's score."""

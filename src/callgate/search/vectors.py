@@ -25,6 +25,11 @@ WIDTH = 256
 # The part of the vectors in a score, and the number of tools that only they find.
 SHARE = 0.4
 NEAR = 50
+# The least similarity of a tool that only the vectors find. In the sets for development, unrelated tools are rarely as
+# similar, and a floor up to 0.35 changes no figure.
+FLOOR = 0.25
+# A longer word whose pieces are all shorter than this is no word.
+_SHORT = 3
 
 
 class ToolVectors:
@@ -44,9 +49,11 @@ class ToolVectors:
         self._waiting[number] = ""
 
     def mix(self, query: str, scores: dict[int, float], allowed: Container[int]) -> None:
-        """Add the vector similarity to the scores, and add the most similar allowed tools to the result."""
+        """Add the vector similarity to the scores, and add the most similar allowed tools to the result if they are
+        similar enough."""
         if any(letter > _LATIN and letter.isalpha() for letter in query):
             return  # The table has hardly any words in other scripts.
+        query = self._encoder.known_words(query)
         import numpy
 
         # A request of several sentences often asks for several tools: each sentence is compared with the tool that is
@@ -56,7 +63,8 @@ class ToolVectors:
         products = [numpy.einsum("ij,j->i", table, each) for each in asked]
         alike = numpy.max([each / max(float(each.max(initial=0)), 0.01) for each in products], axis=0, initial=0)
         most = max(scores.values(), default=0.0) or 1.0
-        near = [number for number in numpy.argsort(-alike)[:NEAR].tolist() if number in allowed and alike[number] > 0]
+        enough = numpy.max(products, axis=0, initial=0) >= FLOOR
+        near = [number for number in numpy.argsort(-alike)[:NEAR].tolist() if number in allowed and enough[number]]
         for number in {*scores, *near}:
             scores[number] = (1 - SHARE) * scores.get(number, 0.0) / most + SHARE * float(alike[number])
 
@@ -115,6 +123,14 @@ class _Encoder:
         self._tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+
+    def known_words(self, query: str) -> str:
+        """Return the query without long words that consist of short pieces, such as ``zzzqqq``."""
+        return " ".join(word for word in query.split(" ") if len(word) <= _SHORT or self._is_known(word))
+
+    def _is_known(self, word: str) -> bool:
+        pieces = self._tokenizer.encode(word.encode("utf-8", "replace").decode(), add_special_tokens=False).tokens
+        return any(len(piece.strip("▁")) >= _SHORT for piece in pieces)
 
     def encode(self, texts: Sequence[str]) -> Any:
         import numpy

@@ -1,6 +1,6 @@
 """The journal of a session on disk: one log file, one thread that writes the log, and one lock.
 
-The log file is created with the first message, so starting and leaving the program creates no files.
+The log file is created with the first message or call, so starting and leaving the program creates no files.
 """
 
 from __future__ import annotations

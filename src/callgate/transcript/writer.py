@@ -21,7 +21,7 @@ from callgate.host.threads import in_thread
 from callgate.transcript.tape import PATIENCE, patiently
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError, in_words
-from callgate.words.events import Durable, MessageAdded, PromptQueued
+from callgate.words.events import CallArrived, Durable, MessageAdded, PromptQueued
 
 T = TypeVar("T")
 
@@ -317,7 +317,7 @@ class WrittenJournal:
         self.number = number
         self._lines = lines
         self._writer = Writer(lines, name=path.stem)
-        self._held: list[Durable] | None = None if exists else []  # before the first message
+        self._held: list[Durable] | None = None if exists else []  # before the first message or call
         self._draft = draft
         self._closed = False
 
@@ -333,7 +333,7 @@ class WrittenJournal:
             self._writer.append(event)
             return
         self._held.append(event)
-        if isinstance(event, MessageAdded | PromptQueued):
+        if isinstance(event, MessageAdded | PromptQueued | CallArrived):
             held, self._held = self._held, None
             for each in held:
                 self._writer.append(each)

@@ -1,8 +1,10 @@
 """The inputs that a program sends to a session. The session responds with events. Names are imperatives."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from callgate.words.decisions import Confirmation
+from callgate.words.errors import UsageError
 from callgate.words.messages import Part, Text
 from callgate.words.model import RunOptions, WantedEffort
 from callgate.words.modes import Mode
@@ -68,11 +70,19 @@ class Continue:
     """Resume an unfinished turn, or a run that ended or paused."""
 
 
-@noun
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer an open question: ``Answer(question.yes())``."""
+    """Answer an open question: ``Answer(question.yes())`` or ``Answer(question.no("reason"))``. Raise UsageError if
+    ``confirmation`` is no decision, such as the question alone."""
 
     confirmation: Confirmation
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.confirmation, Confirmation):  # pyright: ignore[reportUnnecessaryIsInstance]
+            given = type(self.confirmation).__name__
+            raise UsageError(
+                f'Answer takes a decision, not a {given}: Answer(question.yes()) or Answer(question.no("reason"))'
+            )
 
 
 @noun
