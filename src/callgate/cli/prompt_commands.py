@@ -58,13 +58,8 @@ COMMANDS = (
             ArgumentRow("--json", "print a list of parts with name, origin and text", "as_json", apart="form"),
             ArgumentRow("--mode MODE", f"the mode: {', '.join(MODES)}", choices=tuple(MODES)),
             ArgumentRow("--model NAME", "the model to name in it", default=""),
-<<<<<<< HEAD
-            ArgumentRow("--tools LIST", "only these tools, such as Read,Grep", read=tool_names, default=()),
+            ArgumentRow("--tools LIST", "only these tools, such as Read,Grep; '' for none", read=split_names),
             ArgumentRow("--unattended", "for a session without a user (-p)"),
-=======
-            ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' is none", read=split_names),
-            ArgumentRow("--unattended", "as for a session that no person watches (-p)"),
->>>>>>> ad742bdb (core: journal for batches, log errors of tools; search: similarity floor)
             *PROMPT_TEXTS,
         ),
         examples=("callgate prompt show", "callgate prompt show --text --mode plan"),
