@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import stat
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -18,6 +19,7 @@ from callgate.host.ports import Command
 from callgate.mcp import stdio_transport
 from callgate.mcp.server_log import ServerLog
 from callgate.mcp.stdio_transport import Item, OutputLines, parsed, program_streams
+from callgate.transcript.masking import Masker, learn_variables
 
 LONG = 20_000  # more than is parsed on the loop
 lines = st.lists(
@@ -256,3 +258,30 @@ def test_the_end_of_a_program_whose_input_was_closed_is_not_reported(tmp_path: P
 
     asyncio.run(main())
     assert reported == []
+
+
+@pytest.mark.spec("TRS-13")
+def test_the_log_of_a_server_is_private_and_has_no_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "mcp-logs" / "srv.log"
+    file.parent.mkdir()
+    file.write_text("of an earlier start")
+    file.chmod(0o644)
+    learn_variables({"Authorization": "Bearer plain-words-of-a-server", "X-Team": "research", "PIN_SECRET": "73915024"})
+    said = (
+        "connecting with plain-words-of-a-server",
+        "GET https://example.com/?token=q7Zx2Kp9Lm4Tn8Wb failed",
+        "Authorization: Bearer q7Zx2Kp9Lm4Tn8Wb",
+        "API_KEY=q7Zx2Kp9Lm4Tn8Wb",
+        "x" * 1_990 + " API_KEY=q7Zx2Kp9Lm4Tn8Wb",
+        "the pin is 73915024, the team is research",
+    )
+    log = ServerLog("srv", tmp_path, lambda: 0.0, Masker({}).text)
+    for line in said[:3]:
+        log.say(line)
+    log.take("\n".join([*said[3:], ""]).encode())
+    log.refuse("DB_PASSWORD=q7Zx2Kp9Lm4Tn8Wb")
+    asyncio.run(log.flush())
+    text = "\n".join((file.read_text(), *log.lines(), log.noise))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not [part for part in ("plain-words", "q7Zx2", "73915024") if part in text]
+    assert "the team is research" in text

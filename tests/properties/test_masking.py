@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from callgate.transcript.masking import RULES, Masker, SecretRule
+from callgate.transcript.masking import MASK, Masker
+from callgate.transcript.secret_rules import RULES, SecretRule, is_harmless
 from callgate.words.messages import CallPart, Image, Message, Text
 from tests.profiles import fewer
 
@@ -19,7 +20,8 @@ WORDS = (
 texts = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=12).map("".join)
 values = st.one_of(st.text(min_size=8, max_size=30), texts.filter(lambda text: 8 <= len(text) <= 60))
 maskers = st.dictionaries(st.sampled_from(["A_KEY", "B_TOKEN", "C_URL", "D"]), values).map(Masker)
-secrets = st.sampled_from(RULES).flatmap(lambda rule: st.from_regex(rule.pattern, fullmatch=True))
+PATTERNS = [rule for rule in RULES if isinstance(rule, SecretRule)]
+secrets = st.sampled_from(PATTERNS).flatmap(lambda rule: st.from_regex(rule.pattern, fullmatch=True))
 
 
 @st.composite
@@ -45,7 +47,7 @@ def test_what_is_masked_in_a_text_is_found_in_its_json(masker: Masker, text: str
 
 
 @pytest.mark.spec("TRS-13")
-@given(st.sampled_from(RULES), st.data())
+@given(st.sampled_from(PATTERNS), st.data())
 def test_whatever_fits_a_pattern_is_suspected_and_masked(rule: SecretRule, data: st.DataObject) -> None:
     masker = Masker({})
     text = data.draw(st.from_regex(rule.pattern, fullmatch=True))
@@ -60,6 +62,31 @@ def test_no_value_of_a_secret_variable_is_left(value: str, before: str, after: s
     masked = masker.text(f"{before}\n{value}\n{after}")
     if "[masked:SECRET_KEY]" in masker.text(value) and "[mas" not in value:
         assert value.strip() not in masked
+
+
+@st.composite
+def overlapping(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A text with a key, and values that are parts of the text: inside the key, across its ends, across each other."""
+    text = draw(texts) + draw(secrets) + draw(texts)
+    starts = st.integers(0, max(len(text) - 8, 0))
+    pieces = draw(st.lists(st.tuples(starts, st.integers(8, 40)), min_size=1, max_size=4))
+    return text, [text[start : start + length] for start, length in pieces]
+
+
+@pytest.mark.spec("TRS-13")
+@given(overlapping())
+def test_no_character_of_a_value_or_of_a_key_is_left_where_they_overlap(case: tuple[str, list[str]]) -> None:
+    text, values = case
+    assume("[masked:" not in text)
+    masker = Masker({f"A{number}_SECRET": value for number, value in enumerate(values)})
+    secret = {at for rule in RULES for start, end in rule.spans(text) for at in range(start, end)}
+    for value in map(str.strip, values):
+        if len(value) >= 8 and "://" not in value and not is_harmless(value):
+            found = (at for at in range(len(text)) if text.startswith(value, at))
+            secret |= {at + number for at in found for number in range(len(value))}
+    left = "".join(MASK.split(masker.text(text))[::2])
+    open_text = iter(char for at, char in enumerate(text) if at not in secret)
+    assert all(char in open_text for char in left)
 
 
 @pytest.mark.spec("TRS-13")

@@ -10,7 +10,8 @@ from urllib.parse import quote
 import pytest
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.transcript.masking import RULES, Masker
+from callgate.transcript.masking import Masker
+from callgate.transcript.secret_rules import RULES
 from callgate.words.calls import Result, Status
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Question
@@ -132,7 +133,7 @@ def test_it_is_found_in_bytes(kept: str, secret: str, kind: str) -> None:
 
 
 def test_every_rule_has_an_example() -> None:
-    shown = {kind for _, _, kind in TOKENS.values()} | {"password"}
+    shown = {kind for _, _, kind in TOKENS.values()} | {"password", "token", "secret"}
     assert {rule.kind for rule in RULES} == shown
 
 
@@ -298,7 +299,7 @@ def test_of_a_variable_with_an_address_the_password_is_the_secret() -> None:
 def test_the_longest_value_goes_first() -> None:
     masker = Masker({"A_KEY": "abcd1234", "B_KEY": "xx-abcd1234-yy", "C_KEY": "1234-yy-and-more"})
     assert masker.text("xx-abcd1234-yy abcd1234") == "[masked:B_KEY] [masked:A_KEY]"
-    assert masker.text("abcd1234-yy-and-more") == "abcd[masked:C_KEY]"
+    assert masker.text("abcd1234-yy-and-more") == "[masked:C_KEY]"
 
 
 def test_a_secret_that_begins_like_a_path_is_still_one() -> None:
@@ -481,3 +482,117 @@ def test_placeholders_behind_names_of_secrets_stay_readable() -> None:
         *("--password=$PW", "--password PASSWORD", "--password='…'", "https://x.example/?sig=abc"),
     )
     assert [text for text in texts if masker.text(text) != text] == []
+
+
+# ---- values that files assign to names
+
+RANDOM = "q7Zx2Kp9Lm4Tn8Wb"
+ASSIGNED = [
+    *(
+        "AWS_SECRET_ACCESS_KEY=",
+        "export AWS_SECRET_ACCESS_KEY=",
+        "  12\tDEPLOY_TOKEN=",
+        "STRIPE_KEY='",
+        'DB_PASSWORD="',
+    ),
+    *("aws_secret_access_key = ", "password = ", "client_secret=", "refresh_token: ", "api_key: ", "api-key = '"),
+    *('"api_key": "', '"clientSecret": "', '"accessToken":"', "'password': '", '"db": {"password": "', '"APIKEY": "'),
+    *("secret = '", "SECRET_KEY = '", "  password: '", "- POSTGRES_PASSWORD=", "POSTGRES_PASSWORD: ", "password: "),
+    *("https://example.com/hook?token=", "https://example.com/?a=1&access_token=", "/?secret=", "x&api_key="),
+    *(r"\"api_key\": \"", r"{\n\"password\": \"", "MYSQL_PWD=", "REDIS_PASS=", "//npm.example.com/:_authToken="),
+    *("Authorization: Basic ", "AUTHORIZATION: basic ", "http.extraheader=AUTHORIZATION: bearer ", "https://x:"),
+    *("DJANGO_SECRET_KEY=", "JWT_SECRET=", "session.secret=", "spring.datasource.password=", "SMTP_PASSWORD_2="),
+]
+
+
+@pytest.mark.spec("TRS-13")
+@pytest.mark.parametrize("after", ["", "\n", " # comment", "\\nNEXT=1", "\r\n"])
+def test_values_that_are_assigned_to_names_of_secrets_are_masked(after: str) -> None:
+    left: list[str] = []
+    for before in ASSIGNED:
+        mark = before[-1] if before[-1] in "'\"" else ""
+        end = ("\\" if before.endswith('\\"') else "") + mark + ("@h" if before == "https://x:" else "")
+        text = f"first line\n{before}{RANDOM}{end}{after}"
+        masked = NOBODY.text(text)
+        is_masked = masked.startswith(f"first line\n{before}[masked:") and RANDOM not in masked
+        if not is_masked or not NOBODY.finds(line(Text(text))):
+            left.append(masked)
+    assert not left
+
+
+@pytest.mark.spec("TRS-13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"https://{MIXED[:40]}@github.com/owner/repo.git",
+        f"remote.origin.url=https://{HEX[:40]}@git.example.com/a.git",
+        "DB_PASSWORD=correcthorsebatterystaple",
+        "DB_PASSWORD=hunter22",
+        "LICENSE_KEY=ABCD-1234-EFGH-5678",
+        "GITHUB_TOKEN=abcdef123456",
+        '"password": "Tr0ub4dor&3(x)"',
+    ],
+)
+def test_other_spellings_of_assigned_secrets_are_masked(text: str) -> None:
+    assert "[masked:" in NOBODY.text(text)
+    assert NOBODY.finds(line(Text(text)))
+
+
+CODE = [
+    "token = parse()",
+    "token = parse_token2(text)",
+    "password = getpass.getpass('Password: ')",
+    "secret = secrets.token_hex(16)",
+    "SECRET_KEY = os.environ['SECRET_KEY']",
+    "API_KEY=settings.api_key",
+    "f(API_KEY=settings.API_KEY2, timeout=3)",
+    "run(TOKEN=token123abc456def)",
+    "api_key: str | None = None",
+    "private_key: PKCS7PrivateKeyTypes, password: bytes",
+    'key="value1234" other_key="value-1234"',
+    "for key, value in pairs.items(): keys[key] = value",
+    'cache_key = f"user:{user_id}:v2"',
+    "PRIMARY_KEY=user_id FOREIGN_KEY=account_id SORT_KEY=created_at",
+    "CACHE_KEY=user:1234:profile_v2",
+    "MAX_TOKENS=4096 max_tokens: 128000 tokens=12345678901",
+    '"password": "must not be empty", "token": "is missing"',
+    "password: ${{ secrets.DB_PASSWORD }}",
+    "DB_PASSWORD=${DB_PASSWORD:-postgres}",
+    "DB_PASSWORD=$(cat /run/secrets/db)",
+    "API_KEY=<your-api-key-1234>",
+    "API_KEY=your-api-key-here-1234",
+    "API_KEY=changeme1234",
+    "password=var.db_password_v2",
+    "password = random_password.db.result",
+    'type="password" name="password1" autocomplete="current-password"',
+    "assert token == expected_token1",
+    'tokenizer = "cl100k_base" keyboard="qwertz123456"',
+    "secretName: my-secret-2 secretKeyRef: {name: db-1}",
+    "KEY_FILE=/etc/ssl/private/server.key",
+    "SSH_KEY=~/.ssh/id_ed25519",
+    "arn:aws:secretsmanager:us-west-2:123456789012:secret:MyDatabase-a1b2c3",
+    '"AWS::SecretsManager::Secret": "c85175a4ebcce361"',
+    "password: test1234, secret: test-secret-1",
+    "PWD=/root/work123456 OLDPWD=/root/other123456",
+    '"sort_key": "a1b2c3d4e5f6a7b8c9d0"',
+    "SECRET=[masked:secret] password: [masked:secret]",
+]
+
+
+@pytest.mark.spec("TRS-13")
+def test_ordinary_code_with_names_of_secrets_stays() -> None:
+    assert [(text, NOBODY.text(text)) for text in CODE if NOBODY.text(text) != text] == []
+
+
+@pytest.mark.spec("TRS-13")
+def test_a_value_inside_a_key_does_not_break_the_pattern() -> None:
+    key = "xoxb-" + "123456789012-123456789012-" + MIXED[:24]
+    for variables in (
+        {"PIN_SECRET": "12345678"},
+        {"PIN_SECRET": "12345678", "A_SECRET": MIXED[2:14]},
+        {"A_SECRET": "xoxb-1234567"},
+        {"A_SECRET": key[10:] + " and more"},
+        {"A_SECRET": "before " + key[:9]},
+    ):
+        masked = Masker(variables).text(f"before {key} and more")
+        assert not any(part in masked for part in (key[5:12], key[20:28], MIXED[:8], MIXED[16:24])), masked

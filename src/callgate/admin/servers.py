@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from callgate.assembly.options import ServerFlags
-from callgate.assembly.servers import KeptSecrets, server_configs, unset_variables
+from callgate.assembly.servers import KeptSecrets, log_mask, server_configs, unset_variables
 from callgate.config import Config, load_config
 from callgate.host.files import read_regular, replace_file
 from callgate.host.local import LocalHost
@@ -108,7 +108,7 @@ def remove_server(name: str, scope: ServerScope) -> Path:
     del whole["mcpServers"][key]
     _write(file, whole)
     if found is not None:
-        server = Server(found, _context(config))
+        server = Server(found, _context(config, found))
         ApprovedDefinitions(config.data if config.own_data else None).forget(server.identity)
         if found.transport != "stdio":
             _forget_login(config, server.identity)
@@ -155,7 +155,7 @@ def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
         raise UsageError(f"the server {name!r} is a command, and has no login")
 
     async def connect() -> TriedServer:
-        context = replace(_context(config), person=_Shown(show), limits=ServerLimits(600.0))
+        context = replace(_context(config, found), person=_Shown(show), limits=ServerLimits(600.0))
         server = Server(found, context)
         try:
             await server.log_in()
@@ -176,7 +176,7 @@ def log_out(name: str) -> bool:
 
 async def _tried(config: Config, servers: Sequence[ServerConfig], seconds: float) -> list[TriedServer]:
     found = ServerList(servers)
-    found.begin(replace(_context(config), limits=ServerLimits(seconds)))
+    found.begin(replace(_context(config, *found.configs), limits=ServerLimits(seconds)))
     try:
         await found.settled()
         return [_row(each) for each in found.servers.values()]
@@ -198,7 +198,7 @@ def _unset(server: ServerConfig) -> tuple[str, ...]:
     return tuple(each.text for each in unset_variables((server,)))
 
 
-def _context(config: Config) -> ServerContext:
+def _context(config: Config, *servers: ServerConfig) -> ServerContext:
     data = config.data if config.own_data else None
     return ServerContext(
         host=LocalHost(config.root),
@@ -207,6 +207,7 @@ def _context(config: Config) -> ServerContext:
         data=data,
         approved=ApprovedDefinitions(data),
         tokens=KeptSecrets(data),
+        mask=log_mask(servers),
     )
 
 

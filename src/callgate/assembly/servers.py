@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,8 +91,20 @@ def begin(servers: ServerList, config: Config, session: Session, *, attended: bo
             tokens=KeptSecrets(data),
             note=session.note,
             inform=session.inform,
+            mask=log_mask(servers.configs),
         )
     )
+
+
+def log_mask(configs: Iterable[ServerConfig]) -> Callable[[str], str]:
+    """Return the function that masks secrets in the logs of servers. The secrets in the variables and headers of these
+    servers are masked from now on, also in the record."""
+    from callgate.transcript.masking import Masker, learn_variables  # its patterns are costly to load
+
+    for each in configs:
+        expanded = each.expanded(os.environ)
+        learn_variables({**expanded.env, **expanded.headers})
+    return Masker().text
 
 
 def _given(text: str) -> ServerConfigs:

@@ -42,7 +42,7 @@ class Server:
     def __init__(self, config: ServerConfig, context: ServerContext) -> None:
         self.config = config
         self.name = config.name
-        self.log = ServerLog(config.name, context.data, context.host.clock.now)
+        self.log = ServerLog(config.name, context.data, context.host.clock.now, context.mask)
         self.state = ServerState("connecting", since=context.host.clock.now())
         self.tools: tuple[ServerTool, ...] = ()
         self.prompts: tuple[Mapping[str, Any], ...] = ()

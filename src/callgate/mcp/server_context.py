@@ -49,6 +49,7 @@ class ServerContext:
 
     note    called with a sentence for the user
     inform  called with a sentence for the user and the model
+    mask    returns a text with secrets masked, for the log
     """
 
     host: Host
@@ -61,3 +62,4 @@ class ServerContext:
     tokens: TokenStore | None = None
     note: Callable[[str], None] = lambda text: None
     inform: Callable[[str], None] = lambda text: None
+    mask: Callable[[str], str] = str

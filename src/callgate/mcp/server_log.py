@@ -5,6 +5,7 @@ replaced at each start.
 """
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -26,11 +27,17 @@ _LONGEST_SAMPLE = 200
 
 class ServerLog:
     """The log of one server. Lines may be added from any thread; the file is written only in threads, by the reader of
-    standard error and by ``flush``."""
+    standard error and by ``flush``.
 
-    def __init__(self, server: str, folder: Path | None, now: Callable[[], float]) -> None:
+    mask  returns a line with secrets masked
+    """
+
+    def __init__(
+        self, server: str, folder: Path | None, now: Callable[[], float], mask: Callable[[str], str] = str
+    ) -> None:
         self.path = None if folder is None else folder / FOLDER / f"{server}.log"
         self._now = now
+        self._mask = mask
         self._lock = Lock()
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._unwritten: list[str] = []
@@ -43,7 +50,7 @@ class ServerLog:
             return tuple(self._lines)
 
     def say(self, text: str) -> None:
-        line = f"{strftime('%H:%M:%S', localtime(self._now()))} {visible(text[:_LONGEST])}"
+        line = f"{strftime('%H:%M:%S', localtime(self._now()))} {visible(self._mask(text)[:_LONGEST])}"
         with self._lock:
             self._lines.append(line)
             if self._written < LARGEST and len(self._unwritten) < _LINES:
@@ -52,9 +59,9 @@ class ServerLog:
     def refuse(self, text: str) -> None:
         """Count output that is not a message, and log the first pieces of it."""
         self._refused += 1
-        self._first = self._first or clean(text, _LONGEST_SAMPLE)
+        self._first = self._first or clean(self._mask(text), _LONGEST_SAMPLE)
         if self._refused <= _MOST_REFUSED:
-            self.say(f"no message: {text[:_LONGEST_SAMPLE]}")
+            self.say(f"no message: {self._mask(text)[:_LONGEST_SAMPLE]}")
 
     @property
     def noise(self) -> str:
@@ -67,7 +74,7 @@ class ServerLog:
         *whole, rest = (self._partial + data).split(b"\n")
         self._partial = rest[-_LONGEST:]
         for line in whole:
-            self.say(line[:_LONGEST].decode("utf-8", "replace"))
+            self.say(line[: 2 * _LONGEST].decode("utf-8", "replace"))
         self._write()
 
     async def flush(self) -> None:
@@ -83,8 +90,14 @@ class ServerLog:
             try:
                 if self._written < 0:
                     make_folders(self.path.parent, 0o700)
-                with self.path.open("wb" if self._written < 0 else "ab") as file:
+                with open(self.path, "wb" if self._written < 0 else "ab", opener=_private) as file:
                     file.write(data)
                 self._written = max(self._written, 0) + len(data)
             except OSError:  # a full disk: only the lines in memory remain
                 self._written = LARGEST
+
+
+def _private(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)  # the file may exist with another mode
+    return descriptor

@@ -5,6 +5,7 @@ answer, the request is sent again on a new connection. Every other failure is ra
 handles.
 """
 
+import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from callgate.providers.sse import ServerEventReader
 from callgate.providers.watchdog import Watchdog
 from callgate.providers.wire_recording import REMOVED, WireRecorder, WireTape
 from callgate.words.errors import ModelError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Usage
 from callgate.words.model import (
     ArgumentsDelta,
@@ -36,7 +38,11 @@ from callgate.words.window import missing_usage
 
 IDLE_SECONDS = 90.0
 """The default timeout of each wait for the server: for the connection, the answer, and between bytes."""
-SECRET_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization", "cookie")
+SECRET_HEADER = late_pattern(r"key|token|secret|auth|pass|cookie|credential|signature|session", re.IGNORECASE)
+PUBLIC_HEADERS = (
+    *("accept", "accept-encoding", "content-type", "content-length", "host", "user-agent", "http-referer", "referer"),
+    *("x-title", "anthropic-version", "anthropic-beta", "openai-beta", "x-request-id", "traceparent"),
+)
 _SENT_ALWAYS = {
     "User-Agent": f"callgate/{__version__}",
     "Accept": "text/event-stream, application/json;q=0.9",
@@ -181,9 +187,18 @@ def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets_of(key: str | None, headers: Mapping[str, str]) -> set[str]:
-    """Return the key, and the values of headers that contain credentials."""
-    values = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
+    """Return the key, and the values of headers that may contain credentials: the name suggests it, or the value has
+    digits and the name is not known to be public."""
+    values = [
+        value
+        for name, value in headers.items()
+        if name.lower() not in PUBLIC_HEADERS and (SECRET_HEADER.search(name) or (len(value) > 7 and _has_digit(value)))
+    ]
     return {word for value in (key or "", *values) for word in (value, *value.split()) if len(word) > 5}
+
+
+def _has_digit(value: str) -> bool:
+    return any(map(str.isdigit, value))
 
 
 def without_secrets(error: Exception, secrets: set[str]) -> Exception:

@@ -136,3 +136,37 @@ def test_lines_that_are_no_input_are_each_refused_in_a_sentence_and_the_rest_goe
     assert not [reason for reason in refused if "callgate." in reason or len(reason) > 400]
     assert (silent.code, len(callgate.server.requests)) == (1, 1)
     assert "no prompt was received: send a line such as" in silent.lines[-1]["errors"][0]
+
+
+HEADERS = {
+    "X-Gateway": "gw-73k20qpm1x9",
+    "X-Team-Secret": "several words",
+    "Authorization": "Bearer opaque.of.a.gateway",
+    "X-Portkey-Virtual-Key": "vk-abcdefgh1",
+    "Cookie": "session=0f1e2d3c4b5a",
+    "X-Auth": "hunter2-hunter3",
+    "cf-access-client-id": "9f8e7d6c5b4a.access",
+    "CF-Access-Client-Secret": "lettersonlybutlong",
+    "Api-Key": "0123456789abcdef",
+    "X-Signature": "sig:1:2:3:4",
+}
+
+
+@pytest.mark.spec("TRS-13")
+def test_values_of_headers_are_on_no_stream_and_not_on_record(tmp_path: Path) -> None:
+    echo = ", ".join(f"{name}: {value}" for name, value in HEADERS.items())
+    replies = (refuses(400, f"the request was refused: {echo}"), says(f"I was sent {echo}"))
+    for form in ("text", "stream-json"):
+        with program(tmp_path / form, *replies) as callgate:
+            settings = callgate.home / ".config/callgate/settings.toml"
+            rows = "".join(f"{json.dumps(name)} = {json.dumps(value)}\n" for name, value in HEADERS.items())
+            settings.write_text(f"{settings.read_text()}[providers.fake.headers]\n{rows}X-Title = 'Callgate'\n")
+            ran = callgate.run("Go.", "--output-format", form)
+            again = callgate.run("Go on.", "--continue", "--output-format", "json")
+            assert callgate.server.requests[-1].headers["x-gateway"] == HEADERS["X-Gateway"]
+            logs = "".join(log.read_text() for log in callgate.store.folder.glob("*.jsonl"))
+        assert "the request was refused" in ran.out + ran.err
+        assert "I was sent" in again.out
+        shown = ran.out + ran.err + logs
+        assert not [name for name, value in HEADERS.items() if value.split()[-1] in shown and name != "X-Team-Secret"]
+        assert "several words" not in ran.out + ran.err
