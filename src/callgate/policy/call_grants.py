@@ -172,7 +172,13 @@ class Grants:
             stays=self.stays,
             folder=subject.is_folder,
             expand_glob=subject.expand_glob,
+            project_file=subject.project_file,
+            elsewhere=subject.folder is not None and not self._is_root(subject.folder),
         )
+
+    def _is_root(self, folder: str) -> bool:
+        case = self.subject.case
+        return case.resolve_path(folder).resolved == (case.root or case.resolve_path(".").resolved)
 
     def stays(self, path: str) -> bool:
         """Return True if the path is the folder in which the command starts."""

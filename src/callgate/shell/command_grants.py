@@ -12,7 +12,7 @@ from callgate.shell.command import Analysis, Redirect, Simple, Word, names
 from callgate.shell.command_patterns import ShellPattern
 from callgate.shell.folders import MOVES, below, folders_of
 from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, known_as
-from callgate.shell.programs.program_table import PROGRAMS, read, step_of
+from callgate.shell.programs.program_table import PROGRAMS, depends_on_folder, read, step_of
 from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
@@ -62,6 +62,7 @@ _TEXTS = frozenset(("<<", "<<-", "<<<"))
 _CHANGES = frozenset(("write", "move", "remove"))
 # Programs that append words to the inner command.
 _APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "entr"))
+_PATHS = frozenset(("read", "write", "move", "remove", "enter", "load", "code"))
 _MOST_LOOKS = 1_500
 
 
@@ -94,6 +95,10 @@ def never(path: str) -> bool:
     return False
 
 
+def never_found(path: str) -> None:
+    return None
+
+
 def only_itself(path: str) -> Sequence[str] | None:
     return (path,)
 
@@ -123,6 +128,8 @@ class FileTests:
     stays        return True if the path is the folder in which the command starts
     folder       return True if the path is a folder
     expand_glob  return the paths to which a glob expands, or None if they are unknown
+    project_file return a file with settings of a build in the folder, or in a folder between it and the workspace
+    elsewhere    the command starts in another folder than the workspace
     """
 
     may_write: PathTest = never
@@ -130,6 +137,8 @@ class FileTests:
     stays: PathTest = here_by_spelling
     folder: PathTest = folder_by_spelling
     expand_glob: Fills = only_itself
+    project_file: Callable[[str], str | None] = never_found
+    elsewhere: bool = False
 
 
 _BY_SPELLING = FileTests()
@@ -302,6 +311,9 @@ def _objections(
         return NotGranted("it names more places than can be looked at")
     used: list[int] = []
     exact = pattern is not None and pattern.kind == "exact"
+    places = {use.on for use in act.uses if use.role == "send" and use.granted}
+    if places & spelled and not places <= spelled:
+        return NotGranted(f"{act.path}: the rule names one place and covers no other", None)
     for use in act.uses:
         if use.role == "argv" and not use.granted:
             answer = _inside(act, use, spelled, pattern, judge, depth)
@@ -315,7 +327,21 @@ def _objections(
         settings = act.entry is None or act.entry.runs_settings
         if changes or settings or "/" in act.path:
             return NotGranted(f"it changes the folder and then runs {act.path}")
+    if (judge.moved or judge.files.elsewhere) and act.name not in MOVES and (why := _in_folder(act, spelled, judge)):
+        return NotGranted(f"{act.path}: {why}")
     return used
+
+
+def _in_folder(act: _CommandUses, spelled: frozenset[int], judge: _Judge) -> str | None:
+    """Return why the pattern does not cover the command in a folder below the workspace, or None."""
+    meant = (use for use in act.uses if use.on and use.on in spelled and use.role in _PATHS)
+    relative = next((use.text for use in meant if use.text and use.text[0] not in "/~-"), None)
+    if relative is not None:
+        return f"the rule means {relative} in the workspace, and the command runs in another folder"
+    if not depends_on_folder(act.name, act.words):
+        return None
+    file = next(filter(None, map(judge.files.project_file, judge.here)), None)
+    return file and f"{file} decides what it does"
 
 
 def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: _Judge, *, exact: bool) -> str | None:
@@ -328,7 +354,8 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
         globs = use.on < len(words) and words[use.on].globs
         return None if judge.reads(use.text, globs=globs) else f"{use.text} is outside"
     if use.granted:
-        return None
+        is_repository = use.role == "send" and use.flat and use.on not in spelled and judge.is_folder(use.text)
+        return f"{use.text} is a folder, and hooks in it would run" if is_repository else None
     if use.role == "code" and not use.text and use.on == 0:
         return use.why
     if use.role == "enter" and not judge.enters(use.text):

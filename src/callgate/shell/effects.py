@@ -9,7 +9,14 @@ from callgate.shell.command_grants import WRITES, duplicates, safe_assignments
 from callgate.shell.folders import MOVES, PossibleFolders, after_move, below, folders_of
 from callgate.shell.programs.inner_commands import DEEPEST, LONGEST, CommandRun, find_inner_commands, known_as
 from callgate.shell.programs.program_arguments import scan
-from callgate.shell.programs.program_table import PROGRAMS, PROJECT_PROGRAMS, grammar_of, read, step_of
+from callgate.shell.programs.program_table import (
+    PROGRAMS,
+    PROJECT_PROGRAMS,
+    depends_on_folder,
+    grammar_of,
+    read,
+    step_of,
+)
 from callgate.shell.programs.uses import Use, pieces, text_of
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
@@ -108,9 +115,9 @@ def runs_project_files(analysis: Analysis) -> str | None:
         if not run.words:
             continue
         path, name = text_of(run.words[0]), known_as(run.name or "")
-        step = step_of(name, run.words)[0]
-        known = name in PROGRAMS and not run.anywhere and not run.unclear
-        if not known or "/" in path or {name, step} & PROJECT_PROGRAMS or any(use.role in _RUNNING for use in run.uses):
+        project = depends_on_folder(name, run.words) and not (name in PROGRAMS and PROGRAMS[name].runs_settings)
+        unclear = run.anywhere or run.unclear or "/" in path
+        if project or unclear or any(use.role in _RUNNING for use in run.uses):
             return run.name or run.words[0].raw
     return None
 
@@ -182,7 +189,8 @@ def named_paths(analysis: Analysis) -> NamedPaths:
 def _paths(use: Use) -> list[str]:
     if use.role in ("read", "write", "move", "remove", "enter"):
         return [] if use.guess and _plainly_text(use.text) else [use.text]
-    return [each for each in pieces(use.text) if not _plainly_text(each)] if use.role in _NAMING else []
+    named = use.role in _NAMING and not (use.role == "send" and use.granted)
+    return [each for each in pieces(use.text) if not _plainly_text(each)] if named else []
 
 
 def _plainly_text(text: str) -> bool:

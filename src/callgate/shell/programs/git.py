@@ -80,14 +80,15 @@ git stash drop|clear | text | | always=alter
 git remote | text | -v --verbose | subcommands read_only no_prefix
 git remote get-url | text | --all --push | read_only
 git remote show|update|prune | remote | -np --prune | always=does no_prefix
-git remote add|remove|rm|rename|set-url|set-branches | remote | -f -t= -m= --all --push --add | always=alter no_prefix
+git remote add|remove|rm|rename|set-url|set-branches | text address | -f -t= -m= --all --push --add | always=alter
+    no_prefix
 git worktree | text | | subcommands read_only
 git worktree list | text | --porcelain -vz | read_only
 git worktree add | change | -b= -B= -f --force --detach | always=does
 git worktree remove | drop | -f --force | always=alter no_prefix
 git submodule | text | -q --quiet --cached --recursive | subcommands read_only
 git submodule status|summary | read | | read_only
-git submodule add|update|init|sync|deinit | remote | -b= --init --remote --depth= | always=does
+git submodule add|update|init|sync|deinit | address | -b= --init --remote --depth= | always=does
 git submodule foreach | shell | | options_first no_prefix
 git bisect | text | | subcommands read_only no_prefix
 git bisect log | text | | read_only
@@ -98,13 +99,13 @@ $remote = -qvn --quiet --verbose --progress --dry-run --tags --no-tags --all --p
     --upload-pack=run --receive-pack=run --exec=run
 $merge = -qvn --verify-signatures!run -s=run --strategy=run -X= --strategy-option= --no-edit --quiet --verbose --stat
     --no-stat --abort --continue --quit --skip --autostash --no-autostash --signoff --no-verify -e!run --edit!run
-git fetch | remote ref | $remote -pkta -f!alter --force!alter --jobs= -j= --recurse-submodules?= | always=does
-git ls-remote | remote | $remote -htb --heads --branches --refs --exit-code --get-url --sort= --symref | always=does
-git pull | remote ref | $remote $merge -r --rebase?= --no-rebase --ff --ff-only --no-ff | always=does
+git fetch | address ref | $remote -pkta -f!alter --force!alter --jobs= -j= --recurse-submodules?= | always=does
+git ls-remote | address | $remote -htb --heads --branches --refs --exit-code --get-url --sort= --symref | always=does
+git pull | address ref | $remote $merge -r --rebase?= --no-rebase --ff --ff-only --no-ff | always=does
 git push | remote ref | $remote --prune!alter -u -f!alter -d!alter --force!alter --force-with-lease?=alter
     --delete!alter --mirror!alter --set-upstream --follow-tags --no-verify --porcelain --atomic -o= --push-option= |
     always=does no_prefix
-git clone | remote change | $remote -b= --branch= -o= --origin= -j= --jobs= --filter= --recurse-submodules?=
+git clone | address change | $remote -b= --branch= -o= --origin= -j= --jobs= --filter= --recurse-submodules?=
     --single-branch --bare --no-checkout -u=run -c=load --config=load --template=load --separate-git-dir=write |
     no_prefix
 git add | read | -AunvpfiN --all --update --dry-run --verbose --patch --force --intent-to-add --no-all --ignore-errors

@@ -42,7 +42,9 @@ CHECKED: dict[str, re.Pattern[str]] = {
     "slug": re.compile(r"#?[\w.-]+(?:/[\w.-]+)?(?::[\w.-]+)?"),
     "endpoint": re.compile(r"/?[\w-]+(?:/[\w.{}-]+)*(?:\?[\w=&%+-]*)?"),
     # An address may name a program (``ext::``) or another protocol.
-    "remote": re.compile(r"(?!-|file:)(?!.*(?:::|://-)).*", re.I | re.S),
+    "address": re.compile(r"(?!-|file:)(?!.*(?:::|://-)).*", re.I | re.S),
+    # The name of a remote; a URL or a path may lead anywhere, also to a repository of the workspace with its own hooks.
+    "remote": re.compile(r"\w[\w.+-]*"),
     # A branch: with a plus first, or nothing before its colon, it discards commits.
     "ref": re.compile(r"[\w./@~^{}-]+(?::[\w./-]+)?"),
     "switch": re.compile(r"true|false|"),
@@ -69,8 +71,10 @@ CHECKED: dict[str, re.Pattern[str]] = {
 }
 """Kinds whose value is harmless if the expression matches the whole value. For any other value the rule must
 contain the words."""
-_NAMES = frozenset(("name", "config", "requirement", "remote", "local", "go-main"))
+_NAMES = frozenset(("name", "config", "requirement", "address", "local", "go-main"))
 """Kinds whose value may also be the path of a file."""
+_DESTINATIONS = frozenset(("address", "requirement", "remote"))
+"""Kinds of places that the program contacts. A rule that contains such a place covers no other place."""
 # A longer word is not split into single letters, which limits the run time.
 _LONGEST = 400
 _MOST_USES = 500
@@ -288,7 +292,10 @@ def of_kind(kind: str, argument: Argument) -> list[Use]:
         return [argument.included("read", each) for each in (text, text.partition(":")[2]) if each]
     if kind in CHECKED:
         if CHECKED[kind].fullmatch(text):
-            return [argument.included("read", guess=True)] if kind in _NAMES else []
+            contacted = [argument.included("send", flat=kind == "remote")] if kind in _DESTINATIONS else []
+            return contacted + ([argument.included("read", guess=True)] if kind in _NAMES else [])
+        if kind == "remote":
+            return [argument.beyond("send", f"{text} is not the name of a remote")]
         if argument.name:
             return [argument.beyond("load", f"{argument.name} {WHY['load']}")]
         return [argument.beyond("unknown", f"{text} is more than a {kind}")]

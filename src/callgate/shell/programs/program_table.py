@@ -130,6 +130,13 @@ def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
     return name, start
 
 
+def depends_on_folder(name: str, words: Words) -> bool:
+    """Return True if the folder in which the program starts decides which files it runs: it runs files of the project,
+    or programs named in settings of a repository, or it has no row."""
+    program = PROGRAMS.get(name)
+    return program is None or program.runs_settings or not PROJECT_PROGRAMS.isdisjoint((name, step_of(name, words)[0]))
+
+
 def subcommand_at(name: str, words: Words) -> int:
     """Return the index of the first operand; without an operand, the number of words."""
     found = scan(grammar_of(name), words, head=True)

@@ -74,4 +74,4 @@ def _address(found: Argument) -> list[Use]:
         return [found.beyond("unknown", "the address is a pattern")]
     if _SCHEME.match(found.text) and not re.match(r"https?://", found.text, re.I):
         return [found.beyond("load", f"{found.text} is not a web address")]
-    return []
+    return [found.included("send")]

@@ -36,7 +36,8 @@ class Use:
     target   the file ``text`` is only written, like the target of a redirection, so an Edit rule is sufficient (``sort
              -o out``)
     guess    ``text`` may be a path or any other text (``pytest tests``)
-    flat     the path must not be a folder, because links in the folder would be followed (``diff a b``)
+    flat     the path must not be a folder, because links in the folder would be followed (``diff a b``) or hooks in
+             it would run (``git push name``)
     """
 
     role: Role
