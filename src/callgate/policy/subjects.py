@@ -36,18 +36,6 @@ _MOST_CHARACTERS = 20_000
 _MOST_TEXTS = 100
 _LONGEST_PATH = 1_024
 _TELLING = frozenset[str]().union(*USUAL_NAMES.values())
-_PROJECT_FILES = """
-    Makefile makefile GNUmakefile package.json pyproject.toml setup.cfg setup.py pytest.ini .pytest.ini tox.ini
-    noxfile.py tasks.py Cargo.toml .cargo go.mod go.work justfile Justfile .justfile Taskfile.yml Taskfile.yaml
-    taskfile.yml taskfile.yaml .pre-commit-config.yaml CMakeLists.txt CMakePresets.json build.ninja meson.build
-    build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradlew pom.xml mvnw Rakefile Gemfile
-    composer.json deno.json deno.jsonc bunfig.toml turbo.json nx.json Earthfile Tiltfile Dockerfile compose.yaml
-    compose.yml docker-compose.yaml docker-compose.yml BUILD BUILD.bazel WORKSPACE mix.exs rebar.config stack.yaml
-    Snakefile SConstruct wscript mise.toml .mise.toml .yarnrc.yml .pnpmfile.cjs .pnp.cjs jest.config.js
-    vitest.config.ts vite.config.ts eslint.config.js .eslintrc.js .eslintrc.cjs .prettierrc.js mypy.ini .mypy.ini
-    ruff.toml .ruff.toml tsconfig.json
-"""
-"""Files that decide what a build tool does which starts in their folder."""
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 
@@ -382,14 +370,10 @@ class Subject:
     def project_file(self, folder: str) -> str | None:
         """Return a file with settings of a build in the folder, or in a folder between it and the workspace. A command
         there does what this file states, not what the file of the workspace states."""
+        from callgate.policy.project_files import nearest_project_file  # only for commands in another folder
+
         root = self.case.resolve_path(self.case.root or ".").resolved
-        place = self.resolve_in_shell(folder or ".").resolved
-        while place.startswith(f"{root}/"):
-            found = next((name for name in _PROJECT_FILES.split() if os.path.lexists(join(place, name))), None)
-            if found is not None:
-                return f"{place.removeprefix(root + '/')}/{found}"
-            place = dirname(place)
-        return None
+        return nearest_project_file(self.resolve_in_shell(folder or ".").resolved, root)
 
     def expand_glob(self, pattern: str) -> tuple[str, ...] | None:
         """Return the paths to which the shell expands a glob now; None if they are unknown."""
