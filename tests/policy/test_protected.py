@@ -139,6 +139,41 @@ def test_a_secret_is_known_by_its_name_alone(path: str) -> None:
     assert is_secret(path)
 
 
+FILES_WITH_SECRETS = """
+    credentials.json Credentials.JSON aws_credentials.csv credentials-prod.yaml .htpasswd site.htpasswd .htdigest
+    prod.env app.prod.env PROD.ENV docker.env.local .env.bak terraform.tfstate terraform.tfstate.backup my.tfstate
+    prod.tfvars terraform.tfvars.json id_rsa_backup id_rsa.bak id_rsa-2024 id_ed25519.old id_ecdsa_sk2
+    service-account.json service_account_prod.json serviceaccount.json my-service-account.json
+    client_secret_123.apps.json firebase-adminsdk-x.json application_default_credentials.json server.key.bak
+    cert.p12 AuthKey.p8 store.jks app.keystore kubeconfig prod.kubeconfig kubeconfig.yaml secrets.yml
+    secrets.prod.yaml secrets.toml .secrets .vault_pass .vault_pass.txt vault-password.txt passwords.txt
+    token.pickle .dockercfg .s3cfg .boto .mylogin.cnf
+"""
+FILES_WITHOUT_SECRETS = """
+    .env.example .env.sample .env.template .env.dist example.env sample.env id_rsa.pub id_rsa_backup.pub id_rsa.py
+    id_card.png valid_rsa.txt credentials.py test_credentials.py credentials.example.json credentials.yml.enc
+    secrets.py secrets.enc.yaml secret.yaml secretsmanager.tf main.tf variables.tf terraform.tfvars.example
+    tokens.json token.json tokenizer.json client.json service.yaml vault.hcl environment.yml env.py process.env.d.ts
+    passwords_test.go password-reset.json kubeconfig.go kubeconfig_test.go ca.pem cert.pem public.pem server.crt
+    htpasswd.c package.json
+"""
+
+
+@rows("name", FILES_WITH_SECRETS.split())
+def test_files_with_keys_or_passwords_are_secrets_in_every_folder(name: str) -> None:
+    for path in (name, f"backend/deploy/{name}"):
+        assert is_secret(path), path
+        assert said(path, "read") is not None, path
+        assert said(path, "write") is not None, path
+
+
+@rows("name", FILES_WITHOUT_SECRETS.split())
+def test_files_that_builds_need_and_that_are_published_stay_readable(name: str) -> None:
+    for path in (name, f"backend/deploy/{name}"):
+        assert not is_secret(path), path
+        assert said(path, "read") is None, path
+
+
 @rows(
     "name", ["src/main.py", "README.md", "env", "keys", "id", "library", "server.crt", "a.pem", "monkey.py", "Makefile"]
 )

@@ -13,9 +13,10 @@ from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused, missing
 from callgate.policy import sandbox_proofs as sandboxing
 from callgate.policy.entries import RuleLine
+from callgate.policy.protected import held_names
 from callgate.policy.rule_contents import PathContent
 from callgate.policy.rules import Rulebook
-from callgate.policy.sandbox_policy import RESERVED, profile_for
+from callgate.policy.sandbox_policy import profile_for
 from callgate.policy.sandbox_proofs import KeptProofs, Proofs
 from callgate.words.decisions import Origin
 from tests.host.sandbox.kit import best
@@ -41,7 +42,7 @@ def test_settings_and_records_of_repositories_are_read_only_and_secrets_out_of_s
     assert profile.root == root
     kept = {path.removeprefix(f"{root}/") for path in profile.read_only}
     assert kept == {".github", ".npmrc", "Jenkinsfile", "vendor/lib/.git"}
-    assert {f"{root}/{name}" for name in RESERVED} == {*profile.reserved}
+    assert {f"{root}/{name}" for name in held_names()} == {*profile.reserved}
     assert {f"{home}/.ssh", f"{home}/.netrc", f"{root}/id_rsa"} <= {*profile.unreadable}
     assert not any(path.startswith(f"{root}/src") for path in (*profile.read_only, *profile.unreadable))
 

@@ -101,9 +101,10 @@ ORDINARY = names("""
     alembic.ini analysis_options.yaml ansible.cfg app.json artisan auth.json auth.ts aws/config.ts
     babel.config.js build.gradle build.gradle.kts build.rs cabal.project certs/ca.pem certs/server.pem clippy.toml
     codecov.yml commitlint.config.js compile_commands.json composer.json composer.lock config.ru
-    config/credentials.yml.enc config/database.yml config/secrets.yml conftest.py coverage/lcov.info credentials.go
-    credentials.json cypress.config.ts default.nix dist/index.js docker-compose.yml docker/config.json docs/agents.md
-    docs/api.key.md env.example env.ts environment.ts eslint.config.js firebase.json flake.nix fly.toml go.mod go.sum
+    config/credentials.yml.enc config/database.yml config/secrets.sample.yml conftest.py coverage/lcov.info
+    credentials.go credentials.example.json cypress.config.ts default.nix dist/index.js docker-compose.yml
+    docker/config.json docs/agents.md docs/api.key.md
+    env.example env.ts environment.ts eslint.config.js firebase.json flake.nix fly.toml go.mod go.sum
     google-services.json gradle.properties gradle/wrapper/gradle-wrapper.properties gradlew id_ed25519.pub id_rsa.md
     id_rsa.pub inventory.ini jest.config.js jsconfig.json justfile k8s/secret.yaml key.ts keyboard.pem keymap.json
     keys.py kube/config.yaml kustomization.yaml lerna.json main.go main.tf manage.py meson.build mix.exs monkey.pem
@@ -113,7 +114,7 @@ ORDINARY = names("""
     pyproject.toml pytest.ini renovate.json renv.lock requirements.txt rollup.config.mjs ruff.toml rust-toolchain.toml
     rustfmt.toml secrets.py secrets.test.ts secrets/README.md serverless.yml setup.cfg setup.py shadow.py shell.nix
     skaffold.yaml src/keys/index.ts src/ssh/client.go ssh/config stack.yaml sudoers.md svelte.config.js
-    tailwind.config.js terraform.tfvars token.go token.json tokens.css tox.ini tsconfig.base.json tsconfig.json
+    tailwind.config.js terraform.tfvars.example token.go token.json tokens.css tox.ini tsconfig.base.json tsconfig.json
     turbo.json turkey.pem uv.lock values.yaml vendor/x.go vercel.json vite.config.ts vitest.config.ts
     webpack.config.js wrangler.toml wsgi.py yarn.lock
 """)

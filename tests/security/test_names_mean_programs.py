@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from callgate.config import Config
+from callgate.policy.setting_rows import SettingValues
 from callgate.testing import call
 from callgate.words.events import CallSettled, QuestionAsked
 from tests.flows.gated import of
@@ -43,7 +44,8 @@ def evil(file: Path) -> None:
 
 def reached(root: Path, command: str, allow: list[str]) -> tuple[bool, bool]:
     """Return whether the command asked, and whether a file of the workspace was started."""
-    config = Config(root, root.parent / "home", root.parent / "data")
+    without = SettingValues(sandbox_disabled=True)
+    config = Config(root, root.parent / "home", root.parent / "data", settings=without)
     canary = root.parent / "reached"
     canary.unlink(missing_ok=True)
     events = played(config, allow, call("Bash", command=command))

@@ -30,10 +30,12 @@ BUILD = "is run by the build service, which has passwords of its own"
 SYSTEM = "decides how this machine starts, or who may use it"
 SECRET = "holds keys or passwords"
 
-# Names, or paths of several names, at any depth, in lower case. Secrets may not even be read.
+# Names, or paths of several names, at any depth, in lower case. Secrets may not even be read. For a name with ! no file
+# can be created in the top folder of the workspace while a command runs in the sandbox: programs read these as soon as
+# they see the folder. Other created names are renamed when the command has ended.
 _NAMES: Mapping[str, str] = {
     REPOSITORY: """
-        .git .hg .svn .jj .bzr .sl .pijul .fossil _darcs .gitmodules .gitattributes .gitconfig .hgrc .githooks
+        .git! .hg .svn .jj .bzr .sl .pijul .fossil _darcs .gitmodules .gitattributes .gitconfig .hgrc .githooks
     """,
     SHELL: """
         .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin
@@ -43,19 +45,19 @@ _NAMES: Mapping[str, str] = {
         library/launchdaemons
     """,
     EDITOR: """
-        .vscode .vscode-server .idea .fleet .zed .vs .vim .nvim .vimrc .gvimrc .exrc .nvimrc .nvim.lua .ideavimrc
+        .vscode! .vscode-server .idea! .fleet .zed .vs .vim .nvim .vimrc .gvimrc .exrc .nvimrc .nvim.lua .ideavimrc
         .emacs .emacs.d .spacemacs .dir-locals.el .dir-locals-2.el .devcontainer .devcontainer.json .gitpod.yml
         .config/nvim .config/zed .config/code .config/emacs .config/helix
     """,
     AGENT: """
-        .callgate .agents .claude .claude.json .cursor .gemini .codex .windsurf .continue .roo .kiro .cline .clinerules
-        .opencode .qwen .goose .augment .junie .trae .amazonq .aider.conf.yml .mcp.json mcp.json mcp_config.json
-        .cursorrules .windsurfrules .goosehints claude_desktop_config.json .github/copilot-instructions.md
-        .github/instructions .github/agents .config/callgate .config/opencode .config/goose .config/claude
-        .config/mcp .local/share/callgate
+        .callgate! .agents! .claude! .claude.json .cursor! .gemini! .codex! .windsurf .continue .roo .kiro .cline
+        .clinerules .opencode .qwen .goose .augment .junie .trae .amazonq .aider.conf.yml .mcp.json! mcp.json
+        mcp_config.json .cursorrules .windsurfrules .goosehints claude_desktop_config.json
+        .github/copilot-instructions.md .github/instructions .github/agents .config/callgate .config/opencode
+        .config/goose .config/claude .config/mcp .local/share/callgate
     """,
     TOOL: """
-        .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc .direnv .husky
+        .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc! .direnv .husky
         .lefthook .lefthook.yml lefthook.yml .pre-commit-config.yaml .mise.toml mise.toml .cargo/config
         .cargo/config.toml .mvn .gradle/init.d .condarc .pip .gemrc .bundle .curlrc .wgetrc .tmux.conf .screenrc
         .rprofile .irbrc .pryrc .pythonrc .pythonrc.py .psqlrc .sqliterc .gdbinit .lldbinit sitecustomize.py
@@ -76,7 +78,9 @@ _NAMES: Mapping[str, str] = {
         .gemini/oauth_creds.json callgate-keys.json .local/share/callgate/callgate-keys.json
         .local/share/keyrings .local/share/opencode/auth.json library/keychains
         .mozilla/firefox .config/google-chrome .config/chromium id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk
-        id_ed25519_sk
+        id_ed25519_sk prod.env credentials.json .htpasswd .htdigest terraform.tfstate terraform.tfstate.backup
+        kubeconfig secrets.yml secrets.yaml secrets.json secrets.toml .vault_pass .vault_pass.txt service-account.json
+        .dockercfg .dockerconfigjson .s3cfg .boto .mylogin.cnf pgpass.conf
     """,
 }
 # Absolute paths outside the workspace.
@@ -92,8 +96,33 @@ _PATHS: Mapping[str, str] = {
         /etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/ssl/private /run/secrets /var/run/secrets
     """,
 }
-_ALL_NAMES = frozenset(" ".join((*_NAMES.values(), *_PATHS.values(), ".env")).replace("/", " ").split())
-_KEY_ENDINGS = (".key", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
+_ALL_NAMES = frozenset(
+    " ".join((*_NAMES.values(), *_PATHS.values(), ".env")).replace("/", " ").replace("!", "").split()
+)
+_KEY_ENDINGS = (".key", ".p8", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
+# Whole names of files with keys or passwords, in lower case.
+_SECRET_FILE = late_pattern(
+    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:[^a-z].*)?|.+\.env(?:[.-].*)?|.+\.tfstate(?:\..*)?|.+\.tfvars(?:\.json)?"
+    r"|\.?(?:secrets|credentials?)(?:[._-].*)?\.(?:ya?ml|json|toml|ini|cfg|conf|properties|csv|xml|db)|\.secrets?"
+    r"|(?:.+[._-])?(?:credentials?|passwords?)\.(?:json|csv|txt|db)|token\.pickle"
+    r"|(?:.*[._-])?(?:service[._-]?accounts?|client[._-]?secrets?|firebase[._-]?adminsdk)(?:[._-].*)?\.json"
+    r"|application_default_credentials\.json|(?:.+\.)?kubeconfig(?:[._-].*)?|(?:.*\.)?ht(?:passwd|digest)"
+    r"|\.?(?:ansible[._-])?vault[._-]?pass(?:word|wd)?(?:[._-](?:file|txt|\w+))?"
+    r"|.+\.(?:key|p12|pfx|jks|keystore)\.(?:bak|backup|old|orig|save)",
+    re.DOTALL,
+)
+_PARTS_OF_SECRETS = late_pattern(
+    r"\.(?:env|tf|key|p8|p12|pfx|ppk|kdbx|jks|keystore|pem|code-workspace)|id_[rde]|secret|credential|passw|token\.pickle"
+    r"|account|adminsdk|kubeconfig|htdigest|vault"
+)
+# Words in names of files that are meant to be published.
+_HARMLESS = frozenset(
+    ("example", "examples", "sample", "template", "tmpl", "tpl", "dist", "schema", "pub", "enc", "md", "lock")
+)
+_CODE = (
+    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".rb", ".php", ".c"),
+    *(".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".sh", ".html", ".css", ".md", ".rst", ".snap", ".pub"),
+)
 _WORDS = late_pattern(r"[^a-z]+")
 _PRIVATE = frozenset(("key", "keys", "priv", "private", "privkey", "privatekey", "keypair"))
 _PUBLIC = frozenset(("pub", "public", "pubkey", "publickey"))
@@ -114,7 +143,12 @@ def protected_names(*, secret: bool) -> tuple[str, ...]:
     """Return the relative paths of protected places in lower case: with ``secret`` the places with secrets,
     otherwise all other places."""
     chosen = (entries for why, entries in _NAMES.items() if (why == SECRET) == secret)
-    return tuple(name for entries in chosen for name in entries.split())
+    return tuple(name.rstrip("!") for entries in chosen for name in entries.split())
+
+
+def held_names() -> tuple[str, ...]:
+    """Return the names that cannot be created in the top folder of a workspace while a command runs in the sandbox."""
+    return tuple(name[:-1] for entries in _NAMES.values() for name in entries.split() if name[-1] == "!")
 
 
 def secrets_of(home: str) -> tuple[str, ...]:
@@ -198,7 +232,7 @@ def _named(place: ResolvedPath, what: What, root: str, home: str) -> str | None:
 def _secret(path: str, outside: bool) -> str | None:
     loose = loose_name(path)
     name = loose.rpartition("/")[2]
-    if _found(_SECRETS, loose) or _is_key(name) or _is_environment(name):
+    if _found(_SECRETS, loose) or _is_key(name) or _is_environment(name) or _is_secret_file(name):
         return SECRET
     if outside and (_PROCESS_SECRETS.fullmatch(loose) or _at(SECRET, loose)):
         return SECRET
@@ -208,7 +242,30 @@ def _secret(path: str, outside: bool) -> str | None:
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Return True if a file or folder of this name contains keys or passwords, in any folder."""
-    return _SUSPECT.search(name) is not None and _secret(f"/{name}", outside=False) is not None
+    return is_suspect(name) and _secret(f"/{name}", outside=False) is not None
+
+
+Protection = Literal["secret", "kept"]
+
+
+def protection(folder: str, name: str) -> Protection | None:
+    """Return "secret" for a name that commands in the sandbox may not read, "kept" for a name that they may neither
+    change nor create, and None for any other name.
+
+    folder  the end of the folder's path relative to the workspace; at most the last two names matter
+    """
+    if not folder and not is_suspect(name):
+        return None
+    path = f"/{folder}/{name}" if folder else f"/{name}"
+    if _secret(path, outside=False) is not None:
+        return "secret"
+    return None if _kept_name(path, folds=False) is None else "kept"
+
+
+def _is_secret_file(name: str) -> bool:
+    if name.endswith(_CODE) or not _SECRET_FILE.fullmatch(name):
+        return False
+    return _HARMLESS.isdisjoint(_WORDS.split(name))
 
 
 def _is_environment(name: str) -> bool:
@@ -231,15 +288,23 @@ def _in_home(path: str, home: str) -> str | None:
 
 
 def _kept(path: str, outside: bool, folds: bool) -> str | None:
+    why = _kept_name(path, folds)
+    if why is not None:
+        return why
+    loose = loose_name(path)
+    if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not is_beneath(loose, _SHARED_MEMORY):
+        return SYSTEM
+    return _holds(loose)
+
+
+def _kept_name(path: str, folds: bool) -> str | None:
     loose = loose_name(path)
     name, loose_last = path.rpartition("/")[2], loose.rpartition("/")[2]
     if name in _INSTRUCTIONS or (folds and loose_last in map(str.lower, _INSTRUCTIONS)):
         return AGENT
     if loose_last.endswith(_WORKSPACE_FILE):
         return EDITOR
-    if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not is_beneath(loose, _SHARED_MEMORY):
-        return SYSTEM
-    return _found(_WRITTEN, loose) or _holds(loose)
+    return _found(_WRITTEN, loose)
 
 
 def _holds(loose: str) -> str | None:
@@ -290,7 +355,7 @@ Table = dict[str, list[tuple[tuple[str, ...], str]]]
 def _table(reasons: Iterable[str]) -> Table:
     made: Table = {}
     for why in reasons:
-        for entry in _NAMES[why].split():
+        for entry in _NAMES[why].replace("!", "").split():
             names = tuple(entry.split("/"))
             made.setdefault(names[0], []).append((names, why))
     return made
@@ -298,13 +363,26 @@ def _table(reasons: Iterable[str]) -> Table:
 
 _WRITTEN = _table(why for why in _NAMES if why != SECRET)
 _SECRETS = _table([SECRET])
-# A quick filter for the thousands of names in a workspace: a name that does not match begins neither with a dot nor
-# with the name of a secret, does not end like a key, and cannot be another form of a protected name.
-_SUSPECT = late_pattern(
-    rf"(?:^|/)(?:\.|ssh_host_|{'|'.join(re.escape(name) for name in _SECRETS if name[0] != '.')})"
-    rf"|(?:{'|'.join(map(re.escape, (*_KEY_ENDINGS, '.pem')))})(?:[. /:]|$)|[~*?\[:]|[^!-}}]",
-    re.IGNORECASE,
+_BEGINNINGS = tuple(
+    sorted({".", "ssh_host_", *(name for name in (*_WRITTEN, *_SECRETS, *map(str.lower, _INSTRUCTIONS)))})
 )
+_OTHER_FORMS = late_pattern(r"[~*?\[:]|[^!-}]")
+
+
+def is_suspect(name: str) -> bool:
+    """Return True if the name may be part of a protected path.
+
+    It is a quick filter for the thousands of names in a workspace: another name begins neither with a dot nor with a
+    protected name, contains no part of a name of a secret, and cannot be another form of a protected name.
+    """
+    if _OTHER_FORMS.search(name):
+        return True
+    name = name.lower().rstrip(". ")
+    if name.startswith(_BEGINNINGS):
+        return True
+    if "/" in name:
+        return any(map(is_suspect, name.split("/")))
+    return not name.endswith(_CODE) and _PARTS_OF_SECRETS.search(name) is not None
 
 
 def _short(name: str) -> str:
@@ -318,7 +396,7 @@ _SHORT_FORM = late_pattern(r"([^.~]{1,6})~[0-9]+((?:\.[^.]{1,3})?)")
 _LONG_NAMES = {
     _short(name): name
     for entries in _NAMES.values()
-    for name in entries.replace("/", " ").split()
+    for name in entries.replace("/", " ").replace("!", "").split()
     if not _HAS_NO_SHORT_FORM.fullmatch(name)
 }
 

@@ -15,7 +15,7 @@ from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.reviewed_files import ReviewedFiles
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused, private_folder
 from callgate.policy.entries import RuleLine
-from callgate.policy.protected import is_secret, protected_names, secrets_of
+from callgate.policy.protected import held_names, is_secret, protected_names, secrets_of
 from callgate.policy.rule_contents import HostContent, PathContent
 from callgate.policy.rules import Rule, Rulebook, path_rules
 from callgate.policy.sandbox_proofs import Proofs
@@ -24,10 +24,6 @@ from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
     from callgate.host.sandbox.proxy import HostProxy
-
-RESERVED = (".git", ".callgate", ".claude", ".cursor", ".vscode", ".idea", ".mcp.json")
-"""Paths that a command must not create. When a user opens the folder, programs run the content of these paths
-without asking."""
 
 _DEEPEST = 3
 _MOST_LISTED = 2_000
@@ -57,7 +53,7 @@ def profile_for(
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
         raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
-    reserved = {f"{root}/{name}" for name in RESERVED}
+    reserved = {f"{root}/{name}" for name in held_names()}
     looked = [*_looked_through(root)]
     kept = {*_present(root), *_own_code(root), *(path for path in looked if path.endswith("/.git"))}
     denied: list[str] = []
