@@ -15,7 +15,7 @@ import pytest
 
 from callgate.host import command_launcher
 from callgate.host.command_launcher import Launcher
-from callgate.host.ports import Command, processes_of
+from callgate.host.ports import Command, GuardLost, processes_of
 from callgate.host.processes import LocalProcesses
 from callgate.words.errors import ToolFailure, UsageError
 
@@ -166,7 +166,8 @@ def test_a_command_ends_when_its_guard_is_killed(tmp_path: Path) -> None:
         process = await LocalProcesses().start(command, lambda _: loop.call_soon_threadsafe(ready.set) and None)
         await ready.wait()
         os.kill(parent_of(process.pid), signal.SIGKILL)
-        assert await process.ended() == -signal.SIGKILL
+        with pytest.raises(GuardLost):
+            await process.ended()
         await process.gone()
 
     asyncio.run(main())

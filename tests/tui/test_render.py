@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.config import load_config
+from callgate.core import outcomes
 from callgate.policy.setting_kinds import THEME
 from callgate.tui.blocks import (
     ActionBlock,
@@ -232,6 +233,14 @@ def test_a_running_call_shows_its_time_its_place_its_gauge_and_its_newest_lines(
             call(Status.CANCELLED, decision=Deny("rule", "Bash(npm:*) is denied"), result=Result.failed("denied", "x")),
             "run",
             "⊘ Bash(npm test)  cancelled · denied by rule\n  Bash(npm:*) is denied",
+        ),
+        (
+            call(
+                Status.CANCELLED,
+                result=outcomes.with_output(outcomes.stopped("user", "Interrupted.", "mutating"), "test 1\ntest 2\n"),
+            ),
+            "run",
+            "⊘ Bash(npm test)  cancelled · interrupted\n  test 1\n  test 2",
         ),
     ],
 )

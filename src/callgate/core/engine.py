@@ -23,7 +23,7 @@ from callgate.core.call import Call, CallSetup
 from callgate.core.decide import Decider
 from callgate.core.gate import is_shutdown
 from callgate.core.locks import Claim
-from callgate.core.perform import TOOLS_LOG, Performer, broken_off
+from callgate.core.perform import TOOLS_LOG, Performer
 from callgate.core.sizes import cut_progress, cut_to
 from callgate.words import events
 from callgate.words.calls import Result
@@ -313,7 +313,7 @@ class Engine:
             except (StateError, JournalError):  # the session is closed
                 return
         elif error is not None or result is not None:
-            self.board.settled(call, result or broken_off(call))
+            self.board.settled(call, result or self._performer.broken_off(call))
 
     # ---- cancel -------------------------------------------------------------------------------------------------
 
@@ -333,8 +333,11 @@ class Engine:
             return
         assert call.reason is not None
         self._record.write(events.StrayFound(self._clock.now(), call.id, call.name))
-        late = outcomes.unstoppable(call.reason, call.because, call.case.traits.effects)
-        self.board.overdue(call, late if call.finished is None else self._performer.cut(call, call.finished))
+        late = call.finished
+        if late is None:
+            late = outcomes.unstoppable(call.reason, call.because, call.case.traits.effects)
+            late = self._performer.with_progress(call, late)
+        self.board.overdue(call, self._performer.cut(call, late))
         self.forget(call.task)
         self.perform()
 

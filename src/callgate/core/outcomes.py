@@ -5,7 +5,7 @@ from traceback import format_exception
 from typing import Any
 
 from callgate.core.ports import Unknown
-from callgate.words.calls import CODES, NO_CASCADE, Code, Known, Result
+from callgate.words.calls import CODES, NO_CASCADE, PARTIAL_OUTPUT, Code, Known, Result
 from callgate.words.errors import ToolFailure, in_words
 from callgate.words.messages import Text
 from callgate.words.traits import Effects
@@ -65,10 +65,24 @@ def not_started(reason: str, because: str) -> Result:
     return Result.failed(_CODES[reason], f"{because} It was not started.", effects="none", started=False)
 
 
-def stopped(reason: str, because: str, effects: Effects, said: str = "") -> Result:
-    """Return the result of a call that ended after a cancel. ``said`` is the text that its tool returned."""
-    text = f"{because} {_interrupted(effects)}" + (f" It said: {said}" if said else "")
-    return Result.failed(_CODES[reason], text, effects=_after(effects), started=True)
+def stopped(reason: str, because: str, effects: Effects) -> Result:
+    """Return the result of a call that ended after a cancel."""
+    return Result.failed(_CODES[reason], f"{because} {_interrupted(effects)}", effects=_after(effects), started=True)
+
+
+def with_output(stopped: Result, output: Result | str) -> Result:
+    """Return the result of a cancelled call with the output until the cancel: what its tool returned, or the progress
+    that it reported."""
+    kept = Result((Text(output),) if output else ()) if isinstance(output, str) else output
+    if not kept.content:
+        return stopped
+    return replace(
+        stopped,
+        content=(Text(f"{stopped.text} Its output until then:\n"), *kept.content),
+        display=kept.display,
+        artifacts=kept.artifacts,
+        details={**kept.details, **stopped.details, PARTIAL_OUTPUT: True},
+    )
 
 
 def discarded(result: Result, because: str, effects: Effects) -> Result:

@@ -182,7 +182,7 @@ class Performer:
             result = _consistent(call.name, await case.tool.run(case.arguments, run))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and call.reason is not None:
-                return outcomes.stopped(call.reason, call.because, effects)
+                return self.with_progress(call, outcomes.stopped(call.reason, call.because, effects))
             if is_shutdown(error):
                 raise
             result = _from_exception(call.name, error, effects)
@@ -255,6 +255,14 @@ class Performer:
             return result
         return await spilled(call.name, call.id, result, limit, self._host)
 
+    def with_progress(self, call: Call, stopped: Result) -> Result:
+        """Return the result of a cancelled call with the progress that its tool reported."""
+        return outcomes.with_output(stopped, self._ledger.calls[call.id].live_output)
+
+    def broken_off(self, call: Call) -> Result:
+        """Return the result of a call that was running when the program stopped."""
+        return call.finished or self.with_progress(call, broken_off(call))
+
     def cut(self, call: Call, result: Result) -> Result:
         """Shorten a result over the limit to its head and tail, without storing an artifact."""
         return cut_to(result, self._limit_of(call))
@@ -289,9 +297,8 @@ def _noted(result: Result, note: str) -> Result:
 
 
 def broken_off(call: Call) -> Result:
-    """Return the result of a call that was running when the program stopped."""
-    reason = call.reason or "user"
-    return call.finished or outcomes.stopped(reason, "The program stopped.", call.case.traits.effects)
+    """Return the result of a call that had not ended when the program stopped."""
+    return outcomes.stopped(call.reason or "user", "The program stopped.", call.case.traits.effects)
 
 
 def _failed_to_read(name: str, error: BaseException) -> Result:
@@ -318,7 +325,7 @@ def _after_cancel(call: Call, result: Result) -> Result:
         return replace(stopped, details={**stopped.details, "effects": "done"}) if done else stopped
     if not result.content or result.is_error:
         known = "none" if result.effects == "none" else effects
-        return outcomes.stopped(call.reason, call.because, known, result.text)
+        return outcomes.with_output(outcomes.stopped(call.reason, call.because, known), result)
     return outcomes.too_late(call.because, result, effects) if call.reason == "timed_out" else result
 
 

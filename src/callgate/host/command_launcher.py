@@ -111,7 +111,7 @@ class GuardLine:
         while len(self._partial) < guard.RECORD:
             try:
                 data = self._control.recv(16 * guard.RECORD)
-            except ConnectionResetError:
+            except OSError:
                 data = b""
             if not data:
                 return []

@@ -102,6 +102,13 @@ class Command:
     ruleset_fd: int | None = None
 
 
+class GuardLost(OSError):
+    """The guard process of a program was killed: the program may have run completely, in part or not at all."""
+
+    def __init__(self) -> None:
+        super().__init__("the process that watches the command was killed")
+
+
 class Process(Protocol):
     """A started program and its child processes: the process tree. Cancelling a wait has no effect on the program."""
 
@@ -120,7 +127,7 @@ class Process(Protocol):
 
     async def ended(self) -> int:
         """Wait for the exit of the program and the end of its output, and return the exit code. If child processes
-        keep the output open after the exit, the wait ends one second later."""
+        keep the output open after the exit, the wait ends one second later. Raise GuardLost if the exit is unknown."""
         ...
 
     async def gone(self) -> None:
@@ -154,7 +161,8 @@ class Processes(Protocol):
     """Starts programs, each in a POSIX session of its own. If Callgate is killed, their process trees are ended."""
 
     async def start(self, command: Command, out: Sink, err: Sink | None = None) -> Process:
-        """Start a program. Raise OSError if that fails. After a cancel no process is left.
+        """Start a program. Raise OSError if that fails, and GuardLost if it is unknown whether the program was
+        started. After a cancel no process is left.
 
         out  receives the standard output, and without ``err`` also the standard error, in the order of writing
         """

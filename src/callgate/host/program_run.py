@@ -18,7 +18,7 @@ from typing import Literal
 
 from callgate.host import command_launcher, guard
 from callgate.host.command_launcher import GuardLine
-from callgate.host.ports import Command, Sink
+from callgate.host.ports import Command, GuardLost, Sink
 
 _CHUNK = 65536
 LINGER = 1.0
@@ -53,7 +53,7 @@ class ProgramRun:
         self._ordered: Order = NO_ORDER
         self._outlives: Mapping[str, str] | None = None
         self._line: GuardLine | None = None
-        self.tree_has_ended = False
+        self.tree_has_ended = self.guard_was_lost = False
         self.pid = self.guard = -1
         self.returncode: int | None = None
         self.was_ended = False
@@ -121,8 +121,12 @@ class ProgramRun:
         (letter, number), *later = line.reports() or [(b"", 0)]
         if letter == guard.FAILED:
             raise _fault(number, self._command)
-        if not letter:
-            raise OSError("the process that starts commands was ended")
+        if not letter:  # the guard was killed before its first report, perhaps by the command itself
+            give_up = time.monotonic() + self._linger
+            while self._open(line, selector) and (ready := selector.select(max(0.0, give_up - time.monotonic()))):
+                for key, _ in ready:
+                    key.data()
+            raise GuardLost
         self.pid = number
         self._handle(later)
         selector.register(line.fileno(), selectors.EVENT_READ, partial(self._receive, line))
@@ -177,6 +181,7 @@ class ProgramRun:
         if not reports and not self.tree_has_ended:  # the guard was killed: only the session of the program is known
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
+            self.guard_was_lost = self.returncode is None
             self.returncode = _LOST if self.returncode is None else self.returncode
             self.tree_has_ended = True
 
@@ -250,6 +255,8 @@ class LocalProcess(ProgramRun):
         await _first(self._exit_event, self._tree_event)
         if self._fault is not None:
             raise self._fault
+        if self.guard_was_lost:
+            raise GuardLost
         assert self.returncode is not None
         return self.returncode
 

@@ -373,6 +373,11 @@ def _pipe(stack: ExitStack) -> tuple[int, int]:
 
 
 async def _watch(process: Any, output: OutputLines, ended: Callable[[str], None]) -> None:
-    code = await process.ended()
+    try:
+        code = await process.ended()
+    except OSError as error:
+        how = str(error)
+    else:
+        how = f"it ended with exit status {code}" if code >= 0 else f"it was ended by signal {-code}"
     output.exited()
-    ended(f"it ended with exit status {code}" if code >= 0 else f"it was ended by signal {-code}")
+    ended(how)

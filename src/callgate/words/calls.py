@@ -104,6 +104,9 @@ HOOK_STOP = "hook_stop"
 NO_CASCADE = "no_cascade"
 """Key in the details of an error result: if True, the error cancels no other call."""
 
+PARTIAL_OUTPUT = "partial_output"
+"""Key in the details of an error result: if True, the text after the first line is the output of a cancelled call."""
+
 
 @noun
 class Display:

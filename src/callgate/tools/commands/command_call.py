@@ -16,11 +16,11 @@ from callgate.core.capabilities import host_part
 from callgate.core.ports import Run
 from callgate.host.environment import SYSTEM_PATH, absolute_path, find_program, known_first, scrubbed
 from callgate.host.paths import oddity
-from callgate.host.ports import Command, Confinement, HostDecision, Process, processes_of
+from callgate.host.ports import Command, Confinement, GuardLost, HostDecision, Process, processes_of
 from callgate.host.processes import end_process
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.commands.command_output import MOST_CHARACTERS, CommandOutput
+from callgate.tools.commands.command_output import MOST_CHARACTERS, MOST_CHARACTERS_OF_ERROR, CommandOutput
 from callgate.tools.commands.exit_codes import is_answer, meaning_of
 from callgate.tools.session_state import WORKING_FOLDER
 from callgate.words.calls import NO_CASCADE, Code, Result
@@ -31,6 +31,10 @@ from callgate.words.noun import noun
 _GRACE = 2.0
 _MOMENT = 0.1  # seconds
 _MOST_HOSTS = 100  # recorded for one command
+_LOST = (
+    "Outcome unknown: the process that watches the command was killed, perhaps by the command. The command may have "
+    "run, completely or in part, and may still be running. Check before repeating it."
+)
 _ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 # Read by a shell before the command, or where it looks for a folder or a file; with SSH_CLIENT some run ~/.bashrc.
 _DROPPED = frozenset(
@@ -76,7 +80,11 @@ class CommandCall:
         process = await self._start(None)
         if isinstance(process, Result):
             return process
-        task = await self._hand_over(process, outlives=True)
+        try:
+            task = await self._hand_over(process, outlives=True)
+        except BaseException:
+            process.kill()
+            raise
         return Result(
             (Text(f"Started in the background as {task.id}. {_reading(task)} You are told when it ends."),),
             details={"task": task.id},
@@ -91,9 +99,13 @@ class CommandCall:
                 return process
             try:
                 return await self._attend(process, seconds, where)
+            except GuardLost:
+                return await self._result(-1, _LOST, "outcome_unknown")
             except CancelledError:
                 await end_process(process, self._clock, _GRACE)
-                raise
+                if not self._run.cancelled:  # the program stops
+                    raise
+                return await self._result(process.returncode or -1, "", "cancelled_by_user")
             except BaseException:
                 process.kill()
                 raise
@@ -127,8 +139,8 @@ class CommandCall:
         return await self._result(process.returncode or 0, left)
 
     async def _start(self, where: int | None) -> Process | Result:
-        """Start the command and return its process. If the working folder does not exist, return the result of the
-        call; the next call then uses the workspace."""
+        """Start the command and return its process, or the result of the call: if the outcome of the start is unknown,
+        and if the working folder does not exist; the next call then uses the workspace."""
         keep = f"trap 'pwd -P 2>/dev/null >&{where}' EXIT; " if where is not None else ""
         environment = _environment(tuple(os.environ.items()))
         if _reads_only(self._text):
@@ -145,6 +157,8 @@ class CommandCall:
                 sandbox = self._settings.sandbox
                 command = await self._wrapped(command, sandbox) if self._confined else sandbox.outside(command)
             return await processes_of(self._run.host).start(command, self._output.take)
+        except GuardLost:
+            return await self._result(-1, _LOST, "outcome_unknown")
         except CallgateError as error:
             raise ToolFailure(f"It was not run: {error}") from error
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -229,18 +243,19 @@ class CommandCall:
         return task
 
     async def _result(self, returncode: int, note: str, code: Code = "ok") -> Result:
-        if self._output.size <= MOST_CHARACTERS:  # in memory, and short
-            text, artifact = self._output.text()
-        else:
-            text, artifact = await in_thread(self._output.text, threads=threads_of(self._run.host))
         meaning = meaning_of(self._text, returncode) if code == "ok" else None
+        failed = code != "ok" or (returncode != 0 and meaning is None)
+        most = MOST_CHARACTERS_OF_ERROR if failed else MOST_CHARACTERS
+        if self._output.size <= most:  # in memory, and short
+            text, artifact = self._output.text(most)
+        else:
+            text, artifact = await in_thread(partial(self._output.text, most), threads=threads_of(self._run.host))
         lines = [text.rstrip("\n")] if text else []
         if code == "ok" and returncode:
             ending = f"ended by signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
             lines.append(f"[{ending}{f': {meaning}' if meaning else ''}]")
         if note:
             lines.append(f"[{note}]")
-        failed = code != "ok" or (returncode != 0 and meaning is None)
         if failed and self._confined and self._settings.sandbox is not None:
             denied = self._settings.sandbox.denied(self._text, text, returncode, self._hosts)
             lines += [f"[The sandbox refused it: {denied}. {_ASK_AGAIN}]"] if denied else []
@@ -249,7 +264,9 @@ class CommandCall:
             lines.append(f"[The working folder is now {self._moved_to}]")
             home = self._run.host.normal(".")
             update = {WORKING_FOLDER: None if self._moved_to == home else self._moved_to}
-        details: dict[str, Any] = {"exit_code": returncode, "folder": self._folder}
+        details: dict[str, Any] = {"folder": self._folder}
+        if code in ("ok", "timed_out"):
+            details["exit_code"] = returncode
         if self._hosts:
             details["hosts"] = [{"host": each.host, "allowed": each.allowed, "why": each.why} for each in self._hosts]
         if failed:

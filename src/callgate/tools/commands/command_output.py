@@ -10,6 +10,8 @@ from callgate.words.calls import Artifact
 
 MOST_CHARACTERS = 30_000
 """The most characters of an output for a model."""
+MOST_CHARACTERS_OF_ERROR = 9_000
+"""The most characters of the output of a failed command. The executor cuts longer errors, also the path of the file."""
 _HEAD, _TAIL = MOST_CHARACTERS * 2 // 3, MOST_CHARACTERS // 3
 _WIDEST = 4  # bytes of a character
 _IN_MEMORY = (_HEAD + _TAIL) * _WIDEST
@@ -66,19 +68,20 @@ class CommandOutput:
         self._tail += data[-_TAIL * _WIDEST :]
         del self._tail[: -_TAIL * _WIDEST]
 
-    def text(self) -> tuple[str, Artifact | None]:
-        """Return the output for a model. Blocks. An output that is too long is shortened in the middle, and the path of
-        the complete file is appended."""
+    def text(self, most: int = MOST_CHARACTERS) -> tuple[str, Artifact | None]:
+        """Return the output for a model. Blocks. An output of more than ``most`` characters is shortened in the middle,
+        and the path of the complete file is given there."""
         if self._file is None:
             whole = readable(bytes(self._head))
-            if len(whole) <= MOST_CHARACTERS:
+            if len(whole) <= most:
                 return whole, None
         file = self.to_file()
         file.finish()
-        head, tail = readable(bytes(self._head))[:_HEAD], readable(bytes(self._tail))[-_TAIL:]
+        in_head, in_tail = most * 2 // 3, most // 3
+        head, tail = readable(bytes(self._head))[:in_head], readable(bytes(self._tail))[-in_tail:]
         if self._size <= len(self._head) + len(self._tail):
             whole = readable(bytes(self._head + self._tail))
-            head, tail = (whole, "") if len(whole) <= MOST_CHARACTERS else (whole[:_HEAD], whole[-_TAIL:])
+            head, tail = (whole, "") if len(whole) <= most else (whole[:in_head], whole[-in_tail:])
         where = f"the whole is in {file.path}" if not file.fault else f"the whole could not be kept: {file.fault}"
         note = f"\n… the middle of {self._size:,} bytes is left out; {where} …\n" if tail else ""
         return head + note + tail, Artifact(file.path, file.size)

@@ -102,6 +102,8 @@ async def _output(host: Host, root: SearchRoot, request: SearchRequest) -> tuple
     kept.process = process
     try:
         code = await process.ended()
+    except OSError as error:
+        raise ToolFailure(f"The search was interrupted: {error}") from error
     finally:
         process.kill()
     told = said.data.decode("utf-8", "replace").strip()

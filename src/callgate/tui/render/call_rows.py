@@ -11,7 +11,7 @@ from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
 from callgate.tui.render.spans import Span, cut, fitted, head_of, one_row, width_of, wrapped
 from callgate.tui.theme import CUT, STATUSES, Theme
-from callgate.words.calls import Code, Status
+from callgate.words.calls import PARTIAL_OUTPUT, Code, Status
 from callgate.words.decisions import Allow, Deny
 from callgate.words.noun import noun
 
@@ -134,6 +134,8 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
     result = call.result
     if result is None:
         return _live(theme, call, width)
+    if result.details.get(PARTIAL_OUTPUT):
+        return _fitted(theme, content_rows(theme, result)[1:], width, OUTPUT, at_end=True)
     if call.status is Status.CANCELLED:
         note = call.note or (call.decision.reason if isinstance(call.decision, Deny) else "")
         rows = _folded(theme, text_rows(theme, note, "grey"), width) if note.strip() else []
