@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.admin.call_judge import CallJudge, CallToJudge
-from callgate.policy.git_settings import runs_programs
+from callgate.policy.git_settings import Workspace, runs_programs
 
 READERS = (
     "git status",
@@ -79,10 +79,17 @@ def quiet(root: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(root.parent), "GIT_CONFIG_NOSYSTEM": "1", "XDG_CONFIG_HOME": str(root.parent)}
 
 
-def decisions(root: Path) -> dict[str, str]:
+def fault(folder: Path, root: Path) -> str | None:
+    return runs_programs(str(folder), Workspace(str(root), lambda path: False))
+
+
+def decision(root: Path, command: str, tool: str = "Bash") -> str:
     bench = CallJudge(home=str(root.parent / "home"))
-    calls = {command: CallToJudge("Bash", {"command": command}, root=str(root)) for command in READERS}
-    return {command: bench.judge(call).decision for command, call in calls.items()}
+    return bench.judge(CallToJudge(tool, {"command": command}, root=str(root))).decision
+
+
+def decisions(root: Path) -> dict[str, str]:
+    return {command: decision(root, command) for command in READERS}
 
 
 def marks(root: Path) -> bool:
@@ -110,9 +117,9 @@ def test_reading_a_repository_with_usual_settings_needs_no_question(repository: 
 
 @pytest.mark.spec("GATE-17")
 def test_a_repository_as_git_makes_it_is_harmless(repository: Path) -> None:
-    assert runs_programs(str(repository / "sub")) is None
+    assert fault(repository / "sub", repository) is None
     git(repository, "worktree", "add", "-q", str(repository.parent / "other"))
-    assert runs_programs(str(repository.parent / "other")) is None
+    assert fault(repository.parent / "other", repository) is None
 
 
 @pytest.mark.spec("GATE-17")
@@ -139,7 +146,7 @@ def test_settings_that_are_not_known_ask(repository: Path) -> None:
     passing = []
     for name, text in UNKNOWN.items():
         settings.write_text(usual + text)
-        if runs_programs(str(repository)) is None:
+        if fault(repository, repository) is None:
             passing.append(name)
     assert not passing
 
@@ -169,17 +176,21 @@ def test_a_bare_repository_inside_the_working_tree_asks(repository: Path) -> Non
 
 @pytest.mark.spec("GATE-17")
 def test_settings_of_a_submodule_and_of_a_worktree_count(repository: Path) -> None:
-    module = repository / ".git" / "modules" / "own"
-    module.mkdir(parents=True)
-    (module / "HEAD").write_text("ref: refs/heads/main\n")
-    (module / "config").write_text("[core]\n\tworktree = ../../../own\n")
-    assert runs_programs(str(repository)) is None
-    (module / "config").write_text("[core]\n\tfsmonitor = x\n")
-    assert "core.fsmonitor" in (runs_programs(str(repository)) or "")
-    (module / "config").unlink()
+    own, module = repository / "own", repository / ".git" / "modules" / "own"
+    module.parent.mkdir()
+    git(repository.parent, "clone", "-q", "--separate-git-dir", str(module), str(repository), str(own))
+    git(repository, "add", "own")
+    git(repository, "-C", "own", "config", "core.worktree", "../../../own")
+    assert fault(repository, repository) is None
+    usual = (module / "config").read_text()
+    (module / "config").write_text(f"{usual}[core]\n\tfsmonitor = x\n")
+    assert "core.fsmonitor" in (fault(repository, repository) or "")
+    (module / "config").write_text(usual)
+    assert fault(repository, repository) is None
     git(repository, "worktree", "add", "-q", str(repository.parent / "other"))
+    git(repository, "config", "extensions.worktreeConfig", "true")
     (repository / ".git" / "worktrees" / "other" / "config.worktree").write_text("[core]\n\tfsmonitor = x\n")
-    assert "core.fsmonitor" in (runs_programs(str(repository.parent / "other")) or "")
+    assert "core.fsmonitor" in (fault(repository.parent / "other", repository) or "")
 
 
 @pytest.mark.spec("GATE-17")
@@ -189,3 +200,70 @@ def test_an_empty_git_folder_does_not_hide_the_repository_above(repository: Path
         file.write(f"[core]\n\tfsmonitor = {marker(repository)}\n")
     assert marks(repository)
     assert decisions(repository)["git -C sub status"] == "ask"
+
+
+# ---- everyday repositories ------------------------------------------------------------------------------------------
+
+USUAL: Mapping[str, str] = {
+    "hooks of the project": "[core]\n\thooksPath = .husky\n",
+    "the built-in monitor": "[core]\n\tfsmonitor = true\n\tuntrackedCache = true\n",
+    "Git LFS": """[lfs]
+\trepositoryformatversion = 0
+\tlocksverify = true
+[lfs "https://example.org/a.git/info/lfs"]
+\taccess = basic
+[filter "lfs"]
+\tclean = git-lfs clean -- %f
+\tsmudge = git-lfs smudge -- %f
+\tprocess = git-lfs filter-process
+\trequired = true
+""",
+    "a branch of a pull request": """[branch "x"]
+\tremote = origin
+\tmerge = refs/heads/x
+\tgithub-pr-owner-number = "a#b#1"
+\tvscode-merge-base = origin/main
+""",
+    "a checkout of a build service": """[http "https://github.com/"]
+\textraheader = AUTHORIZATION: basic x
+[gc]
+\tauto = 0
+[safe]
+""",
+    "a large repository": "[feature]\n\tmanyFiles = true\n[maintenance]\n\tauto = false\n\tstrategy = incremental\n",
+    "signed commits": "[user]\n\tsigningkey = x\n[gpg]\n\tformat = ssh\n[commit]\n\tgpgsign = true\n",
+    "ignored revisions": "[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n",
+    "a log of submodules": "[diff]\n\tsubmodule = log\n[status]\n\tshowUntrackedFiles = all\n",
+    "a sparse checkout": "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n[index]\n\tsparse = true\n",
+}
+
+
+@pytest.mark.spec("GATE-17")
+def test_reading_an_everyday_repository_needs_no_question(repository: Path) -> None:
+    settings, bad = repository / ".git" / "config", []
+    (repository / ".git-blame-ignore-revs").touch()
+    usual = settings.read_text()
+    for name, text in USUAL.items():
+        settings.write_text(usual + text)
+        asking = [command for command, decision in decisions(repository).items() if decision != "allow"]
+        bad += [f"{name}: {asking}"] if asking else []
+    assert not bad, "\n".join(bad)
+
+
+@pytest.mark.spec("GATE-17")
+def test_reading_worktrees_and_submodules_needs_no_question(repository: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    git(tmp_path, "clone", "-q", str(repository), str(source))
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(source), "module")
+    git(repository, "worktree", "add", "-q", "tree")
+    assert set(decisions(repository).values()) == {"allow"}
+    for folder in ("module", "tree", "module/sub"):
+        assert {decision(repository / folder, command) for command in READERS[:4]} == {"allow"}, folder
+        judged = {command: decision(repository, f"cd {folder} && {command}") for command in READERS[:4]}
+        assert set(judged.values()) == {"allow"}, judged
+
+
+@pytest.mark.spec("GATE-20")
+def test_a_tool_that_does_not_switch_off_programs_of_git_asks(repository: Path) -> None:
+    (repository / ".git" / "config").write_text(HARMLESS)
+    assert decision(repository, "git status", tool="Terminal") == "ask"

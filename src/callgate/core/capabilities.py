@@ -27,6 +27,7 @@ class ToolFacts:
     leaves_out_withheld  a search leaves out files that a rule forbids to read
     takes_sandbox        the tool runs commands in ``SessionFacts.sandbox``
     sandbox              the sandbox in which the tool runs commands
+    quiets_git           the tool runs commands that only read with settings that switch off programs of git
     concern              returns the reason to ask the user about a call regardless of rules, or ""
     refused              returns the result for a previewed change that could not be applied
     general_traits       returns the traits that are valid for any arguments
@@ -42,6 +43,7 @@ class ToolFacts:
     leaves_out_withheld: bool = False
     takes_sandbox: bool = False
     sandbox: Any = None
+    quiets_git: bool = False
     concern: Callable[[], str] | None = None
     refused: Callable[[Mapping[str, Any], ToolFailure], Result] | None = None
     general_traits: Callable[[], Traits] | None = None

@@ -18,7 +18,8 @@ _SECRET_WORDS = frozenset({
 # fmt: on
 _SECRET_ENDINGS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "credentials")
 _NO_SECRETS = frozenset({"pwd", "oldpwd", "ssh_auth_sock"})
-"""Names that only look like secrets: folders, and the socket of an agent that does not reveal its keys."""
+"""Names that only look like secrets: folders, and the socket of an agent that does not reveal its keys. The variables
+``GIT_CONFIG_KEY_n`` name settings of git; without them git fails."""
 
 _CODE_FOLDERS = late_pattern(
     r"PYTHON(?:PATH|HOME|STARTUP)|NODE_(?:PATH|OPTIONS)|RUBY(?:LIB|OPT)|PERL5(?:LIB|OPT|DB)|PERLLIB|LUA_C?PATH|GEM_(?:HOME|PATH)"
@@ -35,11 +36,40 @@ def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
 
 def secret(name: str, value: str) -> bool:
     low = name.lower()
-    if low in _NO_SECRETS:
+    if low in _NO_SECRETS or low.startswith("git_config_key_"):
         return False
     words = re.split(r"[^a-z0-9]+", low)
     sounds = any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words)
     return sounds or _WITH_PASSWORD.search(value) is not None
+
+
+# Read by a shell before the command, or where it looks for a folder or a file; with SSH_CLIENT some run ~/.bashrc.
+_DROPPED = frozenset(
+    ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "SSH_CLIENT", "SSH2_CLIENT")
+)
+_SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
+GIT_OVERRIDES = {"core.fsmonitor": "", "core.hooksPath": os.devnull, "safe.bareRepository": "explicit"}
+"""Settings of git for commands that only read: no monitor, no hooks, and no repository that is an ordinary folder."""
+
+
+def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without secrets, without variables that change the shell or wait for input, and without
+    folders of PATH that depend on the working folder."""
+    kept = {name: value for name, value in scrubbed(environ).items() if name not in _DROPPED}
+    kept["PATH"] = absolute_path(kept.get("PATH", SYSTEM_PATH))
+    return {name: value for name, value in kept.items() if not name.startswith("BASH_FUNC_")} | _SET
+
+
+def quiet_git(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for commands that only read: the settings in ``GIT_OVERRIDES`` take precedence over the
+    settings of repositories and submodules, and git does not write its index.
+
+    ``GIT_CONFIG_PARAMETERS`` is the variable by which ``git -c`` passes settings to the commands that git starts. Git
+    does not pass ``GIT_CONFIG_COUNT`` to commands in submodules in all versions.
+    """
+    settings = (f"'{key}={value}'" for key, value in GIT_OVERRIDES.items())
+    given = filter(None, (environment.get("GIT_CONFIG_PARAMETERS", ""), *settings))
+    return {**environment, "GIT_CONFIG_PARAMETERS": " ".join(given), "GIT_OPTIONAL_LOCKS": "0"}
 
 
 class OwnEnvironment:

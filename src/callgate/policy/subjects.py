@@ -19,6 +19,7 @@ from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
 from callgate.policy.implied_paths import expand_glob, secrets_in
 from callgate.policy.protected import danger, is_secret
+from callgate.policy.shorten import brief
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
 from callgate.words.resolved_path import ResolvedPath
@@ -191,16 +192,36 @@ class Subject:
         if (folder := next(filter(self.is_folder, named.flat), None)) is not None:
             return f"links in the folder {folder} would be followed"
         loads = shell.runs_settings(self.analysis)
-        folders = () if loads is None else shell.settings_folders(self.analysis)
-        if folders is None:
-            return f"{loads} runs programs that a repository's own settings name, and which repository is not known"
-        if not folders:
-            return None
-        from callgate.policy.git_settings import runs_programs  # only if the command loads such settings
+        if loads is not None and not facts_of(self.case.tool).quiets_git:
+            return f"{loads} runs programs that a repository's settings name, and {self.case.name} does not prevent it"
+        for folder in self._settings_folders or ():
+            if not os.path.isdir(folder):
+                return f"{brief(folder)} is not there yet, so git's settings in it are not known"
+        return self.runs_settings
 
-        return next(
-            filter(None, (runs_programs(self.resolve_in_shell(each or ".").resolved) for each in folders)), None
-        )
+    @cached_property
+    def _settings_folders(self) -> tuple[str, ...] | None:
+        """The folders in which the command reads settings that name programs; None if they are not known."""
+        loads = None if self.analysis is None else shell.runs_settings(self.analysis)
+        found = () if self.analysis is None or loads is None else shell.settings_folders(self.analysis)
+        return None if found is None else tuple(self.resolve_in_shell(each or ".").resolved for each in found)
+
+    @cached_property
+    def runs_settings(self) -> str | None:
+        """The reason why a command that only reads may run a program that settings of a repository name, or None."""
+        if self._settings_folders is None:
+            return "git runs programs that a repository's own settings name, and which repository is not known"
+        if not self._settings_folders:
+            return None
+        from callgate.policy.git_settings import Workspace, runs_programs  # only if the command loads such settings
+
+        workspace = Workspace(self.root, self._can_write)
+        folders = filter(os.path.isdir, self._settings_folders)
+        return next(filter(None, (runs_programs(each, workspace) for each in folders)), None)
+
+    def _can_write(self, path: str) -> bool:
+        place = self.case.resolve_path(path)
+        return place.inside and self.danger_of(place, "write") is None
 
     @cached_property
     def not_granted(self) -> str | None:
@@ -211,7 +232,11 @@ class Subject:
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} beside the command may change what it does"
         folder = self.folder or ("." if self.case.root else None)
-        if folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
+        if self.analysis is None or not shell.runs_settings(self.analysis):
+            return None
+        if self.effects == "none" and facts_of(self.case.tool).quiets_git and self.runs_settings is not None:
+            return self.runs_settings
+        if folder is None:
             return None
         found, usual = self.case.resolve_path(folder).resolved, self.case.root or self.case.resolve_path(".").resolved
         shown = self.folder or found

@@ -224,7 +224,7 @@ class StandIn:
         self.spec = ToolSpec(name, "A stand-in for judging.", {"type": "object"})
         self.aliases: Sequence[str] = ()
         self.previews = known(name).previews
-        self.facts = ToolFacts(sandbox=sandbox)
+        self.facts = ToolFacts(sandbox=sandbox, quiets_git=known(name).argument == "command")
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         try:

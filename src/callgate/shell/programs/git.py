@@ -18,8 +18,8 @@ git | text | --no-pager --no-optional-locks --literal-pathspecs --no-replace-obj
     subcommands read_only runs_settings
 $diff = -psuRabwWzcmtr -U= -B?= -M?= -C?= -D?= -l= -S= -G= -I= -X?= -# --patch --no-patch --unified= --raw --minimal
     --patience --histogram --diff-algorithm= --stat?= --compact-summary --numstat --shortstat --dirstat?= --summary
-    --patch-with-stat --name-only --name-status --submodule?= --color?= --no-color --color-moved?= --word-diff?=
-    --word-diff-regex= --color-words?= --no-renames --check --full-index --binary --abbrev?= --no-abbrev
+    --patch-with-stat --name-only --name-status --submodule?=submodule-format --color?= --no-color --color-moved?=
+    --word-diff?= --word-diff-regex= --color-words?= --no-renames --check --full-index --binary --abbrev?= --no-abbrev
     --find-renames?= --find-copies?= --diff-filter= --pickaxe-all --pickaxe-regex --relative?= --text
     --ignore-space-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines --inter-hunk-context=
     --function-context --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules?= --no-prefix --cached
@@ -87,7 +87,8 @@ git worktree list | text | --porcelain -vz | read_only
 git worktree add | change | -b= -B= -f --force --detach | always=does
 git worktree remove | drop | -f --force | always=alter no_prefix
 git submodule | text | -q --quiet --cached --recursive | subcommands read_only
-git submodule status|summary | read | | read_only
+git submodule status | read | | read_only
+git submodule summary | read | | always=does
 git submodule add|update|init|sync|deinit | address | -b= --init --remote --depth= | always=does
 git submodule foreach | shell | | options_first no_prefix
 git bisect | text | | subcommands read_only no_prefix

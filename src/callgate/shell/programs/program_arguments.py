@@ -63,6 +63,8 @@ CHECKED: dict[str, re.Pattern[str]] = {
     "report": re.compile(r"(?:term|html|xml|json|lcov|annotate)(?:-missing)?(?::skip-covered)?"),
     # For a signature in a format git runs the program that checks it.
     "format": re.compile(r"(?!.*(?:%[-+ ]?G|signature)).*", re.S),
+    # With "diff" git runs in submodules, also in submodules of old commits.
+    "submodule-format": re.compile(r"|log|short"),
     "filter": re.compile(rf"(?!.*(?:{_JQ_REACHES})).*", re.S),
     # Another operand of date sets the clock.
     "time-format": re.compile(r"\+.*", re.S),

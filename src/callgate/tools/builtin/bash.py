@@ -63,7 +63,7 @@ class BashTool(Named):
 
     @property
     def facts(self) -> ToolFacts:
-        return replace(super().facts, takes_sandbox=True, sandbox=self._settings.sandbox)
+        return replace(super().facts, takes_sandbox=True, quiets_git=True, sandbox=self._settings.sandbox)
 
     def bind(self, facts: SessionFacts) -> None:
         """Use the working folder from the context of the session; use the sandbox of the session unless the tool has

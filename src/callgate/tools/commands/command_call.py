@@ -14,7 +14,7 @@ from typing import Any
 from callgate import shell
 from callgate.core.capabilities import host_part
 from callgate.core.ports import Run
-from callgate.host.environment import SYSTEM_PATH, absolute_path, find_program, known_first, scrubbed
+from callgate.host.environment import command_environment, find_program, known_first, quiet_git
 from callgate.host.paths import oddity
 from callgate.host.ports import Command, Confinement, GuardLost, HostDecision, Process, processes_of
 from callgate.host.processes import end_process
@@ -36,14 +36,9 @@ _LOST = (
     "run, completely or in part, and may still be running. Check before repeating it."
 )
 _ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
-# Read by a shell before the command, or where it looks for a folder or a file; with SSH_CLIENT some run ~/.bashrc.
-_DROPPED = frozenset(
-    ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "SSH_CLIENT", "SSH2_CLIENT")
-)
 # Commands that change the folder of a shell, and expansions that may become such a command.
 _MAY_MOVE = re.compile(r"[$`{*?\[]|cd|pushd|popd|eval|source|enable|(?:^|[\s;&|(!])\.(?:\s|$)")
 _JOINS = re.compile(r"\\\n|[\\\"']")  # may separate the parts of a word
-_SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
 
 
 @noun
@@ -153,9 +148,13 @@ class CommandCall:
             pass_fds=() if where is None else (where,),
         )
         try:
-            if self._settings.sandbox is not None:
-                sandbox = self._settings.sandbox
-                command = await self._wrapped(command, sandbox) if self._confined else sandbox.outside(command)
+            sandbox = self._settings.sandbox
+            if sandbox is not None and not self._confined:
+                command = sandbox.outside(command)
+            if shell.effects_of(shell.analyse(self._text)) == "none":
+                command = replace(command, env=quiet_git(command.env))
+            if sandbox is not None and self._confined:
+                command = await self._wrapped(command, sandbox)
             return await processes_of(self._run.host).start(command, self._output.take)
         except GuardLost:
             return await self._result(-1, _LOST, "outcome_unknown")
@@ -289,11 +288,7 @@ def _reading(task: BackgroundTask) -> str:
 
 @lru_cache(maxsize=2)
 def _environment(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Return the environment without secrets, without variables that change the shell or wait for input, and without
-    folders of PATH that depend on the working folder."""
-    kept = {name: value for name, value in scrubbed(dict(variables)).items() if name not in _DROPPED}
-    kept["PATH"] = absolute_path(kept.get("PATH", SYSTEM_PATH))
-    return {name: value for name, value in kept.items() if not name.startswith("BASH_FUNC_")} | _SET
+    return command_environment(dict(variables))
 
 
 @cache
